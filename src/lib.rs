@@ -1,0 +1,3 @@
+//! The memory that agents learn with.
+
+pub mod model;

@@ -1,0 +1,3 @@
+//! The `memctl` program. Everything that it does is in the library.
+
+fn main() {}

@@ -1,0 +1,115 @@
+//! The visible form of ids.
+//!
+//! Two shapes exist, both fixed by the source documents: `CORR-003` counts up, and
+//! `EXEC-20260220124341` is the second of its birth, with `-2`, `-3` … for the next ones of the
+//! same second. Uniqueness is not decided here but by the store, under its lock.
+
+use chrono::{DateTime, Utc};
+
+use super::Kind;
+
+/// What an id says about its place in the sequence, so that the next one can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct IdShape {
+    /// The number of `CORR-003`, or the fourteen digits of `EXEC-20260220124341`.
+    pub number: u64,
+    /// The `2` of `EXEC-20260220124341-2`; 1 where there is no suffix.
+    pub suffix: u32,
+}
+
+impl IdShape {
+    /// Reads the shape of an id of this kind; `None` for ids of any other make, which take part in
+    /// nothing but equality (`weird`, or the reference's `EXEC-…-a1b2c3`).
+    pub fn of(kind: Kind, id: &str) -> Option<Self> {
+        let rest = id.strip_prefix(kind.prefix())?.strip_prefix('-')?;
+        if !kind.is_timestamped() {
+            return Some(Self {
+                number: digits(rest)?,
+                suffix: 1,
+            });
+        }
+        let (stamp, suffix) = match rest.split_once('-') {
+            None => (rest, 1),
+            Some((stamp, suffix)) => {
+                // Six hexadecimal characters are the reference's random suffix, even where all of
+                // them happen to be digits.
+                if suffix.len() >= 6 {
+                    return None;
+                }
+                (stamp, u32::try_from(digits(suffix)?).ok()?)
+            }
+        };
+        (stamp.len() == 14).then_some(Self {
+            number: digits(stamp)?,
+            suffix,
+        })
+    }
+}
+
+impl Kind {
+    /// Whether ids of this kind carry the second of their birth instead of a count.
+    pub const fn is_timestamped(self) -> bool {
+        matches!(self, Self::Execution | Self::Session)
+    }
+}
+
+/// `CORR-003`: at least three digits, more when needed.
+pub fn numbered(kind: Kind, number: u64) -> String {
+    format!("{}-{number:03}", kind.prefix())
+}
+
+/// `EXEC-20260220124341`, with `-2` and so on for later ones of the same second.
+pub fn timestamped(kind: Kind, at: DateTime<Utc>, suffix: u32) -> String {
+    let stamp = at.format("%Y%m%d%H%M%S");
+    match suffix {
+        0 | 1 => format!("{}-{stamp}", kind.prefix()),
+        n => format!("{}-{stamp}-{n}", kind.prefix()),
+    }
+}
+
+fn digits(text: &str) -> Option<u64> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_of_an_id_is_read_or_ignored() {
+        let check = |kind, id, expected: Option<(u64, u32)>| {
+            let shape = IdShape::of(kind, id).map(|s| (s.number, s.suffix));
+            assert_eq!(shape, expected, "{id}");
+        };
+        check(Kind::Correction, "CORR-007", Some((7, 1)));
+        check(Kind::Correction, "CORR-1000", Some((1000, 1)));
+        check(Kind::Correction, "weird", None);
+        check(Kind::Correction, "CORR-", None);
+        check(Kind::Correction, "CORR-+1", None);
+        check(
+            Kind::Execution,
+            "EXEC-20260220124341",
+            Some((20_260_220_124_341, 1)),
+        );
+        check(
+            Kind::Execution,
+            "EXEC-20260220124341-3",
+            Some((20_260_220_124_341, 3)),
+        );
+        check(Kind::Execution, "EXEC-20260220124341-a1b2c3", None);
+        check(Kind::Execution, "EXEC-20260220124341-123456", None);
+        check(Kind::Execution, "EXEC-001", None);
+    }
+
+    #[test]
+    fn ids_keep_the_form_of_the_source_documents() {
+        assert_eq!(numbered(Kind::Reflexion, 3), "REFL-003");
+        assert_eq!(numbered(Kind::Reflexion, 1000), "REFL-1000");
+        let at = DateTime::parse_from_rfc3339("2026-02-20T12:43:41.681444Z")
+            .unwrap()
+            .to_utc();
+        assert_eq!(timestamped(Kind::Execution, at, 1), "EXEC-20260220124341");
+        assert_eq!(timestamped(Kind::Execution, at, 2), "EXEC-20260220124341-2");
+    }
+}

@@ -1,0 +1,338 @@
+//! What was learnt: rules, procedures, fixes, and typed notes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::evidence::Evidence;
+use super::kind::{Kind, Record, Trust};
+use super::{episode, lenient};
+
+/// A rule learnt from a correction: an entry of `reflexion_entries.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reflexion {
+    /// `REFL-{NNN}`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub reflexion_id: String,
+    /// `domain/skill`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub skill: String,
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub created_at: String,
+    /// The correction that it came from.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub correction_id: String,
+    /// What went wrong.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub mistake: String,
+    /// Why it went wrong.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub root_cause: String,
+    /// The guidance that is put into the prompt.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub rule: String,
+    /// When it matters.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub applies_when: String,
+    /// Between 0 and 1: how specific and actionable the correction was.
+    #[serde(default, deserialize_with = "lenient::number")]
+    pub confidence: Option<f64>,
+    /// Whether a test failed without the rule and passed with it.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub validated_by_test: bool,
+    /// The tests that showed it.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub generated_test_ids: Vec<String>,
+    /// What made the rule's words: `offline`, or `provider/model`.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub distilled_by: String,
+    /// The reference's posterior of use; 0.5 where it is missing.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub utility_score: Option<f64>,
+    /// How often it was put into a prompt.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub times_injected: Option<f64>,
+    /// How often the outcome then spoke for it.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub times_helped: Option<f64>,
+    /// How often the outcome then spoke against it. Ours; the reference has no such count.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub times_harmed: Option<f64>,
+    /// The reference's `correction` or `synthesis`.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub source: String,
+}
+
+impl Reflexion {
+    /// The reference's utility, 0.5 where nothing is known.
+    pub fn utility(&self) -> f64 {
+        self.utility_score.unwrap_or(0.5)
+    }
+
+    /// The counts of use, whichever program kept them.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float cast to an integer saturates, and a count below zero is none"
+    )]
+    pub fn evidence(&self) -> Evidence {
+        let count = |field: Option<f64>| field.unwrap_or(0.0) as u64;
+        Evidence {
+            shown: count(self.times_injected),
+            helped: count(self.times_helped),
+            harmed: count(self.times_harmed),
+        }
+    }
+}
+
+impl Record for Reflexion {
+    const KIND: Kind = Kind::Reflexion;
+
+    fn id(&self) -> &str {
+        &self.reflexion_id
+    }
+
+    fn set_id(&mut self, id: String) {
+        self.reflexion_id = id;
+    }
+
+    fn skill(&self) -> Option<&str> {
+        (!self.skill.is_empty()).then_some(&self.skill)
+    }
+
+    fn content(&self) -> String {
+        [&self.rule, &self.applies_when, &self.root_cause]
+            .map(String::as_str)
+            .join("\n")
+    }
+
+    fn created(&self) -> &str {
+        &self.created_at
+    }
+}
+
+/// A how-to learnt from a failure that was overcome: an entry of `procedural_memory.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Procedure {
+    /// `PROC-{NNN}`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub procedure_id: String,
+    /// `domain/skill`, where it was learnt in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub created_at: String,
+    /// `Success` where a pattern was found.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub status: String,
+    /// The eight fields of the procedural-memory document.
+    #[serde(default = "lenient::null")]
+    pub data: Box<RawValue>,
+}
+
+impl Record for Procedure {
+    const KIND: Kind = Kind::Procedure;
+
+    fn id(&self) -> &str {
+        &self.procedure_id
+    }
+
+    fn set_id(&mut self, id: String) {
+        self.procedure_id = id;
+    }
+
+    fn skill(&self) -> Option<&str> {
+        self.skill.as_deref()
+    }
+
+    fn content(&self) -> String {
+        let mut words = String::new();
+        episode::push_values(&self.data, &mut words);
+        words
+    }
+
+    fn created(&self) -> &str {
+        &self.created_at
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::Observed
+    }
+}
+
+/// An error → fix pattern: an entry of `fixes.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fix {
+    /// `FIX-{NNN}`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub fix_id: String,
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub created_at: String,
+    /// The error line with its particulars taken out.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub error_key: String,
+    /// What failed.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub failing_code: String,
+    /// What worked instead.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub working_code: String,
+    /// What it printed when it worked.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub success_output: String,
+}
+
+impl Record for Fix {
+    const KIND: Kind = Kind::Fix;
+
+    fn id(&self) -> &str {
+        &self.fix_id
+    }
+
+    fn set_id(&mut self, id: String) {
+        self.fix_id = id;
+    }
+
+    fn skill(&self) -> Option<&str> {
+        None
+    }
+
+    fn content(&self) -> String {
+        [&self.error_key, &self.failing_code, &self.working_code]
+            .map(String::as_str)
+            .join("\n")
+    }
+
+    fn created(&self) -> &str {
+        &self.created_at
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::Observed
+    }
+}
+
+/// The five types of note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the names are the definition: they are the source document's"
+)]
+pub enum MemoryType {
+    BrandMemory,
+    UserPreferences,
+    CompetitiveMemory,
+    TaskMemory,
+    PerformanceMemory,
+}
+
+/// A typed note: an entry of `memories.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Memory {
+    /// `MEM-{NNN}`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub id: String,
+    /// One of the five types.
+    pub memory_type: MemoryType,
+    /// The note.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub content: String,
+    /// What the type asks for, and whatever else was given.
+    #[serde(default = "lenient::null")]
+    pub metadata: Box<RawValue>,
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub created_at: String,
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub updated_at: String,
+    /// RFC 3339, UTC; `None` is kept for good.
+    #[serde(default)]
+    pub expires_at: Option<String>,
+}
+
+impl Record for Memory {
+    const KIND: Kind = Kind::Memory;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: String) {
+        self.id = id;
+    }
+
+    fn skill(&self) -> Option<&str> {
+        None
+    }
+
+    fn content(&self) -> String {
+        self.content.clone()
+    }
+
+    fn created(&self) -> &str {
+        &self.created_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confidence_of_any_type_does_not_hide_the_rule() {
+        let check = |json: &str, expected: Option<f64>| {
+            let text = format!(r#"{{"reflexion_id": "REFL-1", "rule": "r"{json}}}"#);
+            let rule: Reflexion = serde_json::from_str(&text).unwrap();
+            assert_eq!(rule.confidence, expected, "{json}");
+        };
+        check(r#", "confidence": 0.9"#, Some(0.9));
+        check(r#", "confidence": "0.9""#, Some(0.9));
+        check(r#", "confidence": null"#, None);
+        check(r#", "confidence": {"a": 1}"#, None);
+        check("", None);
+    }
+
+    #[test]
+    fn counters_of_the_reference_are_evidence() {
+        let json =
+            r#"{"rule": "r", "times_injected": 7, "times_helped": 3, "utility_score": 0.45}"#;
+        let rule: Reflexion = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            rule.evidence(),
+            Evidence {
+                shown: 7,
+                helped: 3,
+                harmed: 0
+            }
+        );
+        assert!((rule.utility() - 0.45).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,48 @@
+//! Reading of fields that other programs, or hands, have written in another type than ours.
+//!
+//! A confidence of `"0.9"`, a cost of `null`: neither may hide the record that it stands in. These
+//! are `deserialize_with` functions; writing is always in the proper type.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// A number, or a string that holds one; anything else is `None`.
+pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let text = raw.get().trim_matches('"').trim();
+    Ok(text.parse().ok().filter(|n: &f64| n.is_finite()))
+}
+
+/// A string; numbers and booleans as they are written; anything else is empty.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(match raw.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str(raw.get()).unwrap_or_default(),
+        Some(b'{' | b'[' | b'n') | None => String::new(),
+        Some(_) => raw.get().to_owned(),
+    })
+}
+
+/// A list of strings; whatever is not a string in it is left out, whatever is no list is empty.
+pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let items: Vec<serde_json::Value> = serde_json::from_str(raw.get()).unwrap_or_default();
+    Ok(items
+        .into_iter()
+        .filter_map(|item| match item {
+            serde_json::Value::String(text) => Some(text),
+            _ => None,
+        })
+        .collect())
+}
+
+/// `true` or `false`; anything else is `false`.
+pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(raw.get() == "true")
+}
+
+/// The JSON value `null`, for fields that are missing.
+pub(super) fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}

@@ -1,0 +1,25 @@
+//! What is remembered: the records, their ids, and who may see them.
+//!
+//! Data only. Nothing in this layer reads a file, asks for the time, or prints; every other
+//! module may import it and it imports none of them.
+//!
+//! A record is a typed struct in the file that its source document fixed ([`Execution`] lies in
+//! `episodic_memory.json`, and so on), and is seen by everything that does not care about the kind
+//! (search, listing, export) as one [`Document`].
+
+mod episode;
+mod evidence;
+mod id;
+mod kind;
+mod knowledge;
+mod lenient;
+mod session;
+mod skill_path;
+
+pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
+pub use evidence::Evidence;
+pub use id::{IdShape, numbered, timestamped};
+pub use kind::{Document, Kind, Record, Trust};
+pub use knowledge::{Fix, Memory, MemoryType, Procedure, Reflexion};
+pub use session::Session;
+pub use skill_path::{InvalidSkillPath, Scope, SkillPath};

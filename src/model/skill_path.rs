@@ -1,0 +1,197 @@
+//! `domain/skill` names, and the scope that decides who may see what belongs to them.
+//!
+//! A [`SkillPath`] can be joined to a directory without leaving it: it is checked when it is made
+//! and cannot be made otherwise. A [`Scope`] fails closed: what has no domain, or an empty list of
+//! domains, is nothing, not everything.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// The name of a skill: exactly `domain/skill`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SkillPath {
+    domain: String,
+    name: String,
+}
+
+/// Why a text is no skill path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a skill path: {reason}", .given.escape_debug())]
+pub struct InvalidSkillPath {
+    /// What was given.
+    pub given: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+/// File systems allow 255 bytes for a name; this leaves room for suffixes.
+const MAX_PART: usize = 128;
+
+impl SkillPath {
+    /// The part before the slash.
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// The part after the slash.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check_part(part: &str) -> Result<(), &'static str> {
+        if part.is_empty() {
+            return Err("a skill is written as `domain/skill`");
+        }
+        if part.starts_with('.') {
+            return Err("no part of it may start with a dot");
+        }
+        if part.len() > MAX_PART {
+            return Err("a part of it is longer than 128 bytes");
+        }
+        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+        if !part.chars().all(allowed) {
+            return Err("only letters, digits, `-`, `_`, `.` and `+` may stand in it");
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for SkillPath {
+    type Err = InvalidSkillPath;
+
+    fn from_str(given: &str) -> Result<Self, InvalidSkillPath> {
+        let refuse = |reason| InvalidSkillPath {
+            given: given.to_owned(),
+            reason,
+        };
+        if given.starts_with('/') {
+            return Err(refuse("it is an absolute path"));
+        }
+        // A trailing slash is what shells complete directories to.
+        let trimmed = given.strip_suffix('/').unwrap_or(given);
+        let Some((domain, name)) = trimmed.split_once('/') else {
+            return Err(refuse("a skill is written as `domain/skill`"));
+        };
+        if name.contains('/') {
+            return Err(refuse("it has more than two parts"));
+        }
+        Self::check_part(domain).map_err(refuse)?;
+        Self::check_part(name).map_err(refuse)?;
+        Ok(Self {
+            domain: domain.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for SkillPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.domain, self.name)
+    }
+}
+
+impl Serialize for SkillPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The domains that a caller may read and write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Every domain, and what belongs to none.
+    All,
+    /// These domains only. An empty set is nothing.
+    Domains(BTreeSet<String>),
+}
+
+impl Scope {
+    /// Reads a comma-separated list of domains; `*` is everything, an empty list nothing.
+    pub fn parse(list: &str) -> Self {
+        let domains: BTreeSet<String> = list
+            .split(',')
+            .map(str::trim)
+            .filter(|domain| !domain.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if domains.contains("*") {
+            Self::All
+        } else {
+            Self::Domains(domains)
+        }
+    }
+
+    /// Whether a record that belongs to this skill, as it stands in a file, may be seen.
+    ///
+    /// Records without a skill, or with something that is no skill path, belong to nobody in
+    /// particular and are shown to nobody in particular.
+    pub fn allows(&self, skill: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Domains(domains) => skill
+                .and_then(|skill| skill.parse::<SkillPath>().ok())
+                .is_some_and(|skill| domains.contains(skill.domain())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_plain_parts_make_a_skill_path() {
+        for good in [
+            "hr/resume-screen",
+            "dev/c++",
+            "日本/翻訳",
+            "hr/triage/",
+            "a_b/v1.2",
+        ] {
+            assert!(good.parse::<SkillPath>().is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "hr",
+            "a/b/c",
+            "../..",
+            "./hr",
+            "hr/..",
+            "hr/.",
+            "hr/%2e%2e",
+            "/etc/passwd",
+            "/hr/x/",
+            "hr/a\0b",
+            "hr/ x",
+            "hr//x",
+            "/",
+            "hr/",
+            "hr\\x/y",
+            "C:/x",
+            "hr/x\n",
+            "~/x",
+        ] {
+            assert!(bad.parse::<SkillPath>().is_err(), "{bad:?}");
+        }
+        assert!(
+            format!("hr/{}", "x".repeat(129))
+                .parse::<SkillPath>()
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_scope_fails_closed() {
+        let hr = Scope::parse("hr, dev");
+        assert!(hr.allows(Some("hr/resume-screen")));
+        assert!(!hr.allows(Some("finance/expenses")));
+        assert!(!hr.allows(Some("hr")));
+        assert!(!hr.allows(None));
+        assert!(!Scope::parse("").allows(Some("hr/x")));
+        assert!(!Scope::parse(" , ").allows(Some("hr/x")));
+        assert!(Scope::parse("*").allows(None));
+    }
+}
