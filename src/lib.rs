@@ -1,3 +1,4 @@
 //! The memory that agents learn with.
 
 pub mod model;
+pub mod store;

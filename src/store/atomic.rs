@@ -1,0 +1,152 @@
+//! The only code that creates, replaces or appends to files of the workspace.
+//!
+//! A replaced file is never seen half-written: it is written beside its place, synced, and renamed
+//! over it. The temporary name is fixed for each target, so that whatever a killed process left
+//! behind is overwritten by the next writer, which holds the lock. Files are made readable by
+//! their owner only; a file that exists keeps its mode.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this module is the one that writes files for all the others"
+)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::Error;
+
+/// Creates a directory and its parents, each new one for its owner alone.
+pub(crate) fn create_dir(path: &Path) -> Result<(), Error> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(Error::io("create", path))
+}
+
+/// Replaces the whole file by what `write` writes, or leaves it as it was.
+pub(crate) fn replace_with(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), Error> {
+    let temporary = temporary_name(path);
+    let written = (|| {
+        let mut file =
+            private(OpenOptions::new().create(true).write(true).truncate(true)).open(&temporary)?;
+        write(&mut file)?;
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        sync_directory(path)
+    })();
+    written.map_err(|source| {
+        // What matters is the first error; a temporary file that stays is overwritten next time.
+        drop(fs::remove_file(&temporary));
+        Error::io("write", path)(source)
+    })
+}
+
+/// Replaces the whole file by these bytes, or leaves it as it was.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace_with(path, |file| file.write_all(bytes))
+}
+
+/// Replaces a file that can be made again at any time: atomically, but without waiting for the
+/// disk.
+pub(super) fn replace_derived(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let temporary = temporary_name(path);
+    let mut file =
+        private(OpenOptions::new().create(true).write(true).truncate(true)).open(&temporary)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    fs::rename(&temporary, path)
+}
+
+/// Appends one line and waits until it is on the disk. `line` ends with a line break.
+pub(super) fn append_line(path: &Path, line: &str) -> Result<(), Error> {
+    let written = (|| {
+        let mut file = private(OpenOptions::new().create(true).append(true)).open(path)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_data()
+    })();
+    written.map_err(Error::io("append to", path))
+}
+
+/// Opens a file that may be missing for reading and writing in place, creating nothing.
+pub(super) fn open_for_update(path: &Path) -> Result<Option<File>, Error> {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("write", path)(error)),
+    }
+}
+
+/// Opens or creates the file that locks are taken on.
+pub(super) fn open_lock(path: &Path) -> Result<File, Error> {
+    private(OpenOptions::new().create(true).write(true).truncate(false))
+        .open(path)
+        .map_err(Error::io("lock", path))
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+/// A rename is durable only when the directory is.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_replacement_leaves_the_file_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        replace(&path, b"old").unwrap();
+        let failed = replace_with(&path, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("no space"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn new_files_are_private_and_old_ones_keep_their_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/a.json");
+        create_dir(path.parent().unwrap()).unwrap();
+        replace(&path, b"1").unwrap();
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(mode(&path), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&path, b"2").unwrap();
+        assert_eq!(mode(&path), 0o640);
+    }
+}

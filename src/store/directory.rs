@@ -1,0 +1,227 @@
+//! The `.agentura` directory: where it is, who it is, and the lock on it.
+//!
+//! Mutating methods exist only on what a [`Lock`] has opened, so nothing is written without it. The
+//! lock is advisory and belongs to the open file: it goes away with the process, however that ends.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::atomic;
+use super::error::Error;
+
+/// The name of the memory directory inside a workspace.
+pub const DIRECTORY: &str = ".agentura";
+/// The name of the directory for files that can be made again, inside the memory directory.
+pub(super) const DERIVED: &str = ".index";
+const IDENTITY: &str = "workspace.json";
+const LOCK: &str = ".lock";
+
+/// Looks for `.agentura` in `start` and the directories above it, but never above `home`.
+pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    for directory in start.ancestors() {
+        let candidate = directory.join(DIRECTORY);
+        if candidate.is_dir() {
+            return Some(candidate);
+        }
+        if Some(directory) == home {
+            break;
+        }
+    }
+    None
+}
+
+/// Who a workspace is to other workspaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// A random UUID, made once: the origin of every record that is born here.
+    pub origin: String,
+    /// The key of the hashes in tombstones: random, and different in every workspace.
+    pub tombstone_key: String,
+}
+
+/// Reads who the workspace is, if it has been said.
+pub(super) fn identity(directory: &Path) -> Option<Identity> {
+    let text = std::fs::read(directory.join(IDENTITY)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The right to write to a memory directory.
+#[derive(Debug)]
+pub(super) struct Lock {
+    directory: PathBuf,
+    // Closing the file gives the lock back.
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock, at most so long. Creates the directory where it is missing.
+    pub(super) fn take(directory: &Path, limit: Duration) -> Result<Self, Error> {
+        atomic::create_dir(directory)?;
+        let file = atomic::open_lock(&directory.join(LOCK))?;
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match file.try_lock() {
+                Ok(()) => {
+                    return Ok(Self {
+                        directory: directory.to_owned(),
+                        _file: file,
+                    });
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(Error::io("lock", directory)(source));
+                }
+                Err(TryLockError::WouldBlock) if start.elapsed() >= limit => {
+                    return Err(Error::Locked {
+                        path: directory.to_owned(),
+                        waited_ms: start.elapsed().as_millis(),
+                    });
+                }
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(pause);
+                    // Short pauses while a single write is in the way, longer ones in a crowd.
+                    pause = (pause * 2).min(Duration::from_millis(8));
+                }
+            }
+        }
+    }
+
+    /// The directory that is locked.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Who the workspace is; decided now where it was not.
+    pub(super) fn identity(&self, random: &mut dyn FnMut() -> String) -> Result<Identity, Error> {
+        if let Some(identity) = identity(&self.directory) {
+            return Ok(identity);
+        }
+        let identity = Identity {
+            origin: random(),
+            tombstone_key: random(),
+        };
+        let mut text = serde_json::to_string_pretty(&identity)?;
+        text.push('\n');
+        atomic::replace(&self.directory.join(IDENTITY), text.as_bytes())?;
+        Ok(identity)
+    }
+}
+
+/// Whether another process is writing to the directory at this moment.
+pub(super) fn is_being_written(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(LOCK)) else {
+        return false;
+    };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// Keeps writers out for as long as the answer lives; `None` where they did not let go in time.
+pub(super) fn share(directory: &Path, limit: Duration) -> Option<File> {
+    let file = File::open(directory.join(LOCK)).ok()?;
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        if file.try_lock_shared().is_ok() {
+            return Some(file);
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    None
+}
+
+/// A data file, opened for reading; `None` where it is missing. A link that leads out of the
+/// directory is refused: it could show, or change, files that are nobody's memory.
+pub(super) fn open_data(directory: &Path, name: &str) -> Result<Option<File>, Error> {
+    let path = directory.join(name);
+    refuse_foreign_link(directory, &path)?;
+    match File::open(&path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", &path)(error)),
+    }
+}
+
+fn refuse_foreign_link(directory: &Path, path: &Path) -> Result<(), Error> {
+    let is_link = path
+        .symlink_metadata()
+        .is_ok_and(|m| m.file_type().is_symlink());
+    if !is_link {
+        return Ok(());
+    }
+    let home = directory
+        .canonicalize()
+        .map_err(Error::io("read", directory))?;
+    let target = path.canonicalize().map_err(Error::io("read", path))?;
+    if target.starts_with(home) {
+        return Ok(());
+    }
+    let refused = io::Error::other("it is a link to a file outside of the memory directory");
+    Err(Error::io("open", path)(refused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_is_found_from_below_but_not_above_home() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        let project = home.join("work/project");
+        let below = project.join("src/deep");
+        std::fs::create_dir_all(&below).unwrap();
+        assert_eq!(find(&below, Some(&home)), None);
+        std::fs::create_dir(root.path().join(DIRECTORY)).unwrap();
+        assert_eq!(find(&below, Some(&home)), None);
+        assert_eq!(find(&below, None), Some(root.path().join(DIRECTORY)));
+        std::fs::create_dir(project.join(DIRECTORY)).unwrap();
+        assert_eq!(find(&below, Some(&home)), Some(project.join(DIRECTORY)));
+    }
+
+    #[test]
+    fn a_held_lock_is_waited_for_and_then_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        assert!(is_being_written(dir.path()));
+        let refused = Lock::take(dir.path(), Duration::from_millis(20));
+        assert!(matches!(
+            refused,
+            Err(Error::Locked {
+                waited_ms: 20..,
+                ..
+            })
+        ));
+        drop(held);
+        assert!(!is_being_written(dir.path()));
+        Lock::take(dir.path(), Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_workspace_keeps_its_identity() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let mut n = 0;
+        let mut random = || {
+            n += 1;
+            n.to_string()
+        };
+        let first = lock.identity(&mut random).unwrap();
+        assert_ne!(first.origin, first.tombstone_key);
+        assert_eq!(lock.identity(&mut random).unwrap(), first);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("a.json")).unwrap();
+        assert!(open_data(dir.path(), "a.json").is_err());
+        atomic::replace(&dir.path().join("b.json"), b"{}").unwrap();
+        std::os::unix::fs::symlink("b.json", dir.path().join("c.json")).unwrap();
+        assert!(open_data(dir.path(), "c.json").unwrap().is_some());
+    }
+}

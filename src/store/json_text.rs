@@ -1,0 +1,398 @@
+//! JSON as text: finding the ends of values without interpreting them.
+//!
+//! The store must carry entries that no strict parser reads (Python writes `NaN`, `Infinity` and
+//! lone surrogates) and must give back byte for byte what it did not change. So it works on spans
+//! of text. What is checked is structure: brackets, quotes, commas and colons. What a number or an
+//! escape means is left to whoever parses the entry.
+//!
+//! No function here recurses: text nested 10⁵ deep is a long loop, not a stack overflow.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Why the end of a value was not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The text ends inside the value.
+    Incomplete,
+    /// At this position stands something that cannot stand there.
+    Malformed {
+        /// Byte position in the text.
+        at: usize,
+        /// What should have stood there.
+        expected: &'static str,
+    },
+}
+
+/// The position of the first byte at or after `at` that is no white space.
+pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
+    text[at..]
+        .iter()
+        .position(|b| !matches!(b, b' ' | b'\n' | b'\r' | b'\t'))
+        .map_or(text.len(), |n| at + n)
+}
+
+/// The position behind the value that starts at `at`, which must not be white space.
+pub(super) fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Stop> {
+    // The closing brackets that are still owed, innermost last.
+    let mut open: Vec<u8> = Vec::new();
+    loop {
+        // A value starts here.
+        match text.get(at) {
+            None => return Err(Stop::Incomplete),
+            Some(b'{') => {
+                at = skip_space(text, at + 1);
+                if text.get(at) == Some(&b'}') {
+                    at += 1;
+                } else {
+                    open.push(b'}');
+                    at = skip_key(text, at)?;
+                    continue;
+                }
+            }
+            Some(b'[') => {
+                at = skip_space(text, at + 1);
+                if text.get(at) == Some(&b']') {
+                    at += 1;
+                } else {
+                    open.push(b']');
+                    continue;
+                }
+            }
+            Some(b'"') => at = skip_string(text, at)?,
+            Some(_) => at = skip_word(text, at)?,
+        }
+        // A value has ended; so do all containers that close right behind it.
+        loop {
+            let Some(&close) = open.last() else {
+                return Ok(at);
+            };
+            at = skip_space(text, at);
+            match text.get(at) {
+                None => return Err(Stop::Incomplete),
+                Some(b',') => {
+                    at = skip_space(text, at + 1);
+                    if close == b'}' {
+                        at = skip_key(text, at)?;
+                    }
+                    break;
+                }
+                Some(&b) if b == close => {
+                    open.pop();
+                    at += 1;
+                }
+                Some(_) => {
+                    let expected = if close == b'}' {
+                        "`,` or `}`"
+                    } else {
+                        "`,` or `]`"
+                    };
+                    return Err(Stop::Malformed { at, expected });
+                }
+            }
+        }
+    }
+}
+
+/// Skips `"key" :` and the white space behind it.
+fn skip_key(text: &[u8], at: usize) -> Result<usize, Stop> {
+    match text.get(at) {
+        None => return Err(Stop::Incomplete),
+        Some(b'"') => {}
+        Some(_) => {
+            return Err(Stop::Malformed {
+                at,
+                expected: "a key in quotes",
+            });
+        }
+    }
+    let at = skip_space(text, skip_string(text, at)?);
+    match text.get(at) {
+        None => Err(Stop::Incomplete),
+        Some(b':') => {
+            let at = skip_space(text, at + 1);
+            if at == text.len() {
+                Err(Stop::Incomplete)
+            } else {
+                Ok(at)
+            }
+        }
+        Some(_) => Err(Stop::Malformed {
+            at,
+            expected: "`:`",
+        }),
+    }
+}
+
+/// The position behind the string whose opening quote stands at `at`.
+pub(super) fn skip_string(text: &[u8], at: usize) -> Result<usize, Stop> {
+    let mut at = at + 1;
+    loop {
+        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', &text[at..]) else {
+            return Err(Stop::Incomplete);
+        };
+        at += found;
+        match text[at] {
+            b'"' => return Ok(at + 1),
+            // A line break cannot stand in a string: a quote is missing before it. Stopping here
+            // and not at the next quote keeps the damage to one entry.
+            b'\n' => {
+                return Err(Stop::Malformed {
+                    at,
+                    expected: "a closing quote",
+                });
+            }
+            _ => at += 2,
+        }
+        if at > text.len() {
+            return Err(Stop::Incomplete);
+        }
+    }
+}
+
+/// Numbers and the words `true`, `false`, `null`, `NaN`, `Infinity`, `-Infinity`.
+fn skip_word(text: &[u8], at: usize) -> Result<usize, Stop> {
+    let length = text[at..]
+        .iter()
+        .position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'+' | b'-' | b'.'));
+    let Some(length) = length else {
+        // The word may go on behind the end of what has been read.
+        return Err(Stop::Incomplete);
+    };
+    let word = &text[at..at + length];
+    let is_number = word
+        .iter()
+        .all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+        && word.iter().any(u8::is_ascii_digit);
+    let is_name = matches!(
+        word,
+        b"true" | b"false" | b"null" | b"NaN" | b"Infinity" | b"-Infinity"
+    );
+    if is_number || is_name {
+        Ok(at + length)
+    } else {
+        Err(Stop::Malformed {
+            at,
+            expected: "a value",
+        })
+    }
+}
+
+/// The fields of an object: each key, decoded, with the span of its value. Ends early where the
+/// text is not a whole object.
+pub(super) fn fields(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
+    let start = skip_space(object, 0);
+    let mut at = if object.get(start) == Some(&b'{') {
+        Some(skip_space(object, start + 1))
+    } else {
+        None
+    };
+    std::iter::from_fn(move || {
+        let key_start = at.take()?;
+        let value_start = skip_key(object, key_start).ok()?;
+        let key_end = skip_string(object, key_start).ok()?;
+        let value_end = skip_value(object, value_start).ok()?;
+        let next = skip_space(object, value_end);
+        if object.get(next) == Some(&b',') {
+            at = Some(skip_space(object, next + 1));
+        }
+        Some((decode(&object[key_start..key_end]), value_start..value_end))
+    })
+}
+
+/// The text of the string field `name` of an object, if it has one.
+pub(super) fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
+    // The last one counts, as it does for every JSON parser that a user may compare with.
+    let (_, span) = fields(object).filter(|(key, _)| key == name).last()?;
+    let value = &object[span];
+    (value.first() == Some(&b'"')).then(|| decode(value))
+}
+
+/// What a quoted string says. Escapes that mean nothing (lone surrogates) become `U+FFFD`.
+fn decode(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = &quoted[1..quoted.len() - 1];
+    if !inner.contains(&b'\\') {
+        return String::from_utf8_lossy(inner);
+    }
+    let lossy = String::from_utf8_lossy(quoted);
+    if let Ok(text) = serde_json::from_str::<String>(&lossy) {
+        return Cow::Owned(text);
+    }
+    Cow::Owned(String::from_utf8_lossy(inner).into_owned())
+}
+
+/// The object with some of its fields set to new JSON texts, everything else byte for byte as it
+/// was. New fields go to the end, in the given indentation.
+pub(super) fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> String {
+    let mut edits: Vec<(Range<usize>, &str)> = Vec::new();
+    let mut added: Vec<(&str, &str)> = Vec::new();
+    let mut last_end = None;
+    let spans: Vec<(String, Range<usize>)> = fields(object.as_bytes())
+        .map(|(key, span)| {
+            last_end = Some(span.end);
+            (key.into_owned(), span)
+        })
+        .collect();
+    for (name, value) in changes {
+        match spans.iter().rev().find(|(key, _)| key == name) {
+            Some((_, span)) => edits.push((span.clone(), value)),
+            None => added.push((name, value)),
+        }
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let tail_at = last_end.unwrap_or_else(|| object.find('{').map_or(0, |at| at + 1));
+    let mut out = String::with_capacity(object.len() + 64);
+    let mut from = 0;
+    for (span, value) in edits {
+        out.push_str(&object[from..span.start]);
+        out.push_str(value);
+        from = span.end;
+    }
+    out.push_str(&object[from..tail_at]);
+    let pad = " ".repeat(indent);
+    for (i, (name, value)) in added.iter().enumerate() {
+        let comma = if i == 0 && last_end.is_none() {
+            ""
+        } else {
+            ","
+        };
+        out.extend([comma, "\n", &pad, "\"", name, "\": ", value]);
+    }
+    out.push_str(&object[tail_at..]);
+    out
+}
+
+/// The same JSON, laid out anew: two spaces a level, `": "`, one value a line; numbers, strings
+/// and the order of keys as they were. `level` is the depth at which the first bracket stands.
+pub(super) fn pretty(json: &str, mut level: usize) -> String {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len() + json.len() / 4);
+    let new_line = |out: &mut String, level: usize| {
+        out.push('\n');
+        for _ in 0..level {
+            out.push_str("  ");
+        }
+    };
+    let mut at = skip_space(bytes, 0);
+    while let Some(&b) = bytes.get(at) {
+        let mut end = at + 1;
+        match b {
+            b'{' | b'[' => {
+                let inside = skip_space(bytes, end);
+                if matches!(bytes.get(inside), Some(b'}' | b']')) {
+                    out.push_str(if b == b'{' { "{}" } else { "[]" });
+                    end = inside + 1;
+                } else {
+                    out.push(char::from(b));
+                    level += 1;
+                    new_line(&mut out, level);
+                }
+            }
+            b'}' | b']' => {
+                level = level.saturating_sub(1);
+                new_line(&mut out, level);
+                out.push(char::from(b));
+            }
+            b',' => {
+                out.push(',');
+                new_line(&mut out, level);
+            }
+            b':' => out.push_str(": "),
+            b'"' => {
+                end = skip_string(bytes, at).unwrap_or(bytes.len());
+                out.push_str(&json[at..end]);
+            }
+            _ => {
+                end = bytes[at..]
+                    .iter()
+                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
+                    .map_or(bytes.len(), |n| at + n.max(1));
+                out.push_str(&json[at..end]);
+            }
+        }
+        at = skip_space(bytes, end);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_value_is_found() {
+        let whole = |text: &str| {
+            let padded = format!("{text} ");
+            assert_eq!(skip_value(padded.as_bytes(), 0), Ok(text.len()), "{text}");
+        };
+        whole("{}");
+        whole("[ ]");
+        whole(r#"{"a": [1, {"b": "x\"]}"}, NaN, -Infinity, 1e+16], "c": null}"#);
+        whole(r#""\ud83d lone \udcff""#);
+        whole("123456789012345678901234567890");
+        whole(
+            &"[".repeat(100_000)
+                .chars()
+                .chain("]".repeat(100_000).chars())
+                .collect::<String>(),
+        );
+    }
+
+    #[test]
+    fn a_cut_value_is_incomplete_and_a_wrong_one_malformed() {
+        let text = r#"{"a": [1, {"b": "x\\"}, true], "c": nul"#;
+        for end in 0..text.len() {
+            assert_eq!(
+                skip_value(&text.as_bytes()[..end], 0),
+                Err(Stop::Incomplete),
+                "{end}"
+            );
+        }
+        let malformed = |text: &str, position: usize| match skip_value(text.as_bytes(), 0) {
+            Err(Stop::Malformed { at, .. }) => assert_eq!(at, position, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        };
+        malformed("{a: 1}", 1);
+        malformed(r#"{"a" 1}"#, 5);
+        malformed(r#"{"a": 1 "b": 2}"#, 8);
+        malformed("[1, 2}", 5);
+        malformed("[tru, 1]", 1);
+        malformed("{\"a\": \"x\n}", 8);
+        malformed("[1,]", 3);
+    }
+
+    #[test]
+    fn fields_are_found_by_their_decoded_key() {
+        let object = br#" { "a": 1, "b\u00e9": {"a": 2}, "s": "x\ny", "s": "last" }"#;
+        let keys: Vec<_> = fields(object).map(|(key, _)| key.into_owned()).collect();
+        assert_eq!(keys, ["a", "bé", "s", "s"]);
+        assert_eq!(string_field(object, "s").as_deref(), Some("last"));
+        assert_eq!(string_field(object, "a"), None);
+        assert_eq!(string_field(b"[1]", "a"), None);
+        assert_eq!(fields(b"{}").count(), 0);
+        assert_eq!(fields(b"{\"a\": 1, ").count(), 1);
+    }
+
+    #[test]
+    fn setting_a_field_leaves_the_others_as_they_are() {
+        let check = |object: &str, expected: &str| {
+            let changes = [("n", "2".to_owned()), ("new", "[1]".to_owned())];
+            assert_eq!(with_fields(object, &changes, 2), expected);
+        };
+        check(
+            "{\"big\":123456789012345678901234567890,  \"n\" : 1.0 }",
+            "{\"big\":123456789012345678901234567890,  \"n\" : 2,\n  \"new\": [1] }",
+        );
+        check("{}", "{\n  \"n\": 2,\n  \"new\": [1]}");
+        check("{\"x\": NaN}", "{\"x\": NaN,\n  \"n\": 2,\n  \"new\": [1]}");
+    }
+
+    #[test]
+    fn pretty_changes_the_layout_only() {
+        let json = r#"{"b":[1.0,{"a":"x, {y}"}],"a":{}, "e" : [ ]}"#;
+        let expected = "{\n  \"b\": [\n    1.0,\n    {\n      \"a\": \"x, {y}\"\n    }\n  ],\n  \"a\": {},\n  \"e\": []\n}";
+        assert_eq!(pretty(json, 0), expected);
+        assert_eq!(pretty(expected, 0), expected);
+        assert_eq!(pretty("3489.2794929999127", 2), "3489.2794929999127");
+    }
+}

@@ -1,0 +1,36 @@
+//! The `.agentura` directory: plain JSON files that nothing is lost from.
+//!
+//! Synchronous, and the only module that writes files. A program holds one [`Scoped`] store; it
+//! reads through that, and writes through the [`Writer`] that it hands out, which holds the lock of
+//! the directory for as long as it lives. Keep it for one read-modify-write, never over a question
+//! to a model.
+//!
+//! - `directory`: where the directory is, who it is, the lock.
+//! - `json_file`: one seed file; O(1) append, recovery. `scan` and `json_text` find entries in it.
+//! - `offsets`: the derived table that spares reading the file.
+//! - `log`, `tombstones`: append-only lines; what was removed on purpose.
+//! - `scoped`, `writer`: reading and writing records, within a scope.
+//! - `repair`: what `doctor` finds and mends.
+//!
+//! Deliberately absent: any interpretation of a record beyond its id and skill, the clock,
+//! randomness (both are arguments), and anything asynchronous.
+
+pub(crate) mod atomic;
+mod directory;
+mod error;
+mod json_file;
+mod json_text;
+mod log;
+mod offsets;
+mod repair;
+mod scan;
+mod scoped;
+mod tombstones;
+mod writer;
+
+pub use directory::{DIRECTORY, Identity, find};
+pub use error::{Error, Problem, ProblemKind};
+pub use repair::Repaired;
+pub use scoped::{Entry, Listing, Scoped, Selection};
+pub use tombstones::Tombstone;
+pub use writer::Writer;

@@ -1,0 +1,240 @@
+//! What `doctor` finds in the files, and what it mends.
+//!
+//! Looking reads every entry of every file and changes nothing. Mending first copies the whole
+//! file aside, then writes it anew from the entries that are whole, each byte for byte: what was
+//! in between stays in the copy. Entries that are whole but unreadable (a `NaN`, a wrong type) are
+//! no damage; they are reported and kept.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::model::{
+    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Scope, Session,
+};
+
+use super::directory::Lock;
+use super::error::{Error, Problem, ProblemKind};
+use super::json_file::{FORMAT, JsonFile, Snapshot};
+use super::scoped::{Entry, Scoped};
+use super::{atomic, directory, json_text, scan};
+
+/// What was done to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Repaired {
+    /// The file.
+    pub path: PathBuf,
+    /// The copy of the file as it was.
+    pub copy: PathBuf,
+    /// Entries in the file now.
+    pub kept: usize,
+    /// Of these, entries that were found behind the damage.
+    pub salvaged: usize,
+}
+
+impl Scoped {
+    /// Everything that is wrong with the file of a kind; every entry is read. For those who may
+    /// see all of it.
+    pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
+        if self.scope() != &Scope::All {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let snapshot = self.file(kind).by_scan()?;
+        let mut problems = snapshot.problems.clone();
+        let mut ids = HashSet::new();
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        for row in rows {
+            let text = snapshot.read(&row)?;
+            let id = json_text::string_field(&text, kind.id_field())
+                .unwrap_or_default()
+                .into_owned();
+            let entry = Entry {
+                kind,
+                id,
+                text,
+                offset: row.at,
+            };
+            if let Err(error) = parse(&entry) {
+                problems.push(self.unreadable(kind, row.at, &entry.id, &error)?);
+            }
+            if entry.id.is_empty() {
+                problems.push(self.entry_problem(
+                    kind,
+                    row.at,
+                    ProblemKind::Unreadable,
+                    "the entry has no id".into(),
+                )?);
+            } else if !ids.insert(entry.id.clone()) {
+                let message = format!("`{}` is the id of an entry before it", entry.id);
+                problems.push(self.entry_problem(kind, row.at, ProblemKind::Duplicate, message)?);
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Mends the file of a kind where it is torn or damaged; `None` where there is nothing to do.
+    pub fn repair(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
+        if self.scope() != &Scope::All {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        let file = self.file(kind);
+        let snapshot = file.by_scan()?;
+        let format = snapshot.table.header.format;
+        let is_damaged = snapshot.problems.iter().any(|p| {
+            matches!(
+                p.kind,
+                ProblemKind::TornTail | ProblemKind::Damage | ProblemKind::File
+            )
+        });
+        if !is_damaged {
+            return Ok(None);
+        }
+        let path = self.directory().join(kind.file());
+        if format > FORMAT {
+            return Err(Error::NewerFormat {
+                path,
+                found: format,
+                ours: FORMAT,
+            });
+        }
+        mend(&lock, file, kind, &snapshot, now).map(Some)
+    }
+
+    fn entry_problem(
+        &self,
+        kind: Kind,
+        offset: u64,
+        problem: ProblemKind,
+        message: String,
+    ) -> Result<Problem, Error> {
+        let path = self.directory().join(kind.file());
+        let line = File::open(&path)
+            .and_then(|file| scan::line_of(&file, offset))
+            .map_err(Error::io("read", &path))?;
+        Ok(Problem {
+            path,
+            offset,
+            line,
+            kind: problem,
+            message,
+        })
+    }
+}
+
+fn mend(
+    lock: &Lock,
+    file: JsonFile<'_>,
+    kind: Kind,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<Repaired, Error> {
+    let path = lock.directory().join(kind.file());
+    let mut bytes = Vec::new();
+    if let Some(mut source) = directory::open_data(lock.directory(), kind.file())? {
+        source
+            .rewind()
+            .and_then(|()| source.read_to_end(&mut bytes))
+            .map_err(Error::io("read", &path))?;
+    }
+    let aside = lock.directory().join("recovered");
+    atomic::create_dir(&aside)?;
+    let copy = aside.join(format!(
+        "{}.{}.txt",
+        kind.file(),
+        now.format("%Y%m%d%H%M%S%6f")
+    ));
+    atomic::replace(&copy, &bytes)?;
+
+    let mut spans = Vec::new();
+    snapshot.each(false, &mut |row| {
+        let start = usize::try_from(row.at).unwrap_or(usize::MAX);
+        spans.push(start..start + row.length as usize);
+        true
+    })?;
+    let whole = spans.len();
+    spans.extend(salvage(&bytes, &spans, kind));
+    spans.sort_by_key(|span| span.start);
+    let mut text = format!("{{\n  \"{}\": [", kind.root_key()).into_bytes();
+    for (i, span) in spans.iter().enumerate() {
+        text.extend_from_slice(if i == 0 { b"\n    " } else { b",\n    " });
+        text.extend_from_slice(&bytes[span.clone()]);
+    }
+    text.extend_from_slice(if spans.is_empty() {
+        b"]\n}\n"
+    } else {
+        b"\n  ]\n}\n"
+    });
+    atomic::replace(&path, &text)?;
+    drop(file.snapshot()?);
+    Ok(Repaired {
+        path,
+        copy,
+        kept: spans.len(),
+        salvaged: spans.len() - whole,
+    })
+}
+
+/// Whole entries with an id of their own in the parts of the file that no entry was found in.
+fn salvage(
+    bytes: &[u8],
+    known: &[std::ops::Range<usize>],
+    kind: Kind,
+) -> Vec<std::ops::Range<usize>> {
+    let id =
+        |text| json_text::string_field(text, kind.id_field()).map(std::borrow::Cow::into_owned);
+    let mut ids: HashSet<String> = known
+        .iter()
+        .filter_map(|span| id(&bytes[span.clone()]))
+        .collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|n| at + n) {
+        if let Some(inside) = known.iter().find(|span| span.contains(&next)) {
+            at = inside.end;
+            continue;
+        }
+        at = next + 1;
+        // Looking no further than the next known entry keeps this linear.
+        let gap_end = known
+            .iter()
+            .map(|span| span.start)
+            .find(|start| *start > next)
+            .unwrap_or(bytes.len());
+        if let Ok(end) = json_text::skip_value(&bytes[..gap_end], next)
+            && let Some(id) = id(&bytes[next..end])
+            && ids.insert(id)
+        {
+            found.push(next..end);
+            at = end;
+        }
+    }
+    found
+}
+
+fn parse(entry: &Entry) -> Result<(), serde_json::Error> {
+    fn check<R: Record>(entry: &Entry) -> Result<(), serde_json::Error> {
+        entry.parse::<R>().map(drop)
+    }
+    match entry.kind {
+        Kind::Execution => check::<Execution>(entry),
+        Kind::Correction => check::<Correction>(entry),
+        Kind::Reflexion => check::<Reflexion>(entry),
+        Kind::Procedure => check::<Procedure>(entry),
+        Kind::Fix => check::<Fix>(entry),
+        Kind::Memory => check::<Memory>(entry),
+        Kind::Session => check::<Session>(entry),
+    }
+}

@@ -1,0 +1,376 @@
+//! Reading records, within a scope.
+//!
+//! What lies outside the scope does not exist for the reader: it is not listed, not counted, not
+//! found by its id. The saved table only pre-selects by hash; what is shown has been compared.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::model::{Kind, Record, Scope, SkillPath};
+
+use super::directory::{self, Identity};
+use super::error::{Error, Problem, ProblemKind};
+use super::json_file::{JsonFile, Snapshot};
+use super::offsets::Row;
+use super::writer::Writer;
+use super::{json_text, scan, tombstones};
+
+/// How long a writer waits for another one before it gives up.
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
+/// How many ids a suggestion is looked for among.
+const SUGGEST_AMONG: usize = 2_000;
+
+/// The records of one memory directory that a caller may see.
+#[derive(Debug, Clone)]
+pub struct Scoped {
+    directory: PathBuf,
+    scope: Scope,
+    lock_limit: Duration,
+}
+
+/// One entry, as the text that it is in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id; empty where it has none.
+    pub id: String,
+    /// Its JSON text.
+    pub text: Vec<u8>,
+    /// Where it starts in the file.
+    pub offset: u64,
+}
+
+impl Entry {
+    /// The entry as a record of its kind.
+    pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
+        serde_json::from_slice(&self.text)
+    }
+}
+
+/// Which records of a kind are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Selection<'a> {
+    /// Those of this skill only.
+    pub skill: Option<&'a SkillPath>,
+    /// The newest so many only.
+    pub newest: Option<usize>,
+}
+
+/// The records that could be read, oldest first, and what is wrong with the others.
+#[derive(Debug)]
+pub struct Listing<R> {
+    /// The records.
+    pub records: Vec<R>,
+    /// The entries, and the parts of the file, that are none.
+    pub problems: Vec<Problem>,
+}
+
+impl Scoped {
+    /// The records under this directory, which need not exist yet.
+    pub fn new(directory: impl Into<PathBuf>, scope: Scope) -> Self {
+        Self {
+            directory: directory.into(),
+            scope,
+            lock_limit: LOCK_LIMIT,
+        }
+    }
+
+    /// The same, but waiting for other writers at most so long.
+    #[must_use]
+    pub fn with_lock_limit(mut self, limit: Duration) -> Self {
+        self.lock_limit = limit;
+        self
+    }
+
+    /// The memory directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The scope that reads and writes are held to.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Who the workspace is, if it has been said.
+    pub fn identity(&self) -> Option<Identity> {
+        directory::identity(&self.directory)
+    }
+
+    /// Waits for the lock and opens the directory for writing. `random` makes the identity of a
+    /// workspace that has none.
+    pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer<'_>, Error> {
+        Writer::open(self, self.lock_limit, random)
+    }
+
+    /// The number of records of a kind.
+    pub fn count(&self, kind: Kind) -> Result<u64, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        match &self.scope {
+            Scope::All => Ok(snapshot.table.header.count),
+            Scope::Domains(domains) => {
+                let mut count = 0;
+                snapshot.each(false, &mut |row| {
+                    count += u64::from(domains.iter().any(|domain| row.may_be_of_domain(domain)));
+                    true
+                })?;
+                Ok(count)
+            }
+        }
+    }
+
+    /// The size of all data files, in bytes. Part of it belongs to others where the scope is not
+    /// everything, so that it is then not told.
+    pub fn bytes(&self) -> Option<u64> {
+        let size =
+            |kind: Kind| std::fs::metadata(self.directory.join(kind.file())).map(|m| m.len());
+        (self.scope == Scope::All).then(|| Kind::ALL.into_iter().filter_map(|k| size(k).ok()).sum())
+    }
+
+    /// The records of a type, oldest first.
+    pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
+        let mut records = Vec::new();
+        let mut unreadable = Vec::new();
+        let mut problems =
+            self.each_entry(R::KIND, selection, &mut |entry| match entry.parse() {
+                Ok(record) => records.push(record),
+                Err(error) => unreadable.push((entry.offset, entry.id, error)),
+            })?;
+        for (offset, id, error) in unreadable {
+            problems.push(self.unreadable(R::KIND, offset, &id, &error)?);
+        }
+        Ok(Listing { records, problems })
+    }
+
+    /// Shows the entries of a kind, oldest first, and answers what is wrong with the file.
+    pub fn each_entry(
+        &self,
+        kind: Kind,
+        selection: &Selection<'_>,
+        visit: &mut dyn FnMut(Entry),
+    ) -> Result<Vec<Problem>, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        let rows = self.select(&snapshot, selection)?;
+        let wanted = selection.skill.map(ToString::to_string);
+        for row in rows {
+            let entry = Self::read(&snapshot, kind, &row)?;
+            let skill = json_text::string_field(&entry.text, "skill");
+            let is_wanted = wanted
+                .as_deref()
+                .is_none_or(|w| skill.as_deref() == Some(w));
+            if is_wanted && self.scope.allows(skill.as_deref()) {
+                visit(entry);
+            }
+        }
+        Ok(snapshot.problems)
+    }
+
+    /// The rows that may be of the selection, oldest first.
+    fn select(&self, snapshot: &Snapshot, selection: &Selection<'_>) -> Result<Vec<Row>, Error> {
+        let skill = selection.skill.map(ToString::to_string);
+        let limit = selection.newest.unwrap_or(usize::MAX);
+        let mut rows = Vec::new();
+        if limit == 0 {
+            return Ok(rows);
+        }
+        snapshot.each(true, &mut |row| {
+            let of_skill = skill
+                .as_deref()
+                .is_none_or(|skill| row.may_be_of_skill(skill));
+            let in_scope = match &self.scope {
+                Scope::All => true,
+                Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
+            };
+            if of_skill && in_scope {
+                rows.push(row.clone());
+            }
+            rows.len() < limit
+        })?;
+        rows.reverse();
+        Ok(rows)
+    }
+
+    fn read(snapshot: &Snapshot, kind: Kind, row: &Row) -> Result<Entry, Error> {
+        let text = snapshot.read(row)?;
+        let id = if row.id_is_cut() {
+            json_text::string_field(&text, kind.id_field())
+                .unwrap_or_default()
+                .into_owned()
+        } else {
+            String::from_utf8_lossy(row.id()).into_owned()
+        };
+        Ok(Entry {
+            kind,
+            id,
+            text,
+            offset: row.at,
+        })
+    }
+
+    /// The entry with exactly this id.
+    pub fn find(&self, kind: Kind, id: &str) -> Result<Option<Entry>, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        Ok(self.find_in(&snapshot, kind, id)?.map(|(_, entry)| entry))
+    }
+
+    /// The entry with exactly this id in a snapshot, and where it lies.
+    pub(super) fn find_in(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+    ) -> Result<Option<(Row, Entry)>, Error> {
+        let mut candidates = Vec::new();
+        snapshot.each(false, &mut |row| {
+            let same = if row.id_is_cut() {
+                id.as_bytes().starts_with(row.id())
+            } else {
+                row.id() == id.as_bytes()
+            };
+            if same && !id.is_empty() {
+                candidates.push(row.clone());
+            }
+            true
+        })?;
+        for row in candidates {
+            let entry = Self::read(snapshot, kind, &row)?;
+            let skill = json_text::string_field(&entry.text, "skill");
+            if entry.id == id && self.scope.allows(skill.as_deref()) {
+                return Ok(Some((row, entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The record with exactly this id.
+    pub fn get<R: Record>(&self, id: &str) -> Result<R, Error> {
+        let not_found = || Error::NotFound {
+            kind: Some(R::KIND),
+            id: id.to_owned(),
+            similar: Vec::new(),
+        };
+        let entry = self.find(R::KIND, id)?.ok_or_else(not_found)?;
+        entry.parse().map_err(|error| {
+            let problem = self.unreadable(R::KIND, entry.offset, id, &error);
+            problem.map_or_else(|error| error, Error::Damaged)
+        })
+    }
+
+    /// The full id that a person means by an id, the beginning of one, or `latest`; of this skill
+    /// where one is given.
+    pub fn resolve(
+        &self,
+        kind: Kind,
+        selector: &str,
+        skill: Option<&SkillPath>,
+    ) -> Result<String, Error> {
+        let not_found = |similar| Error::NotFound {
+            kind: Some(kind),
+            id: selector.to_owned(),
+            similar,
+        };
+        if selector == "latest" {
+            let newest = Selection {
+                skill,
+                newest: Some(1),
+            };
+            let mut id = None;
+            self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
+            return id.ok_or_else(|| not_found(Vec::new()));
+        }
+        if let Some(entry) = self.find(kind, selector)? {
+            return Ok(entry.id);
+        }
+        let wanted = selector.to_uppercase();
+        let mut starting = Vec::new();
+        let mut others = Vec::new();
+        let selection = Selection {
+            skill,
+            newest: None,
+        };
+        let snapshot = self.file(kind).snapshot()?;
+        for row in self.select(&snapshot, &selection)? {
+            let id = String::from_utf8_lossy(row.id()).into_owned();
+            if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
+                starting.push(row);
+            } else if others.len() < SUGGEST_AMONG {
+                others.push(id);
+            }
+        }
+        let mut ids = Vec::new();
+        for row in starting {
+            let entry = Self::read(&snapshot, kind, &row)?;
+            let skill = json_text::string_field(&entry.text, "skill");
+            if self.scope.allows(skill.as_deref()) {
+                ids.push(entry.id);
+            }
+        }
+        match ids.len() {
+            0 => Err(not_found(similar(selector, others))),
+            1 => Ok(ids.remove(0)),
+            count => {
+                ids.truncate(5);
+                Err(Error::Ambiguous {
+                    id: selector.to_owned(),
+                    count,
+                    examples: ids,
+                })
+            }
+        }
+    }
+
+    /// The removal of a record of this kind with this content, if there was one.
+    pub fn buried(
+        &self,
+        kind: Kind,
+        content: &str,
+    ) -> Result<Option<tombstones::Tombstone>, Error> {
+        tombstones::find(&self.directory, kind, content)
+    }
+
+    /// Whether the last scan of any file found problems, without scanning where that is known.
+    pub fn has_problems(&self, kind: Kind) -> Result<bool, Error> {
+        Ok(self.file(kind).snapshot()?.table.header.problems > 0)
+    }
+
+    pub(super) fn file(&self, kind: Kind) -> JsonFile<'_> {
+        JsonFile::new(&self.directory, kind)
+    }
+
+    pub(super) fn unreadable(
+        &self,
+        kind: Kind,
+        offset: u64,
+        id: &str,
+        error: &serde_json::Error,
+    ) -> Result<Problem, Error> {
+        let path = self.directory.join(kind.file());
+        let line = std::fs::File::open(&path)
+            .and_then(|file| scan::line_of(&file, offset))
+            .map_err(Error::io("read", &path))?;
+        let name = if id.is_empty() {
+            "an entry without an id"
+        } else {
+            id
+        };
+        Ok(Problem {
+            path,
+            offset,
+            line,
+            kind: ProblemKind::Unreadable,
+            message: format!("{name} is kept, but is no readable {kind}: {error}"),
+        })
+    }
+}
+
+/// The ids that look most like what was typed.
+fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
+    let mut scored: Vec<(f64, String)> = ids
+        .into_iter()
+        .map(|id| (strsim::jaro_winkler(typed, &id), id))
+        .filter(|(score, _)| *score > 0.85)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(3).map(|(_, id)| id).collect()
+}

@@ -1,0 +1,96 @@
+//! What was removed on purpose, so that it is neither learnt again unasked nor its id given anew.
+//!
+//! A tombstone holds the id, the time, and a keyed hash of the content. The hash says "this is what
+//! was removed" to whoever comes with the same content, and nothing to whoever does not.
+
+use std::path::Path;
+
+use hmac::{Hmac, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use crate::model::{IdShape, Kind};
+
+use super::directory::{self, Lock};
+use super::error::Error;
+use super::log;
+
+const FILE: &str = "tombstones.jsonl";
+
+/// One removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// The id of what was removed.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// When it was removed: RFC 3339, UTC.
+    pub at: String,
+    /// HMAC-SHA-256 of the content under the workspace's key, in hexadecimal.
+    pub digest: String,
+}
+
+/// Remembers that a record was removed.
+pub(super) fn bury(
+    lock: &Lock,
+    key: &str,
+    id: &str,
+    kind: Kind,
+    at: &str,
+    content: &str,
+) -> Result<(), Error> {
+    let tombstone = Tombstone {
+        id: id.to_owned(),
+        kind,
+        at: at.to_owned(),
+        digest: digest(key, kind, content),
+    };
+    log::append(lock, FILE, &tombstone)
+}
+
+/// The removal of a record of this kind with this content, if there was one.
+pub(super) fn find(
+    directory: &Path,
+    kind: Kind,
+    content: &str,
+) -> Result<Option<Tombstone>, Error> {
+    let Some(identity) = directory::identity(directory) else {
+        return Ok(None);
+    };
+    let digest = digest(&identity.tombstone_key, kind, content);
+    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    Ok(all
+        .into_iter()
+        .rev()
+        .find(|t| t.kind == kind && t.digest == digest))
+}
+
+/// The highest id that was ever removed. What cannot be read gives none: ids are then unique
+/// among the living, which is what the files themselves can promise.
+pub(super) fn highest(directory: &Path, kind: Kind) -> IdShape {
+    let all: Vec<Tombstone> = log::read(directory, FILE).unwrap_or_default();
+    let of_kind = all.iter().filter(|t| t.kind == kind);
+    of_kind
+        .filter_map(|t| IdShape::of(kind, &t.id))
+        .max()
+        .unwrap_or_default()
+}
+
+fn digest(key: &str, kind: Kind, content: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
+        // HMAC takes keys of every length; there is no other way for it to fail.
+        return String::new();
+    };
+    mac.update(kind.name().as_bytes());
+    mac.update(&[0]);
+    mac.update(content.as_bytes());
+    mac.finalize()
+        .into_bytes()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            text.extend(
+                [byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')),
+            );
+            text
+        })
+}

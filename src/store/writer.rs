@@ -1,0 +1,169 @@
+//! Writing records, within a scope, under the lock of the directory.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::model::{self, IdShape, Kind, Record};
+
+use super::directory::{Identity, Lock};
+use super::error::{Error, Problem};
+use super::json_file::Snapshot;
+use super::scoped::{Entry, Scoped};
+use super::{json_text, tombstones};
+
+/// The right to write, for as long as it lives. Keep it short: other writers wait for it.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    store: &'a Scoped,
+    lock: Lock,
+    identity: Identity,
+    mended: Vec<Problem>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn open(
+        store: &'a Scoped,
+        limit: Duration,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<Self, Error> {
+        let lock = Lock::take(store.directory(), limit)?;
+        let identity = lock.identity(random)?;
+        Ok(Self {
+            store,
+            lock,
+            identity,
+            mended: Vec::new(),
+        })
+    }
+
+    /// The store that is written to. What is read from it while the writer lives stays as read.
+    pub fn store(&self) -> &'a Scoped {
+        self.store
+    }
+
+    /// What crashes had left and this writer has mended; asked for once, at the end.
+    pub fn take_mended(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.mended)
+    }
+
+    /// Adds a record and answers it with its id. A record that brings an id keeps it, if it is
+    /// free. When this returns, the record is on the disk.
+    pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {
+        if !self.store.scope().allows(record.skill()) {
+            let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let snapshot = self.prepare(R::KIND)?;
+        if record.id().is_empty() {
+            record.set_id(free_id(&snapshot, R::KIND, now)?);
+        } else if self.exists(&snapshot, R::KIND, record.id())? {
+            return Err(Error::Exists {
+                id: record.id().to_owned(),
+            });
+        }
+        let text = json_text::pretty(&serde_json::to_string(&record)?, 2);
+        let skill = record.skill().unwrap_or_default();
+        self.store
+            .file(R::KIND)
+            .append(&snapshot, &text, record.id(), skill)?;
+        Ok(record)
+    }
+
+    /// Sets fields of a record. Its other fields keep every byte.
+    pub fn update(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        changes: &[(&str, Value)],
+    ) -> Result<Entry, Error> {
+        let snapshot = self.prepare(kind)?;
+        let (row, mut entry) = self
+            .store
+            .find_in(&snapshot, kind, id)?
+            .ok_or_else(|| not_found(kind, id))?;
+        let text = String::from_utf8_lossy(&entry.text).into_owned();
+        let changes: Vec<(&str, String)> = changes
+            .iter()
+            .map(|(name, value)| (*name, json_text::pretty(&value.to_string(), 3)))
+            .collect();
+        let text = json_text::with_fields(&text, &changes, 6);
+        self.store.file(kind).replace(&snapshot, &row, &text)?;
+        entry.text = text.into_bytes();
+        Ok(entry)
+    }
+
+    /// Removes a record and leaves a tombstone with the hash of `content`.
+    pub fn remove(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        content: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Entry, Error> {
+        let snapshot = self.prepare(kind)?;
+        let (row, entry) = self
+            .store
+            .find_in(&snapshot, kind, id)?
+            .ok_or_else(|| not_found(kind, id))?;
+        // The tombstone comes first: a crash between the two leaves a record that can be removed
+        // again, not an id that could be given twice.
+        let at = now.to_rfc3339();
+        tombstones::bury(
+            &self.lock,
+            &self.identity.tombstone_key,
+            id,
+            kind,
+            &at,
+            content,
+        )?;
+        self.store.file(kind).remove(&snapshot, &row)?;
+        Ok(entry)
+    }
+
+    fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
+        self.store.file(kind).prepare(&self.lock, &mut self.mended)
+    }
+
+    /// Whether an id is taken, by anybody: an id outside the scope is taken too.
+    fn exists(&self, snapshot: &Snapshot, kind: Kind, id: &str) -> Result<bool, Error> {
+        let everybody = Scoped::new(self.store.directory(), model::Scope::All);
+        Ok(everybody.find_in(snapshot, kind, id)?.is_some())
+    }
+}
+
+/// The next id, from what the table knows; only a clock that went back costs a look at all.
+fn free_id(snapshot: &Snapshot, kind: Kind, now: DateTime<Utc>) -> Result<String, Error> {
+    let highest = snapshot.table.header.highest;
+    if !kind.is_timestamped() {
+        return Ok(model::numbered(kind, highest.number + 1));
+    }
+    let plain = model::timestamped(kind, now, 1);
+    let shape = IdShape::of(kind, &plain).unwrap_or_default();
+    if shape > highest {
+        return Ok(plain);
+    }
+    if shape.number == highest.number {
+        return Ok(model::timestamped(kind, now, highest.suffix + 1));
+    }
+    let mut taken = 0;
+    snapshot.each(false, &mut |row| {
+        let id = String::from_utf8_lossy(row.id());
+        if let Some(other) = IdShape::of(kind, &id)
+            && other.number == shape.number
+        {
+            taken = taken.max(other.suffix);
+        }
+        true
+    })?;
+    Ok(model::timestamped(kind, now, taken + 1))
+}
+
+fn not_found(kind: Kind, id: &str) -> Error {
+    Error::NotFound {
+        kind: Some(kind),
+        id: id.to_owned(),
+        similar: Vec::new(),
+    }
+}
