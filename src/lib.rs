@@ -1,4 +1,5 @@
 //! The memory that agents learn with.
 
 pub mod model;
+pub mod skill;
 pub mod store;

@@ -1,0 +1,198 @@
+//! What a skill says of itself, against what its directories say.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::model::SkillPath;
+
+use super::front_matter::FrontMatter;
+use super::{Error, Problem, Role, Skill};
+
+/// Makes a skill of its metadata; the layers above it are still missing.
+pub(super) fn skill(
+    path: &SkillPath,
+    dir: PathBuf,
+    source: PathBuf,
+    read: FrontMatter,
+    mut problems: Vec<Problem>,
+) -> Result<Skill, Error> {
+    let FrontMatter {
+        metadata,
+        body,
+        tolerated,
+    } = read;
+    let mut problem = |line, message: String| {
+        let path = source.clone();
+        problems.push(Problem {
+            path,
+            line,
+            message,
+        });
+    };
+    if let Some((line, reason)) = tolerated {
+        let message = format!("the metadata is no valid YAML and was read line by line: {reason}");
+        problem(Some(line), message);
+    }
+    let mut text = |key: &str| match setting(&metadata, key) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.trim().to_owned()),
+        // `name: 123` is a name to whoever wrote it.
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(Value::Bool(flag)) => Some(flag.to_string()),
+        Some(Value::Array(_) | Value::Object(_)) => {
+            problem(None, format!("`{key}` should be a text and is ignored"));
+            None
+        }
+    };
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let name = given(text("name"));
+    let domain = given(text("domain"));
+    let description = text("description").unwrap_or_default();
+    let model = given(text("model"));
+    let role = match given(text("role")) {
+        None => Role::default(),
+        Some(value) => Role::parse(&value).ok_or_else(|| Error::Role {
+            path: source.clone(),
+            value,
+        })?,
+    };
+    for (what, said, is) in [
+        ("name", &name, path.name()),
+        ("domain", &domain, path.domain()),
+    ] {
+        if let Some(said) = said.as_deref().filter(|said| *said != is) {
+            let message =
+                format!("its {what} is `{said}`, its directory `{is}`; the latter counts");
+            problem(None, message);
+        }
+    }
+    if description.is_empty() {
+        problem(None, "it has no description".to_owned());
+    }
+    if body.is_empty() {
+        problem(None, "it has no prompt".to_owned());
+    }
+    Ok(Skill {
+        name: name.unwrap_or_else(|| path.name().to_owned()),
+        path: path.clone(),
+        dir,
+        description,
+        model,
+        role,
+        body,
+        keys: metadata.keys().cloned().collect(),
+        metadata,
+        context: Vec::new(),
+        problems,
+        source,
+    })
+}
+
+/// A setting at the top level, or below `metadata` as `memctl.<key>` or in a `memctl` map: the
+/// standard allows no keys of our own anywhere else.
+fn setting<'a>(metadata: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    let below = || {
+        let map = metadata.get("metadata")?;
+        map.get(format!("memctl.{key}"))
+            .or_else(|| map.get("memctl")?.get(key))
+    };
+    metadata.get(key).or_else(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::Skills;
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
+    fn load(text: &str) -> Result<Skill, Error> {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = tmp.path().join("skills/hr/x");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("SKILL.md"), text).unwrap();
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        skills.load(&"hr/x".parse().unwrap())
+    }
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    #[test]
+    fn our_settings_may_stand_where_the_standard_allows_them() {
+        let check = |yaml: &str, expected: Option<&str>| {
+            let skill = load(&format!("---\nname: x\ndescription: d\n{yaml}\n---\nx")).unwrap();
+            assert_eq!(skill.model.as_deref(), expected, "{yaml}");
+            assert_eq!(skill.problems, [], "{yaml}");
+        };
+        check("metadata:\n  memctl.model: a/b", Some("a/b"));
+        check("metadata:\n  memctl:\n    model: a/b", Some("a/b"));
+        check("model: top\nmetadata:\n  memctl.model: below", Some("top"));
+        check("metadata:\n  model: a/b", None);
+        check("metadata: text", None);
+        check("model:", None);
+    }
+
+    #[test]
+    fn the_directory_names_the_skill_and_a_difference_is_told() {
+        let check = |text: &str, name: &str, problems: &[&str]| {
+            let skill = load(text).unwrap();
+            assert_eq!(
+                (skill.path.to_string(), skill.name.as_str()),
+                ("hr/x".to_owned(), name)
+            );
+            let found: Vec<&str> = skill.problems.iter().map(|p| p.message.as_str()).collect();
+            assert_eq!(found, problems, "{text}");
+        };
+        check(MINIMAL, "x", &[]);
+        check(
+            "---\nname: Y\ndomain: ops\ndescription: d\n---\nx",
+            "Y",
+            &[
+                "its name is `Y`, its directory `x`; the latter counts",
+                "its domain is `ops`, its directory `hr`; the latter counts",
+            ],
+        );
+        check(
+            "---\nname: 123\n---\n",
+            "123",
+            &[
+                "its name is `123`, its directory `x`; the latter counts",
+                "it has no description",
+                "it has no prompt",
+            ],
+        );
+        check(
+            "---\nname: [a]\ndescription: d\n---\nx",
+            "x",
+            &["`name` should be a text and is ignored"],
+        );
+    }
+
+    #[test]
+    fn a_skill_that_cannot_be_used_says_why() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(load(text).unwrap_err().to_string(), expected);
+        };
+        check(
+            "Just a prompt.",
+            "`skills/hr/x/SKILL.md` has no metadata: put it between `---` lines at the top, or into \
+             a ```yaml block under `## Skill Metadata`",
+        );
+        check(
+            "---\nname: x\nrole: boss\n---\nx",
+            "`skills/hr/x/SKILL.md` has the role `boss`; a role is one of manager, specialist, \
+             field, agent",
+        );
+        check(
+            "\n---\nname: x\n",
+            "skills/hr/x/SKILL.md:2: the metadata cannot be read: the `---` of this line is never \
+             closed by another one",
+        );
+        check(
+            &format!("{MINIMAL}{}", "x".repeat(1024 * 1024)),
+            "`skills/hr/x/SKILL.md` has 1048613 bytes; at most 1048576 are read",
+        );
+    }
+}

@@ -1,0 +1,308 @@
+//! A directory of skills: reading one by its name, and the files beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::model::SkillPath;
+
+use super::front_matter::{self, Refused};
+use super::guardrails::{self, Guardrail};
+use super::root::{MAX_BYTES, Root, Within};
+use super::{Error, Examples, Skill, describe, examples, generated, layers};
+
+/// A directory of skills.
+#[derive(Debug, Clone)]
+pub struct Skills {
+    pub(super) root: Root,
+}
+
+impl Skills {
+    /// Opens a skills directory, usually the one beside `.agentura`. Its parent is the project root.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDirectory`] where there is none.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        Root::open(dir).map(|root| Self { root })
+    }
+
+    /// The directory, absolute.
+    pub fn dir(&self) -> &Path {
+        &self.root.skills
+    }
+
+    /// The directory that the sources of layers and problems are relative to.
+    pub fn project(&self) -> &Path {
+        &self.root.project
+    }
+
+    /// Reads a skill.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where it does not exist, leads outside, or has no readable metadata.
+    pub fn load(&self, path: &SkillPath) -> Result<Skill, Error> {
+        let dir = self.dir_of(path);
+        let file = dir.join("SKILL.md");
+        let not_found = || Error::NotFound {
+            skill: path.clone(),
+            candidates: self.similar(&path.to_string()),
+        };
+        let text = self
+            .root
+            .read(&file, Within::Skills)?
+            .ok_or_else(not_found)?;
+        // On file systems that ignore case `HR/x` opens too, and its records would go astray.
+        if !Self::is_spelled(&self.root.skills, path.domain())
+            || !Self::is_spelled(&self.root.skills.join(path.domain()), path.name())
+        {
+            return Err(not_found());
+        }
+        let source = self.root.shown(&file);
+        let mut problems = Vec::new();
+        if text.lossy {
+            problems.push(layers::not_utf8(source.clone()));
+        }
+        let read = match front_matter::read(&text.text) {
+            Ok(read) => read,
+            Err(Refused::Missing) => return Err(Error::NoMetadata { path: source }),
+            Err(Refused::Unreadable { line, reason }) => {
+                return Err(Error::Metadata {
+                    path: source,
+                    line,
+                    reason,
+                });
+            }
+        };
+        let context = layers::above(&self.root, &dir, &mut problems)?;
+        let mut skill = describe::skill(path, dir, source, read, problems)?;
+        skill.context = context;
+        Ok(skill)
+    }
+
+    /// The cases of a skill.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where the directory of cases cannot be listed or leads outside.
+    pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
+        examples::examples(&self.root, &self.dir_of(path))
+    }
+
+    /// The inputs to try a skill with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where their directory cannot be listed or leads outside.
+    pub fn fixtures(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
+        examples::fixtures(&self.root, &self.dir_of(path))
+    }
+
+    /// The input that is taken where none is given: `fixtures/sample_input.json`, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outside`] where it leads outside.
+    pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
+        examples::sample_input(&self.root, &self.dir_of(path))
+    }
+
+    /// The text of a file that belongs to a skill (an input), lines ending in `\n`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where it leads outside, is too large or cannot be read. A missing one is `None`.
+    pub fn read(&self, file: &Path) -> Result<Option<String>, Error> {
+        let text = self.root.read(file, Within::Skills)?;
+        Ok(text.map(|text| text.text))
+    }
+
+    /// The GUARDRAILS.md files that exist for a skill: its own, then that of its domain.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outside`] where one leads outside.
+    pub fn guardrail_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
+        let dir = self.dir_of(path);
+        let mut files = Vec::new();
+        for dir in dir.ancestors().take(2) {
+            let file = dir.join("GUARDRAILS.md");
+            if self.root.resolve(&file, Within::Skills)?.is_some() {
+                files.push(file);
+            }
+        }
+        Ok(files)
+    }
+
+    /// The new text of such a file, with one more guardrail; `None` where it is in there already.
+    /// Everything else in it stays as it is, to the byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where the file cannot be read, or is not UTF-8: writing it back would change it.
+    pub fn with_guardrail(
+        &self,
+        file: &Path,
+        guardrail: &Guardrail<'_>,
+    ) -> Result<Option<String>, Error> {
+        let bytes = self.root.bytes(MAX_BYTES, file, Within::Skills)?;
+        let text = String::from_utf8(bytes.unwrap_or_default())
+            .map_err(|error| self.root.io(file, std::io::Error::other(error)))?;
+        Ok(guardrails::append(&text, guardrail))
+    }
+
+    /// Where a file of a skill may be written, given relative to the skill's directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outside`] where it, or a directory on the way to it, is not inside the skills directory.
+    pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
+        self.root.place(&self.dir_of(path), relative)
+    }
+
+    /// The number of regression tests that corrections left, over all skills.
+    pub fn count_generated_tests(&self) -> usize {
+        let skills = self.list().unwrap_or_default().skills;
+        skills
+            .iter()
+            .map(|skill| generated::count(&self.root, &self.dir_of(skill)))
+            .sum()
+    }
+
+    fn dir_of(&self, path: &SkillPath) -> PathBuf {
+        self.root.skills.join(path.domain()).join(path.name())
+    }
+
+    fn is_spelled(dir: &Path, name: &str) -> bool {
+        // Where the directory may not be listed there is nothing to compare with.
+        fs::read_dir(dir).map_or(true, |entries| {
+            entries.flatten().any(|entry| entry.file_name() == name)
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
+mod tests {
+    use super::super::Role;
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
+        let tmp = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tmp.path().join("skills")).unwrap();
+        for (path, text) in files {
+            let path = tmp.path().join("skills").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        (tmp, skills)
+    }
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    #[test]
+    fn a_skill_is_read_whole() {
+        let (tmp, skills) = tree(&[
+            (
+                "hr/x/SKILL.md",
+                "\u{feff}---\r\nname: x\r\ndescription: >\r\n  Screens.\r\nrole: agent\r\n\
+                 model: a/b\r\nextra: 1\r\n---\r\n\r\nDo it.\r\n",
+            ),
+            ("WORKSPACE.md", "w"),
+        ]);
+        let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
+        assert_eq!(skill.dir, tmp.path().join("skills/hr/x"));
+        assert_eq!(
+            (skill.name.as_str(), skill.description.as_str()),
+            ("x", "Screens.")
+        );
+        assert_eq!(
+            (skill.model.as_deref(), skill.role),
+            (Some("a/b"), Role::Agent)
+        );
+        assert_eq!(
+            skill.keys,
+            ["name", "description", "role", "model", "extra"]
+        );
+        assert_eq!(skill.problems, []);
+        let layers: Vec<(u8, String)> = skill
+            .layers()
+            .into_iter()
+            .map(|layer| (layer.number, layer.text))
+            .collect();
+        assert_eq!(layers, [(0, "w".to_owned()), (3, "Do it.".to_owned())]);
+    }
+
+    #[test]
+    fn invalid_utf8_and_invalid_yaml_are_problems() {
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", "")]);
+        let bytes = b"---\nname: x\ndescription: Use: caf\xe9\n---\nx";
+        fs::write(tmp.path().join("skills/hr/x/SKILL.md"), bytes).unwrap();
+        fs::write(tmp.path().join("skills/hr/DOMAIN.md"), b"\xff").unwrap();
+        let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
+        assert_eq!(skill.description, "Use: caf\u{fffd}");
+        let problems: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].starts_with("skills/hr/x/SKILL.md: has bytes"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("skills/hr/DOMAIN.md: has bytes"),
+            "{problems:?}"
+        );
+        assert!(problems[2].starts_with("skills/hr/x/SKILL.md:3: the metadata is no valid"));
+    }
+
+    #[test]
+    fn guardrail_files_are_those_that_exist() {
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("GUARDRAILS.md", "")]);
+        let x = "hr/x".parse().unwrap();
+        assert_eq!(skills.guardrail_files(&x).unwrap(), [] as [PathBuf; 0]);
+        let hr = tmp.path().join("skills/hr");
+        for file in ["x/GUARDRAILS.md", "GUARDRAILS.md"] {
+            fs::write(hr.join(file), "").unwrap();
+        }
+        assert_eq!(
+            skills.guardrail_files(&x).unwrap(),
+            [hr.join("x/GUARDRAILS.md"), hr.join("GUARDRAILS.md")]
+        );
+    }
+
+    #[test]
+    fn a_guardrail_is_added_to_the_bytes_of_a_file() {
+        let (tmp, skills) = tree(&[("hr/GUARDRAILS.md", "\u{feff}# G\r\n")]);
+        let file = tmp.path().join("skills/hr/GUARDRAILS.md");
+        let guardrail = Guardrail {
+            title: "",
+            mistake: "",
+            rule: "r",
+            correction_id: "CORR-001",
+        };
+        let new = skills.with_guardrail(&file, &guardrail).unwrap().unwrap();
+        assert!(new.starts_with("\u{feff}# G\r\n\r\n---\r\n"));
+        fs::write(&file, new).unwrap();
+        assert_eq!(skills.with_guardrail(&file, &guardrail).unwrap(), None);
+        fs::write(&file, b"caf\xe9").unwrap();
+        assert!(skills.with_guardrail(&file, &guardrail).is_err());
+    }
+
+    #[test]
+    fn generated_tests_are_counted_over_all_skills() {
+        let (_tmp, skills) = tree(&[
+            ("hr/x/SKILL.md", MINIMAL),
+            ("hr/x/tests/generated/test_correction_1.py", ""),
+            ("hr/x/tests/generated/test_correction_2.py", ""),
+            (
+                "hr/x/tests/generated/test_promptfoo.yaml",
+                "tests:\n  - a: 1\n  - b: 2\n",
+            ),
+            ("hr/x/tests/generated/corrections.yaml", "tests:\n- a: 1\n"),
+            ("hr/x/tests/generated/notes.md", ""),
+            ("dev/y/SKILL.md", MINIMAL),
+            ("dev/y/tests/test_correction_9.py", ""),
+            ("dev/no-skill/tests/generated/test_correction_1.py", ""),
+        ]);
+        assert_eq!(skills.count_generated_tests(), 5);
+    }
+}

@@ -1,0 +1,113 @@
+//! Counting of the regression tests that corrections left, for `status`.
+//!
+//! A count has to be cheap, and right for files of any origin: Python files are counted by name,
+//! cases by the dashes of the `tests:` list, without reading the YAML as such. Whatever cannot be
+//! read counts as nothing; saying why is not the job of a count.
+
+use std::fs;
+use std::path::Path;
+
+use super::root::{Root, Within};
+
+/// The files of cases: ours, and the one of the reference implementation.
+const CASE_FILES: [&str; 2] = ["test_promptfoo.yaml", "corrections.yaml"];
+
+/// Each case quotes its correction, and corrections can be long.
+const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
+
+pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
+    let dir = skill_dir.join("tests").join("generated");
+    // Most skills have none, and then this is all that is done.
+    let Ok(Some(real)) = root.resolve(&dir, Within::Skills) else {
+        return 0;
+    };
+    let Ok(entries) = fs::read_dir(real) else {
+        return 0;
+    };
+    let mut total = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if CASE_FILES.contains(&name) {
+            let file = root.bytes(MAX_CASES_BYTES, &dir.join(name), Within::Skills);
+            let file = file.ok().flatten().unwrap_or_default();
+            total += cases(&String::from_utf8_lossy(&file));
+        } else if is_python_test(name) {
+            total += 1;
+        }
+    }
+    total
+}
+
+fn is_python_test(name: &str) -> bool {
+    name.strip_prefix("test_correction_")
+        .and_then(|rest| rest.strip_suffix(".py"))
+        .is_some_and(|number| !number.is_empty())
+}
+
+/// The number of items of the top-level `tests:` list.
+///
+/// Whatever belongs to an item is indented deeper than its dash, so the dashes in the column of the
+/// first one are the items.
+fn cases(yaml: &str) -> usize {
+    let mut lines = yaml.lines().skip_while(|line| line.trim_end() != "tests:");
+    if lines.next().is_none() {
+        return 0;
+    }
+    let mut column = None;
+    let mut items = 0;
+    for line in lines {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let is_item = text == "-" || text.starts_with("- ");
+        match column {
+            None if is_item => column = Some(indent),
+            Some(column) if indent > column => continue,
+            Some(column) if indent == column && is_item => {}
+            _ => break,
+        }
+        items += 1;
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_items_of_the_list_are_counted() {
+        let check = |yaml, expected| assert_eq!(cases(yaml), expected, "{yaml}");
+        check("", 0);
+        check("description: x\n", 0);
+        check("tests: []\n", 0);
+        check("tests:\n", 0);
+        check(
+            "tests:\n- assert:\n  - type: x\n  - type: y\n- vars: {}\n",
+            2,
+        );
+        check(
+            "tests:\n  - a: |\n      - no\n\n  # c\n  - b: 1\nproviders:\n  - x\n",
+            2,
+        );
+        check(
+            "a:\n- tests:\n  - x\ntests:\n-\n  a: 1\n- b: 2\nz: 1\n- c\n",
+            2,
+        );
+        check("prompts:\n- x\n", 0);
+        check("tests:\r\n- a: 1\r\n- b: 1\r\n", 2);
+    }
+
+    #[test]
+    fn python_tests_are_told_by_their_name() {
+        let check = |name, expected| assert_eq!(is_python_test(name), expected, "{name}");
+        check("test_correction_1.py", true);
+        check("test_correction_12.py", true);
+        check("test_correction_.py", false);
+        check("test_correction_1.pyc", false);
+        check("conftest.py", false);
+    }
+}

@@ -1,0 +1,261 @@
+//! GUARDRAILS.md: mistakes that are not to be repeated, one section each.
+//!
+//! [`append`] adds the section of a correction to the text of such a file, and nothing else in it
+//! changes by a byte. What a person wrote in the correction is data: it ends up on one line, behind
+//! a label, and can therefore forge neither a heading nor a rule nor the mark of another correction.
+//!
+//! Deliberately absent: files. Which exist is [`super::Skills::guardrail_files`], and a missing one
+//! is never made: whoever wants guardrails has begun the file.
+
+/// The heading that stays the last: new sections go before it.
+const MARKER: &str = "## When to Add New Guardrails";
+
+/// What a correction adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guardrail<'a> {
+    /// The heading, in a few words. Empty: a general one.
+    pub title: &'a str,
+    /// What went wrong. Empty: a general statement.
+    pub mistake: &'a str,
+    /// What to do instead.
+    pub rule: &'a str,
+    /// `CORR-003`. A file holds at most one guardrail of each correction.
+    pub correction_id: &'a str,
+}
+
+/// The text with the guardrail in it; `None` where that of this correction is there already.
+///
+/// Its number is one above the highest `GRD-<n>` in the text. It stands before the first heading
+/// `## When to Add New Guardrails`, or before the rule above that, or at the end.
+pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
+    let id = one_line(guardrail.correction_id, "unknown");
+    let source = format!("**Source**: {id}");
+    if text.lines().any(|line| line.trim_end() == source) {
+        return None;
+    }
+    let number = highest_number(text).saturating_add(1);
+    let title = one_line(guardrail.title, "Auto-generated from correction");
+    let mistake = one_line(guardrail.mistake, "Agent produced incorrect output.");
+    let rule = one_line(guardrail.rule, "See the correction.");
+    let mut block = format!(
+        "\n---\n\n## GRD-{number:03}: {title}\n\n\
+         **Mistake**: {mistake}\n\
+         **Impact**: User had to manually correct.\n\
+         **Rule**: {rule}\n\
+         **Detection**: Auto-generated — review and refine this guardrail.\n\
+         {source}\n"
+    );
+    let at = if let Some(at) = marker(text) {
+        block.push('\n');
+        // Straight below a line of text the dashes would make that line a heading.
+        let below_text = !ends_blank(&text[..at]);
+        block.insert_str(0, if below_text { "\n" } else { "" });
+        at
+    } else {
+        let open = !text.is_empty() && !text.ends_with('\n');
+        block.insert_str(0, if open { "\n" } else { "" });
+        text.len()
+    };
+    if uses_crlf(text) {
+        block = block.replace('\n', "\r\n");
+    }
+    Some([&text[..at], &block, &text[at..]].concat())
+}
+
+/// Where the closing section begins: its heading, or the rule that sets it off.
+fn marker(text: &str) -> Option<usize> {
+    let mut fence: Option<&str> = None;
+    let mut at = 0;
+    // Where a rule began that only blank lines have followed since.
+    let mut rule = None;
+    let mut after_blank = true;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end();
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| content.trim_start().starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) if content == MARKER => return Some(rule.unwrap_or(at)),
+            _ => {}
+        }
+        if content == "---" && after_blank && fence.is_none() {
+            rule = Some(at);
+        } else if !content.is_empty() {
+            rule = None;
+        }
+        after_blank = content.is_empty();
+        at += line.len();
+    }
+    None
+}
+
+fn ends_blank(text: &str) -> bool {
+    text.lines()
+        .last()
+        .is_none_or(|line| line.trim().is_empty())
+}
+
+fn uses_crlf(text: &str) -> bool {
+    text.find('\n').is_some_and(|at| text[..at].ends_with('\r'))
+}
+
+/// The highest `GRD-<n>` anywhere: a number that is still mentioned is not used again.
+fn highest_number(text: &str) -> u64 {
+    text.split("GRD-")
+        .skip(1)
+        .filter_map(|rest| {
+            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            rest[..digits].parse().ok()
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+/// The words of a text, on one line.
+fn one_line(text: &str, or_else: &str) -> String {
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        or_else.to_owned()
+    } else {
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GUARDRAIL: Guardrail<'static> = Guardrail {
+        title: "System design is scored on its own",
+        mistake: "Scored 72.",
+        rule: "Score below 60.",
+        correction_id: "CORR-003",
+    };
+
+    fn section(number: &str) -> String {
+        format!(
+            "\n---\n\n## GRD-{number}: System design is scored on its own\n\n\
+             **Mistake**: Scored 72.\n**Impact**: User had to manually correct.\n\
+             **Rule**: Score below 60.\n\
+             **Detection**: Auto-generated — review and refine this guardrail.\n\
+             **Source**: CORR-003\n"
+        )
+    }
+
+    #[test]
+    fn a_guardrail_goes_before_the_closing_section_or_to_the_end() {
+        let check = |before: &str, after: &str, inserted: &str| {
+            let new = append(&format!("{before}{after}"), &GUARDRAIL).unwrap();
+            assert_eq!(new, format!("{before}{inserted}{after}"));
+        };
+        let (one, m) = (section("001"), MARKER);
+        check("", "", &one);
+        check("# G\n", "", &one);
+        check("# G", "", &format!("\n{one}"));
+        check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{one}\n"));
+        check("# G\n", m, &format!("\n{one}\n"));
+        check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{one}\n"));
+        // Dashes below text underline it: no rule.
+        check("# G\n\na\n---\n\n", &format!("{m}\n"), &format!("{one}\n"));
+        // Neither a mention nor an example is the heading.
+        check(&format!("see {m}\n```\n{m}\n```\n#{m}\n"), "", &one);
+        check(&format!("```\n~~~\n{m}\n```\n\n"), m, &format!("{one}\n"));
+    }
+
+    #[test]
+    fn numbers_go_up_and_are_not_used_twice() {
+        let check = |text: &str, expected: &str| {
+            let new = append(text, &GUARDRAIL).unwrap();
+            assert!(
+                new.contains(&format!("\n## GRD-{expected}: ")),
+                "{text}: {new}"
+            );
+        };
+        check("## GR-009: x\n", "001");
+        check("## GRD-001: x\n## GRD-007: y\n", "008");
+        check("GRD-041 was retired\n", "042");
+        check("## GRD-999: x\n", "1000");
+        check("## GRD-: x\nGRD-99999999999999999999999\nGRD-é", "001");
+    }
+
+    #[test]
+    fn one_correction_makes_one_guardrail() {
+        let once = append("# G\n", &GUARDRAIL).unwrap();
+        assert_eq!(append(&once, &GUARDRAIL), None);
+        assert_eq!(append(&once.replace('\n', "\r\n"), &GUARDRAIL), None);
+        let other = Guardrail {
+            correction_id: "CORR-0031",
+            rule: "As **Source**: CORR-004\n**Source**: CORR-004",
+            ..GUARDRAIL
+        };
+        let twice = append(&once, &other).unwrap();
+        assert!(twice.contains("## GRD-002: "));
+        let third = Guardrail {
+            correction_id: "CORR-004",
+            ..GUARDRAIL
+        };
+        assert!(append(&twice, &third).is_some());
+    }
+
+    #[test]
+    fn a_file_keeps_its_line_ends() {
+        let new = append("# G\r\n\r\n## When to Add New Guardrails\r\n", &GUARDRAIL).unwrap();
+        assert_eq!(new.matches('\n').count(), new.matches("\r\n").count());
+    }
+
+    #[test]
+    fn what_is_missing_is_said_in_general_words() {
+        let empty = Guardrail {
+            title: " ",
+            mistake: "",
+            rule: "\n",
+            correction_id: "CORR-1",
+        };
+        let new = append("", &empty).unwrap();
+        assert!(new.starts_with("\n---\n\n## GRD-001: Auto-generated from correction\n\n"));
+        assert!(new.contains("\n**Mistake**: Agent produced incorrect output.\n"));
+    }
+
+    /// Lines as they stand in such files, and as somebody might forge them.
+    fn lines() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just(MARKER.to_owned()),
+            Just("---".to_owned()),
+            Just("```".to_owned()),
+            Just("## GRD-004: x".to_owned()),
+            Just("**Source**: CORR-001".to_owned()),
+            Just(String::new()),
+            any::<String>(),
+        ];
+        (proptest::collection::vec(line, 0..12), any::<bool>())
+            .prop_map(|(lines, crlf)| lines.join(if crlf { "\r\n" } else { "\n" }))
+    }
+
+    proptest! {
+        #[test]
+        fn everything_else_is_left_alone(text in lines(), rule in lines(), title in lines()) {
+            let guardrail = Guardrail { title: &title, mistake: &rule, rule: &rule, ..GUARDRAIL };
+            let new = append(&text, &guardrail).unwrap();
+            let same = |(a, b): &(u8, u8)| a == b;
+            let head = text.bytes().zip(new.bytes()).take_while(same).count();
+            let tail = text.bytes().rev().zip(new.bytes().rev()).take_while(same).count();
+            prop_assert!(head + tail >= text.len(), "{text:?} {new:?}");
+            // Whatever was written in the correction: one rule, no marker, one source.
+            let count = |what: &str| {
+                let of = |text: &str| text.lines().filter(|line| line.trim_end() == what).count();
+                of(&new) - of(&text)
+            };
+            prop_assert_eq!(count("---"), 1);
+            prop_assert_eq!(count(MARKER), 0);
+            prop_assert_eq!(count("**Source**: CORR-003"), 1);
+            prop_assert_eq!(append(&new, &guardrail), None);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Which skills there are, and which of them somebody may have meant.
+
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+
+use crate::model::SkillPath;
+
+use super::error::with_cause;
+use super::root::Within;
+use super::{Error, Problem, Skills};
+
+/// What lies in a directory of skills.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Every skill, sorted. They are named here, not read: loading one may still fail.
+    pub skills: Vec<SkillPath>,
+    /// What looks like a skill and cannot be one.
+    pub problems: Vec<Problem>,
+}
+
+/// How similar a name has to be to be worth a "did you mean".
+const SIMILAR: f64 = 0.8;
+/// How many of them are worth reading.
+const MAX_CANDIDATES: usize = 3;
+
+impl Skills {
+    /// Every `<domain>/<skill>/` that has a SKILL.md.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] where the skills directory cannot be listed. A domain that cannot is a problem.
+    pub fn list(&self) -> Result<Listing, Error> {
+        let mut found = Listing::default();
+        for domain in self.directories(&self.root.skills, &mut found.problems)? {
+            if domain.join("SKILL.md").is_file() {
+                found.problems.push(Problem {
+                    path: self.root.shown(&domain.join("SKILL.md")),
+                    line: None,
+                    message: "is in no domain: a skill lies in `<domain>/<skill>/`".to_owned(),
+                });
+            }
+            let skills = match self.directories(&domain, &mut found.problems) {
+                Ok(skills) => skills,
+                Err(error) => {
+                    found.problems.push(self.problem(&domain, &error));
+                    continue;
+                }
+            };
+            for dir in skills.iter().filter(|dir| dir.join("SKILL.md").is_file()) {
+                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+                let path = name(&domain)
+                    .zip(name(dir))
+                    .map(|(d, s)| format!("{d}/{s}"));
+                match path.map(|path| path.parse()) {
+                    Some(Ok(path)) => found.skills.push(path),
+                    Some(Err(error)) => found.problems.push(self.problem(dir, &error)),
+                    None => found.problems.push(Problem {
+                        path: self.root.shown(dir),
+                        line: None,
+                        message: "has a name that is not UTF-8".to_owned(),
+                    }),
+                }
+            }
+        }
+        found.skills.sort();
+        Ok(found)
+    }
+
+    /// Skills whose name is like what was typed, which may be a bare skill name; the most similar first.
+    pub fn similar(&self, typed: &str) -> Vec<SkillPath> {
+        let typed = typed.trim().trim_matches('/').to_lowercase();
+        let last = typed.rsplit('/').next().unwrap_or_default();
+        let likeness = |skill: &SkillPath| {
+            let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
+            // The right name in the wrong domain, or in none.
+            let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
+            whole.max(name)
+        };
+        let skills = self.list().unwrap_or_default().skills;
+        let mut alike: Vec<(f64, SkillPath)> = skills
+            .into_iter()
+            .map(|skill| (likeness(&skill), skill))
+            .filter(|(likeness, _)| *likeness >= SIMILAR)
+            .collect();
+        alike.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
+        alike.truncate(MAX_CANDIDATES);
+        alike.into_iter().map(|(_, skill)| skill).collect()
+    }
+
+    /// The directories in a directory that could be a domain or a skill.
+    fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
+        let entries = fs::read_dir(dir).map_err(|source| self.root.io(dir, source))?;
+        let hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+        let mut found = Vec::new();
+        for entry in entries.flatten().filter(|entry| !hidden(entry)) {
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => found.push(path),
+                Ok(kind) if kind.is_symlink() => match self.root.resolve(&path, Within::Skills) {
+                    Ok(Some(real)) if real.is_dir() => found.push(path),
+                    Ok(_) => {}
+                    Err(error) => problems.push(self.problem(&path, &error)),
+                },
+                _ => {}
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn problem(&self, path: &Path, error: &dyn std::error::Error) -> Problem {
+        Problem {
+            path: self.root.shown(path),
+            line: None,
+            message: with_cause(error),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
+        let tmp = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tmp.path().join("skills")).unwrap();
+        for (path, text) in files {
+            let path = tmp.path().join("skills").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        (tmp, skills)
+    }
+
+    fn names(skills: &[SkillPath]) -> Vec<String> {
+        skills.iter().map(ToString::to_string).collect()
+    }
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    #[test]
+    fn every_directory_with_a_skill_file_is_listed() {
+        let (_tmp, skills) = tree(&[
+            ("hr/triage/SKILL.md", ""),
+            ("dev/triage/SKILL.md", ""),
+            ("dev/no-skill/README.md", ""),
+            (".git/x/SKILL.md", ""),
+            ("hr/.old/SKILL.md", ""),
+            ("hr/my skill/SKILL.md", ""),
+            ("flat/SKILL.md", ""),
+            ("WORKSPACE.md", ""),
+        ]);
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
+        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].starts_with("skills/flat/SKILL.md: is in no domain"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("skills/hr/my skill: "),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn similar_skills_are_offered() {
+        let (_tmp, skills) = tree(&[
+            ("hr/resume-screen/SKILL.md", MINIMAL),
+            ("hr/interview-questions/SKILL.md", MINIMAL),
+            ("dev/code-review/SKILL.md", MINIMAL),
+            ("support/code-review/SKILL.md", MINIMAL),
+        ]);
+        let check = |typed: &str, expected: &[&str]| {
+            assert_eq!(names(&skills.similar(typed)), expected, "{typed}");
+        };
+        check("hr/resume-scren", &["hr/resume-screen"]);
+        check("resume-screen", &["hr/resume-screen"]);
+        check("HR/Resume-Screen/", &["hr/resume-screen"]);
+        check(
+            "ops/code-review",
+            &["dev/code-review", "support/code-review"],
+        );
+        check("finance/expenses", &[]);
+        check("", &[]);
+        let error = skills
+            .load(&"hr/resume-scren".parse().unwrap())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no skill `hr/resume-scren`; did you mean `hr/resume-screen`?"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_outside_is_read_through_links() {
+        use std::os::unix::fs::symlink;
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
+        let outside = tmp.path().join("outside/y");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("SKILL.md"), MINIMAL).unwrap();
+        let dir = tmp.path().join("skills");
+        symlink(&outside, dir.join("hr/y")).unwrap();
+        symlink(outside.join("SKILL.md"), dir.join("hr/z/SKILL.md")).unwrap();
+        symlink(tmp.path().join("outside"), dir.join("ops")).unwrap();
+        symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
+        for path in ["hr/y", "hr/z", "ops/y"] {
+            let error = skills.load(&path.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Outside { .. }), "{path}: {error}");
+        }
+        assert!(skills.load(&"hr/alias".parse().unwrap()).is_ok());
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["hr/alias", "hr/x", "hr/z"]);
+        assert_eq!(listing.problems.len(), 2, "{:?}", listing.problems);
+
+        symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
+        let x = "hr/x".parse().unwrap();
+        assert!(skills.guardrail_files(&x).is_err());
+        symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
+        assert!(skills.load(&x).is_err());
+    }
+}
