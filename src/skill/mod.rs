@@ -155,3 +155,87 @@ impl fmt::Display for Problem {
         write!(f, ": {}", self.message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use serde_json::value::RawValue;
+
+    use super::guardrails::Guardrail;
+    use super::*;
+
+    /// The skills that come with the project are what people copy from.
+    #[test]
+    fn the_sample_skills_are_beyond_reproach() {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let skills = Skills::open(&project.join("skills")).unwrap();
+        let listing = skills.list().unwrap();
+        assert_eq!(listing.problems, []);
+        let domains: BTreeSet<&str> = listing.skills.iter().map(SkillPath::domain).collect();
+        assert!(
+            domains.len() >= 3 && listing.skills.len() >= 5,
+            "{listing:?}"
+        );
+        for path in &listing.skills {
+            let skill = skills.load(path).unwrap();
+            assert_eq!(skill.problems, [], "{path}");
+            assert_eq!(standard::deviations(&skill), [] as [String; 0], "{path}");
+            let layers: Vec<u8> = skill.layers().iter().map(|layer| layer.number).collect();
+            assert_eq!(layers, [0, 1, 3], "{path}");
+            check_cases(&skills, path);
+            check_guardrails(&skills, path);
+        }
+    }
+
+    fn keys(json: &RawValue) -> BTreeSet<String> {
+        let map: Map<String, Value> = serde_json::from_str(json.get()).unwrap();
+        map.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// All cases of a skill have one form, which its prompt describes and its sample input has too.
+    fn check_cases(skills: &Skills, path: &SkillPath) {
+        let skill = skills.load(path).unwrap();
+        let examples = skills.examples(path).unwrap();
+        assert_eq!(examples.problems, [], "{path}");
+        let (first, others) = examples.cases.split_first().unwrap();
+        assert!(!others.is_empty(), "{path}");
+        for case in others {
+            assert_eq!(
+                keys(&case.output),
+                keys(&first.output),
+                "{path} {}",
+                case.name
+            );
+            assert_eq!(
+                keys(&case.input),
+                keys(&first.input),
+                "{path} {}",
+                case.name
+            );
+        }
+        for key in keys(&first.output).union(&keys(&first.input)) {
+            assert!(skill.body.contains(&format!("`{key}`")), "{path}: {key}");
+        }
+        let sample = skills.sample_input(path).unwrap().unwrap();
+        let sample = skills.read(&sample).unwrap().unwrap();
+        let sample: Box<RawValue> = serde_json::from_str(&sample).unwrap();
+        assert_eq!(keys(&sample), keys(&first.input), "{path}");
+    }
+
+    fn check_guardrails(skills: &Skills, path: &SkillPath) {
+        let files = skills.guardrail_files(path).unwrap();
+        let text = skills.read(&files[0]).unwrap().unwrap();
+        let guardrail = Guardrail {
+            title: "t",
+            mistake: "m",
+            rule: "r",
+            correction_id: "CORR-001",
+        };
+        let new = guardrails::append(&text, &guardrail).unwrap();
+        let closing = "**Source**: CORR-001\n\n---\n\n## When to Add New Guardrails\n";
+        assert!(new.contains("\n\n---\n\n## GRD-003: t\n"), "{path}: {new}");
+        assert!(new.contains(closing), "{path}: {new}");
+    }
+}
