@@ -1,0 +1,358 @@
+//! The chat protocol of `OpenAI`, as many servers speak it.
+//!
+//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in what they refuse. Nothing is assumed
+//! about them: the full request is sent, and what a server answers with a 400 that names the field
+//! is left out from then on: `response_format` (the schema then stands in the prompt), the name of
+//! the token limit, streaming. The newer Responses protocol is not spoken, because only `OpenAI`
+//! itself does.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::client::{client, host};
+use super::fault::{Fault, parse};
+use super::http::{Connection, Dialect, Limits, Peer, Protocol};
+use super::price::{Pricing, Tokens};
+use super::schema::{Optional, strict};
+use super::{Draft, Error, OnProgress, Request, Secret, Stop, Tally, in_words, sse};
+
+const MAX_TOKENS: &str = "max_tokens";
+const COMPLETION_TOKENS: &str = "max_completion_tokens";
+
+/// Which model, where.
+#[derive(Debug, Clone)]
+pub struct OpenAiConfig {
+    /// Shown as the first part of `provider/model`.
+    pub provider: String,
+    /// With `/v1`, or whatever the server has before `/chat/completions`.
+    pub base_url: String,
+    /// Sent as bearer token; local servers need none.
+    pub key: Option<Secret>,
+    /// The server's name of the model.
+    pub model: String,
+    /// What the model costs, where the server does not say so itself.
+    pub pricing: Pricing,
+    /// Limits of a question.
+    pub limits: Limits,
+    /// Fields that are added to every request, over our own.
+    pub extra: Map<String, Value>,
+}
+
+impl OpenAiConfig {
+    /// Any server that speaks the protocol; priced where its address is a known one.
+    pub fn compatible(provider: &str, base_url: &str, model: &str, key: Option<Secret>) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            base_url: base_url.to_owned(),
+            key,
+            model: model.to_owned(),
+            pricing: Pricing::BaseUrl,
+            limits: Limits::default(),
+            extra: Map::new(),
+        }
+    }
+
+    /// A model of `OpenAI`'s own service.
+    pub fn openai(model: &str, key: Secret) -> Self {
+        Self {
+            pricing: Pricing::Provider("openai"),
+            ..Self::compatible("openai", "https://api.openai.com/v1", model, Some(key))
+        }
+    }
+
+    /// A model through `OpenRouter`, named `vendor/model`; it reports its own costs.
+    pub fn openrouter(model: &str, key: Secret) -> Self {
+        Self {
+            pricing: Pricing::Provider("openrouter"),
+            ..Self::compatible(
+                "openrouter",
+                "https://openrouter.ai/api/v1",
+                model,
+                Some(key),
+            )
+        }
+    }
+
+    /// A model on the user's own machine, which costs nothing: Ollama, LM Studio, vLLM.
+    pub fn local(provider: &str, base_url: &str, model: &str) -> Self {
+        Self {
+            pricing: Pricing::Free,
+            ..Self::compatible(provider, base_url, model, None)
+        }
+    }
+}
+
+/// A model behind the chat protocol.
+#[derive(Debug)]
+pub struct OpenAi {
+    pub(super) connection: Connection,
+}
+
+impl OpenAi {
+    /// Takes the configuration; nothing is sent before the first question.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] for a base URL that is none or a key that fits in no header.
+    pub fn new(config: OpenAiConfig) -> Result<Self, Error> {
+        let dialect = Dialect {
+            native_structure: true,
+            // `OpenAI` has deprecated the name that all others know.
+            token_limit: if config.provider == "openai" {
+                COMPLETION_TOKENS
+            } else {
+                MAX_TOKENS
+            },
+            swapped_tokens: false,
+            stream: true,
+        };
+        let peer = Peer {
+            provider: config.provider,
+            model: config.model,
+            base_url: config.base_url,
+            key: config.key,
+            pricing: config.pricing,
+            limits: config.limits,
+            extra: config.extra,
+        };
+        Ok(Self {
+            connection: Connection::new(peer, dialect)?,
+        })
+    }
+
+    pub(super) async fn answer(
+        &self,
+        request: &Request,
+        progress: OnProgress<'_>,
+        tally: &mut Tally,
+    ) -> Result<(), Error> {
+        self.connection.ask(self, request, progress, tally).await
+    }
+}
+
+impl Protocol for OpenAi {
+    const PATH: &'static str = "/chat/completions";
+
+    fn headers(&self, key: Option<HeaderValue>) -> HeaderMap {
+        bearer(key.as_ref())
+    }
+
+    fn body(&self, request: &Request, dialect: Dialect) -> Value {
+        let asked = match &request.schema {
+            Some(_) if !dialect.native_structure => in_words(request),
+            _ => request.clone(),
+        };
+        let mut messages = Vec::new();
+        if !asked.system.is_empty() {
+            messages.push(json!({"role": "system", "content": asked.system}));
+        }
+        messages.push(json!({"role": "user", "content": asked.user}));
+        let mut body = json!({
+            "model": self.connection.model(),
+            "messages": messages,
+            dialect.token_limit: request.max_tokens,
+            "stream": dialect.stream,
+        });
+        if dialect.stream {
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        if let Some(schema) = request.schema.as_ref().filter(|_| dialect.native_structure) {
+            body["response_format"] = json!({
+                "type": "json_schema",
+                "json_schema": {
+                    "name": schema.name,
+                    "strict": true,
+                    "schema": strict(&schema.json, Optional::Null),
+                },
+            });
+        }
+        body
+    }
+
+    fn event(&self, draft: &mut Draft, event: &sse::Event) -> Result<bool, Fault> {
+        if event.data == "[DONE]" {
+            // A server that says no reason has ended nevertheless.
+            draft.complete = true;
+            return Ok(true);
+        }
+        let data = parse(&event.data)?;
+        error_in(&data)?;
+        let choice = &data["choices"][0];
+        take(draft, &choice["delta"], &choice["finish_reason"]);
+        count(draft, &data["usage"]);
+        Ok(false)
+    }
+
+    fn whole(&self, draft: &mut Draft, body: &Value) -> Result<(), Fault> {
+        error_in(body)?;
+        let choice = &body["choices"][0];
+        if !choice["message"].is_object() {
+            return Err(Fault::Malformed {
+                reason: "no `choices` with a `message`".to_owned(),
+                text: body.to_string(),
+            });
+        }
+        take(draft, &choice["message"], &choice["finish_reason"]);
+        count(draft, &body["usage"]);
+        draft.complete = true;
+        Ok(())
+    }
+
+    fn fall_back(&self, dialect: Dialect, message: &str) -> Option<Dialect> {
+        let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        if dialect.native_structure && names(&["response_format", "json_schema"]) {
+            return Some(Dialect {
+                native_structure: false,
+                ..dialect
+            });
+        }
+        if !dialect.swapped_tokens && names(&[COMPLETION_TOKENS]) {
+            return Some(Dialect {
+                token_limit: if dialect.token_limit == MAX_TOKENS {
+                    COMPLETION_TOKENS
+                } else {
+                    MAX_TOKENS
+                },
+                swapped_tokens: true,
+                ..dialect
+            });
+        }
+        (dialect.stream && names(&["stream"])).then_some(Dialect {
+            stream: false,
+            ..dialect
+        })
+    }
+}
+
+/// Some servers, and all streams, carry their errors in an answer of status 200.
+fn error_in(body: &Value) -> Result<(), Fault> {
+    let Some(error) = body.get("error").filter(|error| !error.is_null()) else {
+        return Ok(());
+    };
+    let status = error["code"]
+        .as_u64()
+        .and_then(|code| u16::try_from(code).ok());
+    let kind = error["type"].as_str().or(error["code"].as_str());
+    let status = status.unwrap_or_else(|| match kind.unwrap_or_default() {
+        "invalid_request_error" => 400,
+        "authentication_error" | "invalid_api_key" => 401,
+        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => 429,
+        "overloaded_error" | "overloaded" => 529,
+        _ => 500,
+    });
+    Err(Fault::read(status, HeaderMap::new(), body))
+}
+
+/// Takes over a message, or a piece of one.
+fn take(draft: &mut Draft, message: &Value, finish_reason: &Value) {
+    match &message["content"] {
+        Value::String(text) => draft.text.push_str(text),
+        Value::Array(parts) => {
+            for text in parts.iter().filter_map(|part| part["text"].as_str()) {
+                draft.text.push_str(text);
+            }
+        }
+        _ => {}
+    }
+    if let Some(refusal) = message["refusal"].as_str() {
+        draft.text.push_str(refusal);
+        draft.stop = Stop::Refusal;
+    }
+    let Some(reason) = finish_reason.as_str() else {
+        return;
+    };
+    draft.complete = true;
+    match reason {
+        "length" => draft.stop = Stop::Length,
+        "content_filter" => draft.stop = Stop::Refusal,
+        _ => {}
+    }
+}
+
+fn count(draft: &mut Draft, usage: &Value) {
+    let Some(input) = usage["prompt_tokens"].as_u64() else {
+        return;
+    };
+    let details = &usage["prompt_tokens_details"];
+    let part = |name: &str| details[name].as_u64().unwrap_or(0).min(input);
+    let cache_read = part("cached_tokens");
+    draft.tokens = Some(Tokens {
+        input,
+        cache_read,
+        cache_write: part("cache_write_tokens").min(input - cache_read),
+        output: usage["completion_tokens"].as_u64().unwrap_or(0),
+    });
+    draft.cost_usd = usage["cost"].as_f64();
+}
+
+fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let value = key.and_then(|key| {
+        let value = [b"Bearer ", key.as_bytes()].concat();
+        HeaderValue::from_bytes(&value).ok()
+    });
+    if let Some(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    headers
+}
+
+/// The names of the models that a server offers; also the way to find out whether one is there.
+///
+/// # Errors
+///
+/// [`Error::Config`] for a URL that is none, [`Error::TimedOut`], [`Error::Unreachable`],
+/// [`Error::BadRequest`] for every status but success, and [`Error::Malformed`].
+pub async fn list_models(
+    provider: &str,
+    base_url: &str,
+    key: Option<&Secret>,
+    within: Duration,
+) -> Result<Vec<String>, Error> {
+    let shown = format!("{provider}/*");
+    let base_url = base_url.trim_end_matches('/');
+    let (url, client) = client(base_url, within).map_err(|reason| Error::Config {
+        model: shown.clone(),
+        reason,
+    })?;
+    let unreachable = |source: reqwest::Error| Error::Unreachable {
+        host: host(&url),
+        attempts: 1,
+        source: source.without_url(),
+    };
+    let key = key.and_then(|key| HeaderValue::from_str(key.expose()).ok());
+    let ask = async {
+        let request = client.get(format!("{base_url}/models"));
+        let response = request.headers(bearer(key.as_ref())).send().await;
+        let response = response.map_err(unreachable)?;
+        let status = response.status();
+        let text = response.text().await.map_err(unreachable)?;
+        if !status.is_success() {
+            return Err(Error::BadRequest {
+                provider: provider.to_owned(),
+                status: status.as_u16(),
+                message: "it does not list its models".to_owned(),
+            });
+        }
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        let Some(models) = body["data"].as_array() else {
+            return Err(Error::Malformed {
+                provider: provider.to_owned(),
+                reason: "no list `data`".to_owned(),
+                text,
+            });
+        };
+        let names = models.iter().filter_map(|model| model["id"].as_str());
+        Ok(names.map(str::to_owned).collect())
+    };
+    tokio::time::timeout(within, ask)
+        .await
+        .map_err(|_| Error::TimedOut {
+            model: shown.clone(),
+            after: within,
+            paid: None,
+        })?
+}

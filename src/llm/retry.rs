@@ -1,0 +1,300 @@
+//! Whether a failed request is sent again, and after what time.
+//!
+//! A pure function of what the server said, how often it was asked, and a random number, so that
+//! every case is a line in a test. The rules are those of the providers' own client libraries: two
+//! retries; connection errors, 408, 409, 429 and 5xx (529 with them) are worth one; the server's
+//! `x-should-retry` and its waiting times are obeyed. Two rules are ours: a spending limit is never
+//! retried, although some of them come as 429, and a wait longer than the caller can afford ends
+//! the question at once instead of sleeping into its time limit.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use reqwest::header::HeaderMap;
+
+/// How patient a question is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Requests after the first; 2 by default.
+    pub max_retries: u32,
+    /// First pause where the server names none; doubles each time. Half a second by default.
+    pub first_pause: Duration,
+    /// Upper end of the doubling; 8 s by default.
+    pub longest_pause: Duration,
+    /// Longest wait that a server may ask for; 60 s by default.
+    pub longest_wait: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            max_retries: 2,
+            first_pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(8),
+            longest_wait: Duration::from_mins(1),
+        }
+    }
+}
+
+/// What is known of a failed request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failure<'a> {
+    /// HTTP status; `None` where the connection failed.
+    pub(super) status: Option<u16>,
+    /// Headers of the answer, if there was one.
+    pub(super) headers: Option<&'a HeaderMap>,
+    /// The provider's code for the error, such as `insufficient_quota`.
+    pub(super) code: &'a str,
+    /// The provider's words.
+    pub(super) message: &'a str,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Send again after this time.
+    Retry(Duration),
+    /// Asking again would change nothing, or the retries are used up.
+    GiveUp,
+    /// The account may not spend more.
+    SpendLimit,
+    /// The server asks for a wait that is too long.
+    WaitTooLong(Duration),
+}
+
+/// Decides on the failure that follows `retries` earlier ones.
+///
+/// `left` is what remains of the question's time limit, and `random` lies in `0.0..1.0`.
+pub(super) fn decide(
+    policy: &Policy,
+    retries: u32,
+    failure: Failure<'_>,
+    left: Duration,
+    random: f64,
+) -> Decision {
+    if is_spend_limit(failure) {
+        return Decision::SpendLimit;
+    }
+    let header = |name| failure.headers.and_then(|headers| text(headers, name));
+    let worth_it = match header("x-should-retry") {
+        Some("true") => true,
+        Some("false") => false,
+        _ => failure
+            .status
+            .is_none_or(|status| matches!(status, 408 | 409 | 429) || status >= 500),
+    };
+    if !worth_it {
+        return Decision::GiveUp;
+    }
+    let asked = failure.headers.and_then(retry_after);
+    let limit = policy.longest_wait.min(left);
+    match asked {
+        Some(wait) if wait > limit => Decision::WaitTooLong(wait),
+        _ if retries >= policy.max_retries => Decision::GiveUp,
+        Some(wait) => Decision::Retry(wait),
+        None => {
+            let pause = policy
+                .first_pause
+                .saturating_mul(2_u32.saturating_pow(retries))
+                .min(policy.longest_pause);
+            let pause = pause.mul_f64(1.0 - random.clamp(0.0, 1.0) * 0.25);
+            if pause < left {
+                Decision::Retry(pause)
+            } else {
+                Decision::GiveUp
+            }
+        }
+    }
+}
+
+fn is_spend_limit(failure: Failure<'_>) -> bool {
+    failure.status == Some(402)
+        || matches!(
+            failure.code,
+            "enforced_spend_limit_reached"
+                | "contract_spend_limit_reached"
+                | "linked_organization_spend_limit_reached"
+                | "insufficient_quota"
+                | "credit_balance_exhausted"
+                | "billing_hard_limit_reached"
+                | "billing_error"
+        )
+        // This one comes as a plain 400 without a code of its own.
+        || failure.message.contains("credit balance is too low")
+}
+
+/// The wait that the server asks for: milliseconds, else seconds, else a date measured against
+/// the answer's own `date`, so that no clock of ours is needed.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    if let Some(wait) = text(headers, "retry-after-ms").and_then(|t| number(t, 0.001)) {
+        return Some(wait);
+    }
+    let value = text(headers, "retry-after")?;
+    number(value, 1.0).or_else(|| {
+        let until = DateTime::parse_from_rfc2822(value).ok()?;
+        let now = DateTime::parse_from_rfc2822(text(headers, "date")?).ok()?;
+        (until - now).max(chrono::TimeDelta::zero()).to_std().ok()
+    })
+}
+
+fn number(text: &str, unit: f64) -> Option<Duration> {
+    let seconds = text.trim().parse::<f64>().ok()? * unit;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                let name = HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            })
+            .collect()
+    }
+
+    fn decide_on(
+        retries: u32,
+        status: Option<u16>,
+        pairs: &[(&'static str, &'static str)],
+    ) -> Decision {
+        let headers = headers(pairs);
+        let failure = Failure {
+            status,
+            headers: Some(&headers),
+            ..Failure::default()
+        };
+        decide(
+            &Policy::default(),
+            retries,
+            failure,
+            Duration::from_secs(100),
+            0.0,
+        )
+    }
+
+    const fn retry(ms: u64) -> Decision {
+        Decision::Retry(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn only_passing_troubles_are_worth_a_retry() {
+        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+            assert_eq!(decide_on(0, Some(status), &[]), retry(500), "{status}");
+        }
+        assert_eq!(decide_on(0, None, &[]), retry(500));
+        for status in [302, 400, 401, 403, 404, 413, 422] {
+            assert_eq!(
+                decide_on(0, Some(status), &[]),
+                Decision::GiveUp,
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_double_shrink_at_random_and_end_after_two() {
+        assert_eq!(decide_on(1, Some(500), &[]), retry(1000));
+        assert_eq!(decide_on(2, Some(500), &[]), Decision::GiveUp);
+        let many = Policy {
+            max_retries: 1000,
+            ..Policy::default()
+        };
+        let check = |retries, random, expected| {
+            let left = Duration::from_secs(100);
+            let decision = decide(&many, retries, Failure::default(), left, random);
+            assert_eq!(decision, expected, "{retries} {random}");
+        };
+        check(0, 1.0, retry(375));
+        check(3, 0.5, retry(3500));
+        check(4, 0.0, retry(8000));
+        check(999, 0.0, retry(8000));
+    }
+
+    #[test]
+    fn the_server_may_decide_and_name_the_wait() {
+        let check = |status, pairs: &[_], expected| {
+            assert_eq!(
+                decide_on(0, Some(status), pairs),
+                expected,
+                "{status} {pairs:?}"
+            );
+        };
+        check(400, &[("x-should-retry", "true")], retry(500));
+        check(529, &[("x-should-retry", "false")], Decision::GiveUp);
+        check(429, &[("retry-after", "3")], retry(3000));
+        check(429, &[("retry-after", "0")], retry(0));
+        check(
+            429,
+            &[("retry-after-ms", "20"), ("retry-after", "3")],
+            retry(20),
+        );
+        check(429, &[("retry-after", "soon")], retry(500));
+        check(429, &[("retry-after", "-4")], retry(500));
+        check(429, &[("retry-after", "nan")], retry(500));
+        let date = ("date", "Sat, 21 Nov 2026 07:28:00 GMT");
+        let until = ("retry-after", "Sat, 21 Nov 2026 07:28:07 GMT");
+        check(429, &[date, until], retry(7000));
+        // Without the server's own clock its date says nothing.
+        check(429, &[until], retry(500));
+        // A date that has passed means now.
+        let past = ("retry-after", "Sat, 21 Nov 2026 07:00:00 GMT");
+        check(429, &[date, past], retry(0));
+    }
+
+    #[test]
+    fn a_wait_that_is_too_long_ends_the_question_at_once() {
+        let day = Duration::from_hours(24);
+        let asked = [("retry-after", "86400")];
+        assert_eq!(decide_on(0, Some(429), &asked), Decision::WaitTooLong(day));
+        assert_eq!(
+            decide_on(0, Some(429), &[("retry-after", "1e300")]),
+            retry(500),
+            "no number of seconds"
+        );
+        let headers = headers(&[("retry-after", "30")]);
+        let failure = Failure {
+            status: Some(429),
+            headers: Some(&headers),
+            ..Failure::default()
+        };
+        let left = Duration::from_secs(10);
+        let decision = decide(&Policy::default(), 0, failure, left, 0.0);
+        assert_eq!(decision, Decision::WaitTooLong(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn spending_limits_are_never_retried() {
+        let check = |status, code, message| {
+            let failure = Failure {
+                status: Some(status),
+                headers: None,
+                code,
+                message,
+            };
+            let left = Duration::from_secs(100);
+            let decision = decide(&Policy::default(), 0, failure, left, 0.0);
+            assert_eq!(decision, Decision::SpendLimit, "{status} {code} {message}");
+        };
+        check(429, "enforced_spend_limit_reached", "");
+        check(429, "contract_spend_limit_reached", "");
+        check(402, "linked_organization_spend_limit_reached", "");
+        check(429, "insufficient_quota", "");
+        check(429, "credit_balance_exhausted", "");
+        check(402, "", "");
+        check(
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the API",
+        );
+    }
+}

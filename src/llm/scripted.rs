@@ -1,0 +1,214 @@
+//! Recorded replies, for tests and demonstrations.
+//!
+//! The format is JSON Lines, or one JSON array, of replies:
+//!
+//! ```json
+//! {"when": {"contains": ["resume"], "not_contains": ["skip gaps"]}, "reply": {"score": 7}}
+//! {"reply": "whatever else was asked", "usage": {"input_tokens": 12, "output_tokens": 3}, "cost_usd": 0.01}
+//! ```
+//!
+//! - `reply`: a string is answered as it stands, anything else as its JSON text, unchanged;
+//! - `when`: all of `contains` and none of `not_contains` must occur in the system text or the
+//!   question, letter by letter; without it the reply always fits;
+//! - `usage`, `cost_usd`: what the answer reports; without them it reports none.
+//!
+//! The first reply that fits is given, every time: a script has no memory, so that what changes
+//! between two runs is the question. An unknown field is an error, not a reply that never fits.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Error, Request, Usage};
+
+/// A file of recorded replies.
+#[derive(Debug)]
+pub struct Scripted {
+    model: String,
+    replies: Vec<Recorded>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recorded {
+    reply: Box<RawValue>,
+    #[serde(default)]
+    when: When,
+    #[serde(default)]
+    pub(super) usage: Option<Usage>,
+    #[serde(default)]
+    pub(super) cost_usd: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct When {
+    #[serde(default)]
+    contains: Vec<String>,
+    #[serde(default)]
+    not_contains: Vec<String>,
+}
+
+impl Scripted {
+    /// Reads recorded replies; `name` is the stem of their file, shown as `scripted/<name>`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ScriptInvalid`] names the line, or the place in the array.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
+        let model = format!("scripted/{name}");
+        let invalid = |place: String, reason: String| Error::ScriptInvalid {
+            script: model.clone(),
+            place,
+            reason,
+        };
+        let text = text.trim_start_matches('\u{feff}');
+        let mut replies = Vec::new();
+        if text.trim_start().starts_with('[') {
+            let entries: Vec<&RawValue> = serde_json::from_str(text)
+                .map_err(|error| invalid("the array".to_owned(), error.to_string()))?;
+            for (number, entry) in (1..).zip(entries) {
+                let reply = serde_json::from_str(entry.get())
+                    .map_err(|error| invalid(format!("reply {number}"), error.to_string()))?;
+                replies.push(reply);
+            }
+        } else {
+            for (number, line) in (1..).zip(text.lines()) {
+                if line.trim().is_empty() {
+                    continue;
+                }
+                let reply = serde_json::from_str(line)
+                    .map_err(|error| invalid(format!("line {number}"), error.to_string()))?;
+                replies.push(reply);
+            }
+        }
+        Ok(Self { model, replies })
+    }
+
+    /// `scripted/<name>`.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The first reply that fits.
+    pub(super) fn answer(&self, request: &Request) -> Result<&Recorded, Error> {
+        let mut looked_for = Vec::new();
+        for reply in &self.replies {
+            match reply.when.misses(request) {
+                None => return Ok(reply),
+                Some(missed) => looked_for.push(missed),
+            }
+        }
+        Err(Error::ScriptNoMatch {
+            script: self.model.clone(),
+            question: beginning(&request.user),
+            looked_for,
+        })
+    }
+}
+
+impl Recorded {
+    /// The text of the reply.
+    pub(super) fn text(&self) -> String {
+        serde_json::from_str(self.reply.get()).unwrap_or_else(|_| self.reply.get().to_owned())
+    }
+}
+
+impl When {
+    /// The first condition that does not hold, in words.
+    fn misses(&self, request: &Request) -> Option<String> {
+        let occurs = |part: &str| request.system.contains(part) || request.user.contains(part);
+        let missing = self.contains.iter().find(|part| !occurs(part));
+        let unwanted = || self.not_contains.iter().find(|part| occurs(part));
+        missing
+            .map(|part| format!("`{part}`"))
+            .or_else(|| unwanted().map(|part| format!("a question without `{part}`")))
+    }
+}
+
+fn beginning(text: &str) -> String {
+    let mut short: String = text.trim().chars().take(80).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(script: &str, system: &str, user: &str) -> Result<String, String> {
+        let script = Scripted::parse("demo", script).map_err(|error| error.to_string())?;
+        let request = Request {
+            system: system.to_owned(),
+            user: user.to_owned(),
+            schema: None,
+            max_tokens: 100,
+        };
+        script
+            .answer(&request)
+            .map(Recorded::text)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_reply_that_fits_is_given() {
+        let lines = r#"
+            {"when": {"contains": ["a", "b"]}, "reply": "both"}
+            {"when": {"contains": ["a"], "not_contains": ["c"]}, "reply": {"x": 1.0, "big": 12345678901234567890123}}
+
+            {"reply": "else"}
+        "#;
+        let check = |system, user, expected: &str| {
+            assert_eq!(
+                ask(lines, system, user),
+                Ok(expected.to_owned()),
+                "{system} {user}"
+            );
+        };
+        check("a", "b", "both");
+        check("", "a", r#"{"x": 1.0, "big": 12345678901234567890123}"#);
+        check("c", "a", "else");
+    }
+
+    #[test]
+    fn lines_and_an_array_are_the_same() {
+        let array = r#"[{"reply": "one", "when": {"contains": ["1"]}}, {"reply": "two"}]"#;
+        assert_eq!(ask(array, "", "1"), Ok("one".to_owned()));
+        assert_eq!(ask(array, "", "2"), Ok("two".to_owned()));
+    }
+
+    #[test]
+    fn no_fitting_reply_is_explained() {
+        let check = |script, expected: &str| {
+            assert_eq!(ask(script, "", "why\nnot"), Err(expected.to_owned()));
+        };
+        check(
+            r#"[{"reply": 1, "when": {"contains": ["x"]}}, {"reply": 2, "when": {"not_contains": ["why"]}}]"#,
+            "none of the 2 replies of `scripted/demo` fits the question `why not`: \
+             reply 1 waits for `x`; reply 2 waits for a question without `why`",
+        );
+        check(
+            "",
+            "none of the 0 replies of `scripted/demo` fits the question `why not`",
+        );
+    }
+
+    #[test]
+    fn mistakes_in_the_file_are_named_by_their_place() {
+        let fails = |script, place: &str| {
+            let message = ask(script, "", "").unwrap_err();
+            assert!(message.contains(place), "{message}");
+        };
+        fails("{\"reply\": 1}\n{\"reply\": }", "line 2");
+        fails(
+            r#"[{"reply": 1}, {"repli": 2}]"#,
+            "reply 2: unknown field `repli`",
+        );
+        fails(
+            r#"{"when": {"contain": ["x"]}, "reply": 1}"#,
+            "unknown field `contain`",
+        );
+        fails("[1", "the array");
+    }
+}

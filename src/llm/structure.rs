@@ -1,0 +1,225 @@
+//! The JSON object in a model's answer, and whether it has the asked form.
+//!
+//! Models wrap their JSON in code fences and explanations even when told not to, so the object is
+//! looked for instead of expected. The check is a small part of JSON Schema: objects, their
+//! required keys, types, `enum` and `const`, at every depth; all other keywords are the caller's to
+//! judge, who knows what the numbers mean. No `$ref` is followed.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Schema;
+
+/// The first JSON object in a text, as it is written there.
+///
+/// `None` where there is none, or where the text breaks off inside of it.
+pub fn json_object(text: &str) -> Option<&str> {
+    Objects { rest: text }.next()
+}
+
+/// The object in the text that fits the schema, as it is written there.
+///
+/// # Errors
+///
+/// What is wrong with the first object, in words that a model can act on.
+pub(super) fn fitting<'a>(text: &'a str, schema: &Schema) -> Result<&'a str, String> {
+    let mut reason = None;
+    for object in (Objects { rest: text }) {
+        let checked = serde_json::from_str::<Value>(object)
+            .map_err(|error| error.to_string())
+            .and_then(|value| fits(&value, &schema.json, "the answer"));
+        match checked {
+            Ok(()) => return Ok(object),
+            Err(wrong) => reason.get_or_insert(wrong),
+        };
+    }
+    Err(reason.unwrap_or_else(|| "the answer holds no complete JSON object".to_owned()))
+}
+
+/// The outermost JSON objects of a text, in order.
+struct Objects<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Objects<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            let from_brace = &self.rest[self.rest.find('{')?..];
+            let mut values =
+                serde_json::Deserializer::from_str(from_brace).into_iter::<&'a RawValue>();
+            match values.next()? {
+                Ok(object) => {
+                    self.rest = &from_brace[object.get().len()..];
+                    return Some(object.get());
+                }
+                // The text ends inside this object; whatever follows is only a part of it.
+                Err(error) if error.is_eof() => return None,
+                Err(_) => self.rest = &from_brace[1..],
+            }
+        }
+    }
+}
+
+fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
+    if let Some(types) = schema.get("type") {
+        let names: Vec<&str> = match types {
+            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+            other => other.as_str().into_iter().collect(),
+        };
+        if !names.is_empty() && !names.iter().any(|name| is_a(value, name)) {
+            let wanted = names.join(" or ");
+            return Err(format!("{place} is {} but must be {wanted}", kind(value)));
+        }
+    }
+    if let Some(Value::Array(allowed)) = schema.get("enum")
+        && !allowed.contains(value)
+    {
+        let allowed = Value::Array(allowed.clone());
+        return Err(format!("{place} is {value} but must be one of {allowed}"));
+    }
+    if let Some(only) = schema.get("const")
+        && only != value
+    {
+        return Err(format!("{place} is {value} but must be {only}"));
+    }
+    match value {
+        Value::Object(object) => {
+            let required = schema.get("required").and_then(Value::as_array);
+            let required: Vec<&str> = required
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            if let Some(key) = required.iter().find(|key| !object.contains_key(**key)) {
+                return Err(format!("{place} has no `{key}`"));
+            }
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (key, schema) in properties.into_iter().flatten() {
+                match object.get(key) {
+                    // Strict modes answer with `null` for what is optional.
+                    Some(Value::Null) if !required.contains(&key.as_str()) => {}
+                    Some(value) => fits(value, schema, &format!("`{key}`"))?,
+                    None => {}
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => match schema.get("items") {
+            Some(schema) => items
+                .iter()
+                .try_for_each(|item| fits(item, schema, &format!("an item of {place}"))),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn is_a(value: &Value, name: &str) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        // `3.0` is an integer in JSON Schema.
+        "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        // A type of nobody's making cannot be held against the answer.
+        _ => true,
+    }
+}
+
+const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_object_is_found_in_whatever_surrounds_it() {
+        let check = |text, expected| assert_eq!(json_object(text), expected, "{text}");
+        check(r#"{"a": 1.0}"#, Some(r#"{"a": 1.0}"#));
+        check("```json\n{\"a\": 1}\n```", Some("{\"a\": 1}"));
+        check(
+            "For {name} it is {\"a\": {\"b\": 2}}. {\"c\": 3}",
+            Some("{\"a\": {\"b\": 2}}"),
+        );
+        check("an { odd } text {\"a\": \"}\"}", Some("{\"a\": \"}\"}"));
+        check("[1, 2]", None);
+        check("no object", None);
+        check("", None);
+        // The inner object of an answer that was cut off is not the answer.
+        check(r#"{"a": {"b": 2}, "c": "#, None);
+    }
+
+    #[test]
+    fn hostile_texts_are_read_in_good_time() {
+        assert_eq!(json_object(&"{".repeat(200_000)), None);
+        assert_eq!(json_object(&"{\"a\":".repeat(200_000)), None);
+    }
+
+    #[test]
+    fn the_form_is_checked_at_every_depth() {
+        let schema = Schema {
+            name: "rule".to_owned(),
+            json: json!({"type": "object", "required": ["rule", "confidence"], "properties": {
+                "rule": {"type": "string"},
+                "confidence": {"type": "number"},
+                "count": {"type": "integer"},
+                "kind": {"type": "string", "enum": ["a", "b"]},
+                "cues": {"type": "array", "items": {"type": "string"}},
+                "note": {"type": ["string", "null"]},
+            }}),
+        };
+        let check = |text: &str, expected: Result<&str, &str>| {
+            let found = fitting(text, &schema);
+            assert_eq!(
+                found.as_ref().map_err(String::as_str).copied(),
+                expected,
+                "{text}"
+            );
+        };
+        let good = r#"{"rule": "x", "confidence": 1, "cues": ["a"], "kind": "a", "count": 3.0}"#;
+        check(good, Ok(good));
+        let nulls = r#"{"rule": "x", "confidence": 0.5, "kind": null, "note": null}"#;
+        check(nulls, Ok(nulls));
+        check(r#"{"rule": "x"}"#, Err("the answer has no `confidence`"));
+        check(
+            r#"{"rule": null, "confidence": 1}"#,
+            Err("`rule` is null but must be string"),
+        );
+        check(
+            r#"{"rule": "x", "confidence": "high"}"#,
+            Err("`confidence` is a string but must be number"),
+        );
+        check(
+            r#"{"rule": "x", "confidence": 1, "cues": [1]}"#,
+            Err("an item of `cues` is a number but must be string"),
+        );
+        check(
+            r#"{"rule": "x", "confidence": 1, "kind": "c"}"#,
+            Err(r#"`kind` is "c" but must be one of ["a","b"]"#),
+        );
+        check(
+            r#"{"rule": "x", "confidence": 1, "count": 1.5}"#,
+            Err("`count` is a number but must be integer"),
+        );
+        check("sorry", Err("the answer holds no complete JSON object"));
+        // An object in the explanation does not hide the one that fits.
+        let text = format!("As {{\"a\": 1}} says: {good}");
+        check(&text, Ok(good));
+    }
+}

@@ -1,0 +1,86 @@
+//! Splitting a command line into words, without a shell.
+//!
+//! Quotes and backslashes mean what they mean in a POSIX shell; nothing else does. Variables,
+//! globs, pipes and redirections are ordinary characters, so a configuration can start a program
+//! but not a script of them.
+
+use super::Error;
+
+/// The words of a command line.
+///
+/// # Errors
+///
+/// [`Error::ExecCommand`] where a quote is not closed, a backslash ends the line, or there is no
+/// word at all.
+pub fn words(line: &str) -> Result<Vec<String>, Error> {
+    let invalid = |reason| Error::ExecCommand {
+        line: line.to_owned(),
+        reason,
+    };
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('\'') => break,
+                        Some(c) => word.push(c),
+                        None => return Err(invalid("a quote is not closed")),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('"') => break,
+                        Some('\\') => match chars.next() {
+                            Some(c @ ('"' | '\\' | '$' | '`')) => word.push(c),
+                            Some(c) => word.extend(['\\', c]),
+                            None => return Err(invalid("a quote is not closed")),
+                        },
+                        Some(c) => word.push(c),
+                        None => return Err(invalid("a quote is not closed")),
+                    }
+                }
+            }
+            '\\' => match chars.next() {
+                Some(c) => word.get_or_insert_default().push(c),
+                None => return Err(invalid("a backslash ends it")),
+            },
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if words.is_empty() {
+        return Err(invalid("it is empty"));
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        let check = |line, expected: &[&str]| assert_eq!(words(line).unwrap(), expected, "{line}");
+        check("claude -p", &["claude", "-p"]);
+        check("  a\t b\n", &["a", "b"]);
+        check(r#"a "b c" 'd "e'"#, &["a", "b c", "d \"e"]);
+        check(r#"a\ b "c\"d\e" ''"#, &["a b", r#"c"d\e"#, ""]);
+        check("x--y='1 2'", &["x--y=1 2"]);
+        check("a | b > $C *", &["a", "|", "b", ">", "$C", "*"]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_complete_is_refused() {
+        for line in ["", "  ", "a 'b", "a \"b", "a \"b\\", "a\\"] {
+            assert!(words(line).is_err(), "{line}");
+        }
+    }
+}
