@@ -9,4 +9,6 @@
     reason = "tests make the files and environments that the program must cope with"
 )]
 
+mod fake_model;
+mod llm_wire;
 mod store;

@@ -1,0 +1,701 @@
+//! Questions over a real socket, in both protocols: what is sent, what comes back, and what is
+//! done when it goes wrong.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use memctl::llm::{
+    Anthropic, AnthropicConfig, Error, Limits, Llm, OpenAi, OpenAiConfig, Policy, Pricing,
+    Progress, Reply, Request, Schema, Secret, Usage, list_models,
+};
+use serde_json::{Value, json};
+
+use crate::fake_model::{Behaviour, FakeModel};
+
+const KEY: &str = "sk-test-0123456789";
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+impl Wire {
+    fn llm(self, server: &FakeModel, change: impl FnOnce(&mut Limits)) -> Llm {
+        let mut limits = Limits {
+            answer_within: Duration::from_secs(5),
+            retry: Policy {
+                first_pause: Duration::from_millis(2),
+                ..Policy::default()
+            },
+            ..Limits::default()
+        };
+        change(&mut limits);
+        match self {
+            Self::Anthropic => Llm::Anthropic(
+                Anthropic::new(AnthropicConfig {
+                    base_url: server.anthropic_url(),
+                    limits,
+                    ..AnthropicConfig::new("claude-haiku-4-5", Secret::new(KEY))
+                })
+                .unwrap(),
+            ),
+            Self::OpenAi => Llm::OpenAi(
+                OpenAi::new(OpenAiConfig {
+                    base_url: server.openai_url(),
+                    limits,
+                    ..OpenAiConfig::openai("gpt-5-mini", Secret::new(KEY))
+                })
+                .unwrap(),
+            ),
+        }
+    }
+
+    const fn provider(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+}
+
+fn question(schema: Option<&Value>) -> Request {
+    Request {
+        system: "You are brief.".to_owned(),
+        user: "What is ä€😀?".to_owned(),
+        schema: schema.map(|json| Schema {
+            name: "answer".to_owned(),
+            json: json.clone(),
+        }),
+        max_tokens: 500,
+    }
+}
+
+fn form() -> Value {
+    json!({"type": "object", "required": ["rule"], "properties": {
+        "rule": {"type": "string"}, "confidence": {"type": "number", "maximum": 1}}})
+}
+
+/// Asks, and writes down what happened meanwhile.
+fn ask(llm: &Llm, request: &Request) -> (Result<Reply, Error>, String) {
+    let mut log = String::new();
+    let mut text = String::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let result = runtime.block_on(llm.ask(request, &mut |progress| match progress {
+        Progress::Text(piece) => text.push_str(piece),
+        Progress::Retry { reason, .. } => writeln!(log, "retry: {reason}").unwrap(),
+        Progress::Repair { reason } => writeln!(log, "repair: {reason}").unwrap(),
+    }));
+    if let Ok(reply) = &result
+        && log.is_empty()
+        && request.schema.is_none()
+    {
+        assert_eq!(reply.text, text, "the pieces are the whole");
+    }
+    // Whatever happens, no key is shown.
+    let shown = format!("{log} {llm:?} {result:?}");
+    assert!(!shown.contains(KEY), "{shown}");
+    if let Err(error) = &result {
+        let mut error: Option<&dyn std::error::Error> = Some(error);
+        while let Some(cause) = error {
+            assert!(!cause.to_string().contains(KEY), "{cause}");
+            error = cause.source();
+        }
+    }
+    (result, log)
+}
+
+/// Asks a server that behaves as told, in each protocol, and hands the outcome over.
+fn each_wire(
+    behaviours: &[Behaviour],
+    schema: Option<&Value>,
+    check: impl Fn(Wire, Result<Reply, Error>, &str, &FakeModel),
+) {
+    for wire in WIRES {
+        let server = FakeModel::queue(behaviours.to_vec());
+        let llm = wire.llm(&server, |limits| {
+            limits.answer_within = Duration::from_millis(1500);
+            limits.silent_for = Duration::from_millis(150);
+        });
+        let (result, log) = ask(&llm, &question(schema));
+        check(wire, result, &log, &server);
+    }
+}
+
+#[test]
+fn an_answer_comes_with_its_tokens_and_price() {
+    for plain in [false, true] {
+        let behaviour = Behaviour::answer("It is a ä€😀.", |answer| answer.plain = plain);
+        each_wire(&[behaviour], None, |wire, result, log, server| {
+            let reply = result.unwrap();
+            assert_eq!(reply.text, "It is a ä€😀.", "{wire:?} {plain}");
+            assert_eq!(log, "");
+            let usage = Usage {
+                input_tokens: 120,
+                output_tokens: 30,
+            };
+            assert_eq!(reply.usage, Some(usage), "{wire:?} {plain}");
+            assert_eq!((reply.attempts, reply.repaired), (1, false));
+            let (model, dollars) = match wire {
+                // 20 + 100 cached at a tenth, 30 written; by the million at $1 and $5.
+                Wire::Anthropic => ("anthropic/claude-haiku-4-5", 20e-6 + 10e-6 + 150e-6),
+                // The same at $0.25 and $2.
+                Wire::OpenAi => ("openai/gpt-5-mini", 5e-6 + 2.5e-6 + 60e-6),
+            };
+            assert_eq!(reply.model, model);
+            let cost = reply.cost_usd.unwrap();
+            assert!((cost - dollars).abs() < 1e-9, "{wire:?}: {cost} {dollars}");
+
+            let request = &server.requests()[0];
+            assert_eq!(request.system(), "You are brief.");
+            assert_eq!(request.user(), "What is ä€😀?");
+            assert_eq!(request.body.get("temperature"), None);
+            assert!(request.header("user-agent").unwrap().starts_with("memctl/"));
+            match wire {
+                Wire::Anthropic => {
+                    assert_eq!(request.path, "/v1/messages");
+                    assert_eq!(request.header("x-api-key"), Some(KEY));
+                    assert_eq!(request.header("anthropic-version"), Some("2023-06-01"));
+                    assert_eq!(request.body["max_tokens"], 500);
+                    let cache = &request.body["system"][0]["cache_control"];
+                    assert_eq!(cache, &json!({"type": "ephemeral"}));
+                }
+                Wire::OpenAi => {
+                    assert_eq!(request.path, "/v1/chat/completions");
+                    let bearer = format!("Bearer {KEY}");
+                    assert_eq!(request.header("authorization"), Some(bearer.as_str()));
+                    assert_eq!(request.body["max_completion_tokens"], 500);
+                    assert_eq!(request.body.get("max_tokens"), None);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn an_answer_without_a_count_has_no_price() {
+    let behaviour = Behaviour::answer("yes", |answer| answer.usage = None);
+    each_wire(&[behaviour], None, |wire, result, _, _| {
+        let reply = result.unwrap();
+        assert_eq!((reply.usage, reply.cost_usd), (None, None), "{wire:?}");
+    });
+}
+
+#[test]
+fn the_providers_own_price_wins_and_own_machines_are_free() {
+    let priced = Behaviour::answer("yes", |answer| answer.cost = Some(0.125));
+    let check = |config: OpenAiConfig, behaviour: &Behaviour, expected| {
+        let server = FakeModel::queue([behaviour.clone()]);
+        let config = OpenAiConfig {
+            base_url: server.openai_url(),
+            ..config
+        };
+        let llm = Llm::OpenAi(OpenAi::new(config).unwrap());
+        let reply = ask(&llm, &question(None)).0.unwrap();
+        assert_eq!(reply.cost_usd, expected, "{}", reply.model);
+        server.requests().remove(0)
+    };
+    let openrouter = OpenAiConfig::openrouter("anthropic/claude-haiku-4.5", Secret::new(KEY));
+    check(openrouter, &priced, Some(0.125));
+    let plain = Behaviour::text("yes");
+    let request = check(
+        OpenAiConfig::local("ollama", "", "llama3.2"),
+        &plain,
+        Some(0.0),
+    );
+    assert_eq!(request.header("authorization"), None);
+    assert_eq!(request.body["max_tokens"], 500);
+    // Nobody has said that this server of our own is not a gateway to somebody who bills.
+    check(
+        OpenAiConfig::compatible("gateway", "", "gpt-5", None),
+        &plain,
+        None,
+    );
+}
+
+#[test]
+fn passing_troubles_are_retried() {
+    let limited = |wait| Behaviour::status(429).with_header("retry-after", wait);
+    let troubles = [
+        limited("0"),
+        Behaviour::status(429).with_header("retry-after-ms", "30"),
+        Behaviour::status(529),
+        Behaviour::status(503),
+        Behaviour::OverloadedMidStream("half an".to_owned()),
+        Behaviour::TruncatedBody("half an".to_owned()),
+        Behaviour::EndsEarly("half an".to_owned()),
+        Behaviour::Stalls("half an".to_owned()),
+    ];
+    for trouble in troubles {
+        let behaviours = [trouble.clone(), Behaviour::text("whole")];
+        let start = Instant::now();
+        each_wire(&behaviours, None, |wire, result, log, server| {
+            let reply = result.unwrap_or_else(|error| panic!("{wire:?} {trouble:?}: {error}"));
+            assert_eq!(reply.text, "whole", "{wire:?} {trouble:?}");
+            assert_eq!(reply.attempts, 2);
+            assert_eq!(server.requests().len(), 2);
+            assert!(log.starts_with("retry: "), "{log}");
+        });
+        if format!("{trouble:?}").contains("retry-after-ms") {
+            assert!(
+                start.elapsed() >= Duration::from_millis(60),
+                "waits as asked"
+            );
+        }
+    }
+}
+
+#[test]
+fn lasting_troubles_end_after_two_retries() {
+    let lasting = |behaviour: Behaviour, is: fn(&Error) -> bool, text: Option<&str>| {
+        let behaviours = vec![behaviour.clone(); 5];
+        each_wire(&behaviours, None, |wire, result, _, server| {
+            let error = result.unwrap_err();
+            assert!(is(&error), "{wire:?} {behaviour:?}: {error:?}");
+            assert_eq!(server.requests().len(), 3, "{wire:?} {behaviour:?}");
+            assert_eq!(error.raw_text(), text, "{wire:?} {behaviour:?}");
+        });
+    };
+    let overloaded = |error: &Error| matches!(error, Error::Overloaded { attempts: 3, .. });
+    let interrupted = |error: &Error| matches!(error, Error::Interrupted { attempts: 3, .. });
+    lasting(
+        Behaviour::status(429),
+        |error| matches!(error, Error::RateLimited { attempts: 3, .. }),
+        None,
+    );
+    lasting(Behaviour::status(529), overloaded, None);
+    lasting(
+        Behaviour::OverloadedMidStream("half".to_owned()),
+        overloaded,
+        None,
+    );
+    lasting(
+        Behaviour::TruncatedBody("half".to_owned()),
+        interrupted,
+        Some("half"),
+    );
+    lasting(
+        Behaviour::EndsEarly("half".to_owned()),
+        interrupted,
+        Some("half"),
+    );
+}
+
+#[test]
+fn a_cut_answer_in_one_piece_is_interrupted_too() {
+    // A server that refuses streams is asked for one piece from then on.
+    let refusal = Behaviour::error(400, "invalid_request_error", "`stream` is not supported");
+    let cut = Behaviour::TruncatedBody("whole".to_owned());
+    let server = FakeModel::queue([refusal, cut.clone(), cut.clone(), cut]);
+    let llm = Wire::OpenAi.llm(&server, |_| {});
+    let error = ask(&llm, &question(None)).0.unwrap_err();
+    assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
+    assert!(error.raw_text().unwrap().contains("chat.completion"));
+    let requests = server.requests();
+    assert_eq!(requests.len(), 4);
+    assert_eq!(requests[3].body["stream"], false);
+    assert_eq!(requests[3].body.get("stream_options"), None);
+}
+
+#[test]
+fn what_would_not_change_is_asked_once() {
+    let once = |behaviour: Behaviour, is: fn(&Error) -> bool, says: &str| {
+        let behaviours = [behaviour.clone(), Behaviour::text("never asked for")];
+        each_wire(&behaviours, None, |wire, result, log, server| {
+            let error = result.unwrap_err();
+            assert!(is(&error), "{wire:?} {behaviour:?}: {error:?}");
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.to_string().contains(wire.provider()), "{error}");
+            assert_eq!(server.requests().len(), 1, "{wire:?} {behaviour:?}");
+            assert_eq!(log, "");
+        });
+    };
+    let message = format!("invalid x-api-key {KEY}");
+    once(
+        Behaviour::error(401, "authentication_error", &message),
+        |error| matches!(error, Error::Auth { .. }),
+        "invalid x-api-key [key]",
+    );
+    once(
+        Behaviour::SpendLimit,
+        |error| matches!(error, Error::SpendLimit { .. }),
+        "spending limit",
+    );
+    once(
+        Behaviour::status(402),
+        |error| matches!(error, Error::SpendLimit { .. }),
+        "something is wrong",
+    );
+    once(
+        Behaviour::error(404, "not_found_error", "model: no-such-model"),
+        |error| matches!(error, Error::BadRequest { status: 404, .. }),
+        "no-such-model",
+    );
+    once(
+        Behaviour::status(429).with_header("retry-after", "86400"),
+        |error| {
+            matches!(
+                error,
+                Error::RateLimited {
+                    retry_after: Some(_),
+                    ..
+                }
+            )
+        },
+        "asks to wait 86400 s",
+    );
+    // Longer than what is left of the time limit.
+    once(
+        Behaviour::status(529).with_header("retry-after", "20"),
+        |error| {
+            matches!(
+                error,
+                Error::Overloaded {
+                    retry_after: Some(_),
+                    ..
+                }
+            )
+        },
+        "asks to wait 20 s",
+    );
+    once(
+        Behaviour::status(500).with_header("x-should-retry", "false"),
+        |error| matches!(error, Error::Overloaded { status: 500, .. }),
+        "status 500",
+    );
+    once(
+        Behaviour::InvalidJson,
+        |error| error.raw_text() == Some("<html>all is well</html>"),
+        "invalid JSON",
+    );
+    once(
+        Behaviour::status(307).with_header("location", "http://other.example:81/v1?key=1"),
+        |error| matches!(error, Error::BadRequest { status: 307, .. }),
+        "redirects to `other.example:81`",
+    );
+}
+
+#[test]
+fn a_question_ends_with_its_time_limit() {
+    let late = Box::new(Behaviour::text("too late"));
+    let slow = Behaviour::Slow(Duration::from_secs(20), late);
+    for (behaviour, text) in [
+        (slow, None),
+        (Behaviour::Hang, None),
+        (Behaviour::Stalls("so far".to_owned()), Some("so far")),
+    ] {
+        for wire in WIRES {
+            let server = FakeModel::queue([behaviour.clone()]);
+            let llm = wire.llm(&server, |limits| {
+                limits.answer_within = Duration::from_millis(120);
+            });
+            let start = Instant::now();
+            let error = ask(&llm, &question(None)).0.unwrap_err();
+            assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
+            assert!(
+                error.to_string().ends_with("gave no answer within 0.12 s"),
+                "{error}"
+            );
+            assert_eq!(error.raw_text(), text, "{wire:?}");
+            assert!(start.elapsed() < Duration::from_secs(2));
+            assert_eq!(server.requests().len(), 1);
+        }
+    }
+    let soon = Box::new(Behaviour::text("in time"));
+    let slow = [Behaviour::Slow(Duration::from_millis(60), soon)];
+    each_wire(&slow, None, |_, result, _, _| {
+        let reply = result.unwrap();
+        assert_eq!(reply.text, "in time");
+        assert!(reply.latency >= Duration::from_millis(60));
+    });
+}
+
+#[test]
+fn nobody_there_is_told_by_host_and_port() {
+    for wire in WIRES {
+        let server = FakeModel::queue([]);
+        let llm = wire.llm(&server, |_| {});
+        let address = server.anthropic_url().replace("http://", "");
+        drop(server);
+        let error = ask(&llm, &question(None)).0.unwrap_err();
+        assert!(
+            matches!(error, Error::Unreachable { attempts: 3, .. }),
+            "{error:?}"
+        );
+        assert_eq!(error.to_string(), format!("`{address}` cannot be reached"));
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_or_declined_is_kept() {
+    let stops = |stop| Behaviour::answer("the beginning", |answer| answer.stop = stop);
+    let check = |wire: Wire, error: &Error| {
+        let paid = error.paid().unwrap();
+        assert_eq!(paid.text, "the beginning");
+        assert!(
+            paid.usage.is_some() && paid.cost_usd.is_some(),
+            "{wire:?} {paid:?}"
+        );
+    };
+    each_wire(&[stops("max_tokens")], None, |wire, result, _, _| {
+        let error = result.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::Truncated {
+                    max_tokens: 500,
+                    ..
+                }
+            ),
+            "{wire:?} {error:?}"
+        );
+        check(wire, &error);
+    });
+    each_wire(
+        &[stops("refusal")],
+        Some(&form()),
+        |wire, result, _, server| {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::Refused { .. }), "{wire:?} {error:?}");
+            check(wire, &error);
+            assert_eq!(server.requests().len(), 1);
+        },
+    );
+}
+
+#[test]
+fn endless_answers_are_cut_off() {
+    for (wire, plain) in [(Wire::Anthropic, false), (Wire::OpenAi, true)] {
+        let long = Behaviour::answer(&"x".repeat(5000), |answer| answer.plain = plain);
+        let server = FakeModel::queue([long]);
+        let llm = wire.llm(&server, |limits| limits.max_bytes = 4000);
+        let error = ask(&llm, &question(None)).0.unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error:?}");
+        assert!(
+            error.to_string().ends_with("more than 4000 bytes"),
+            "{error}"
+        );
+        assert!(error.raw_text().unwrap().contains("xxxx"));
+    }
+}
+
+#[test]
+fn the_form_is_asked_for_in_the_providers_own_way() {
+    let answer = "Here it is:\n```json\n{\"rule\": \"x\", \"confidence\": 1.0}\n```";
+    each_wire(
+        &[Behaviour::text(answer)],
+        Some(&form()),
+        |wire, result, log, server| {
+            let reply = result.unwrap();
+            assert_eq!(reply.text, r#"{"rule": "x", "confidence": 1.0}"#);
+            assert_eq!((reply.repaired, log), (false, ""));
+            let body = &server.requests()[0].body;
+            let confidence = json!({"type": "number", "description": "{maximum: 1}"});
+            match wire {
+                Wire::Anthropic => {
+                    let format = &body["output_config"]["format"];
+                    assert_eq!(format["type"], "json_schema");
+                    assert_eq!(format["schema"]["additionalProperties"], false);
+                    assert_eq!(format["schema"]["properties"]["confidence"], confidence);
+                }
+                Wire::OpenAi => {
+                    let format = &body["response_format"]["json_schema"];
+                    assert_eq!(
+                        (&format["name"], &format["strict"]),
+                        (&json!("answer"), &json!(true))
+                    );
+                    assert_eq!(format["schema"]["required"], json!(["rule", "confidence"]));
+                    let optional = &format["schema"]["properties"]["confidence"]["anyOf"];
+                    assert_eq!(optional, &json!([confidence, {"type": "null"}]));
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_server_that_refuses_the_form_gets_it_otherwise_and_only_once() {
+    for (wire, field) in [
+        (Wire::Anthropic, "output_config"),
+        (Wire::OpenAi, "response_format"),
+    ] {
+        for plain in [false, true] {
+            let server = FakeModel::answering(move |request| {
+                if request.body.get(field).is_some() {
+                    let message = format!("{field}: unknown field");
+                    return Behaviour::error(400, "invalid_request_error", &message);
+                }
+                Behaviour::answer(r#"{"rule":"x"}"#, |answer| answer.plain = plain)
+            });
+            let llm = wire.llm(&server, |_| {});
+            for (requests, attempts) in [(2, 2), (3, 1)] {
+                let reply = ask(&llm, &question(Some(&form()))).0.unwrap();
+                assert_eq!(reply.text, r#"{"rule":"x"}"#, "{wire:?}");
+                assert_eq!(reply.attempts, attempts);
+                assert_eq!(server.requests().len(), requests, "{wire:?}");
+            }
+            let request = &server.requests()[1];
+            match wire {
+                Wire::Anthropic => {
+                    let tool = &request.body["tools"][0];
+                    assert_eq!(
+                        (&tool["name"], &tool["strict"]),
+                        (&json!("answer"), &json!(true))
+                    );
+                    assert_eq!(tool["input_schema"]["required"], json!(["rule"]));
+                    assert_eq!(request.body["tool_choice"]["name"], "answer");
+                }
+                Wire::OpenAi => {
+                    assert!(
+                        request
+                            .system()
+                            .starts_with("You are brief.\n\nAnswer with one JSON")
+                    );
+                    assert!(request.system().contains(r#""required":["rule"]"#));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_name_of_the_token_limit_is_learnt() {
+    let server = FakeModel::answering(|request| {
+        if request.body.get("max_tokens").is_some() {
+            let message =
+                "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
+            return Behaviour::error(400, "invalid_request_error", message);
+        }
+        Behaviour::text("yes")
+    });
+    let config = OpenAiConfig::compatible("gateway", &server.openai_url(), "gpt-5", None);
+    let llm = Llm::OpenAi(OpenAi::new(config).unwrap());
+    assert_eq!(ask(&llm, &question(None)).0.unwrap().attempts, 2);
+    assert_eq!(ask(&llm, &question(None)).0.unwrap().attempts, 1);
+    // A server that refuses both names is not asked for ever.
+    let server = FakeModel::answering(|_| {
+        Behaviour::error(
+            400,
+            "x",
+            "max_completion_tokens, response_format and stream are wrong",
+        )
+    });
+    let llm = Wire::OpenAi.llm(&server, |_| {});
+    let error = ask(&llm, &question(Some(&form()))).0.unwrap_err();
+    assert!(
+        matches!(error, Error::BadRequest { status: 400, .. }),
+        "{error:?}"
+    );
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
+fn an_answer_of_the_wrong_form_is_repaired_once() {
+    let behaviours = [
+        Behaviour::text("I think that x."),
+        Behaviour::text(r#"{"rule": "x"}"#),
+    ];
+    each_wire(&behaviours, Some(&form()), |wire, result, log, server| {
+        let reply = result.unwrap();
+        assert_eq!(reply.text, r#"{"rule": "x"}"#);
+        assert_eq!((reply.attempts, reply.repaired), (2, true), "{wire:?}");
+        assert_eq!(log, "repair: the answer holds no complete JSON object\n");
+        // Both answers are paid for.
+        let usage = Usage {
+            input_tokens: 240,
+            output_tokens: 60,
+        };
+        assert_eq!(reply.usage, Some(usage));
+        let single = match wire {
+            Wire::Anthropic => 180e-6,
+            Wire::OpenAi => 67.5e-6,
+        };
+        assert!(
+            (reply.cost_usd.unwrap() - 2.0 * single).abs() < 1e-9,
+            "{reply:?}"
+        );
+        let requests = server.requests();
+        let again = requests[1].user();
+        assert!(again.starts_with("What is ä€😀?"), "{again}");
+        assert!(again.contains("I think that x."), "{again}");
+        assert!(again.contains("holds no complete JSON object"), "{again}");
+        assert_eq!(requests[1].system(), requests[0].system());
+    });
+}
+
+#[test]
+fn an_answer_that_cannot_be_repaired_is_not_lost() {
+    let wrong = [Behaviour::text("first"), Behaviour::text(r#"{"rule": 2}"#)];
+    each_wire(&wrong, Some(&form()), |wire, result, _, server| {
+        let error = result.unwrap_err();
+        let Error::InvalidStructure { reason, paid } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(reason, "`rule` is a number but must be string");
+        assert_eq!(paid.text, r#"{"rule": 2}"#);
+        assert_eq!(paid.usage.unwrap().input_tokens, 240, "{wire:?}");
+        assert!(paid.cost_usd.unwrap() > 0.0);
+        assert_eq!(server.requests().len(), 2);
+    });
+    let failing = [Behaviour::text("first"), Behaviour::SpendLimit];
+    each_wire(&failing, Some(&form()), |_, result, _, _| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::InvalidStructure { .. }), "{error:?}");
+        assert_eq!(error.raw_text(), Some("first"));
+        assert_eq!(error.paid().unwrap().usage.unwrap().input_tokens, 120);
+        assert!(error.to_string().contains("spending limit"), "{error}");
+    });
+    for wire in WIRES {
+        let server = FakeModel::queue([Behaviour::text("first"), Behaviour::Hang]);
+        let llm = wire.llm(&server, |limits| {
+            limits.answer_within = Duration::from_millis(400);
+        });
+        let error = ask(&llm, &question(Some(&form()))).0.unwrap_err();
+        assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
+        assert_eq!(error.raw_text(), Some("first"));
+    }
+}
+
+#[test]
+fn a_local_server_is_found_by_its_models() {
+    let list = |url: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(list_models("ollama", url, None, Duration::from_millis(500)))
+    };
+    let server = FakeModel::queue([]);
+    let url = server.openai_url();
+    assert_eq!(list(&url).unwrap(), ["fake"]);
+    assert_eq!(server.requests()[0].path, "/v1/models");
+    drop(server);
+    assert!(matches!(list(&url), Err(Error::Unreachable { .. })));
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_refused_at_once() {
+    let refused = |base_url: &str, key: &str| {
+        let config = OpenAiConfig {
+            base_url: base_url.to_owned(),
+            pricing: Pricing::BaseUrl,
+            ..OpenAiConfig::openai("gpt-5", Secret::new(key))
+        };
+        let error = OpenAi::new(config).unwrap_err();
+        assert!(matches!(error, Error::Config { .. }), "{error:?}");
+        error.to_string()
+    };
+    assert!(refused("localhost:11434", KEY).contains("neither `http://` nor"));
+    assert!(refused("", KEY).contains("base URL"));
+    let error = refused("https://api.example", "sk-with\nline");
+    assert!(
+        error.contains("the key") && !error.contains("sk-with"),
+        "{error}"
+    );
+    assert!(refused("https://api.example", "").contains("the key is empty"));
+}
