@@ -30,6 +30,8 @@ impl Fault {
     /// Reads the error object that all protocols share: `error` or the whole body, with `message`,
     /// and a code in one of several places.
     pub(super) fn read(status: u16, headers: HeaderMap, body: &Value) -> Self {
+        // Some servers put it into a list of one.
+        let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
         let code = ["/details/error_code", "/code", "/type"]
             .into_iter()

@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Client, Response};
+use reqwest::Client;
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 
+use super::body::Body;
 use super::client::{client, host};
-use super::fault::{Fault, parse, shortened};
+use super::fault::{Fault, parse};
 use super::price::{self, Pricing};
 use super::retry::{self, Decision, Policy};
 use super::{Draft, Error, OnProgress, Paid, Progress, Request, Secret, Tally, Usage, sse};
@@ -236,143 +237,36 @@ impl Connection {
         }
         let key = self.peer.key.as_ref();
         let key = key.and_then(|key| HeaderValue::from_str(key.expose()).ok());
-        let mut response = self
+        let response = self
             .client
-            .post(format!("{}{}", self.peer.base_url, path::<_>(protocol)))
+            .post(format!("{}{}", self.peer.base_url, path(protocol)))
             .headers(protocol.headers(key))
             .json(&body)
             .send()
             .await
             .map_err(|error| Fault::NoAnswer(error.without_url()))?;
-        if !response.status().is_success() {
-            return Err(self.refusal(response).await);
+        let is_success = response.status().is_success();
+        let Limits {
+            max_bytes,
+            silent_for,
+            ..
+        } = self.peer.limits;
+        let mut body = Body::new(response, max_bytes, silent_for);
+        if !is_success {
+            return Err(body.refusal().await);
         }
-        let is_stream = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
-        if !is_stream {
-            let read = self.read_whole(&mut response).await;
-            let (bytes, broken) = match read {
-                Ok(bytes) => (bytes, None),
-                Err((bytes, fault)) => (bytes, Some(fault)),
-            };
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            if let Some(fault) = broken {
-                draft.text = self.scrub(&text);
-                return Err(fault);
-            }
-            let body = parse(&text).inspect_err(|_| draft.text = self.scrub(&text))?;
-            protocol.whole(draft, &body)?;
-            progress(Progress::Text(&draft.text));
-            return Ok(());
+        if body.is_stream() {
+            return read_stream(protocol, body, progress, draft).await;
         }
-        let mut decoder = sse::Decoder::default();
-        let mut size = 0;
-        loop {
-            let chunk = match self.chunk(&mut response, &mut size).await {
-                Ok(chunk) => chunk,
-                // Only the token count could still have come.
-                Err(Fault::Broken(_)) if draft.complete => return Ok(()),
-                Err(fault) => return Err(fault),
-            };
-            let at_end = chunk.is_none();
-            let events = match chunk {
-                Some(bytes) => decoder.push(&bytes),
-                None => std::mem::take(&mut decoder).finish().into_iter().collect(),
-            };
-            for event in &events {
-                let before = draft.text.len();
-                let last = protocol.event(draft, event)?;
-                if draft.text.len() > before {
-                    progress(Progress::Text(&draft.text[before..]));
-                }
-                if last {
-                    return Ok(());
-                }
-            }
-            match (at_end, draft.complete) {
-                (false, _) => {}
-                (true, true) => return Ok(()),
-                (true, false) => {
-                    return Err(Fault::Broken(
-                        "the stream ended before the answer".to_owned(),
-                    ));
-                }
-            }
+        let (text, end) = body.whole().await;
+        if let Err(fault) = end {
+            draft.text = self.scrub(&text);
+            return Err(fault);
         }
-    }
-
-    /// The next bytes; `None` at the end.
-    async fn chunk(
-        &self,
-        response: &mut Response,
-        size: &mut usize,
-    ) -> Result<Option<Vec<u8>>, Fault> {
-        if *size > self.peer.limits.max_bytes {
-            return Err(Fault::Malformed {
-                reason: format!("more than {} bytes", self.peer.limits.max_bytes),
-                text: String::new(),
-            });
-        }
-        let silent_for = self.peer.limits.silent_for;
-        let chunk = match tokio::time::timeout(silent_for, response.chunk()).await {
-            Err(_) => {
-                let seconds = silent_for.as_secs_f64();
-                return Err(Fault::Broken(format!("nothing came for {seconds} s")));
-            }
-            Ok(Err(_)) => return Err(Fault::Broken("the connection was cut".to_owned())),
-            Ok(Ok(chunk)) => chunk,
-        };
-        Ok(chunk.map(|bytes| {
-            // What is too much is dropped, and the next call says so.
-            let allowed = self.peer.limits.max_bytes - *size;
-            *size = size.saturating_add(bytes.len());
-            bytes[..bytes.len().min(allowed)].to_vec()
-        }))
-    }
-
-    /// All bytes of a body, or those that came and why there are no more.
-    async fn read_whole(&self, response: &mut Response) -> Result<Vec<u8>, (Vec<u8>, Fault)> {
-        let (mut bytes, mut size) = (Vec::new(), 0);
-        loop {
-            match self.chunk(response, &mut size).await {
-                Ok(Some(more)) => bytes.extend(more),
-                Ok(None) => return Ok(bytes),
-                Err(fault) => return Err((bytes, fault)),
-            }
-        }
-    }
-
-    async fn refusal(&self, mut response: Response) -> Fault {
-        let status = response.status();
-        let headers = response.headers().clone();
-        if status.is_redirection() {
-            let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
-            let target = target.and_then(|to| response.url().join(to).ok());
-            let target = target.map_or_else(|| "nowhere".to_owned(), |url| host(&url));
-            return Fault::Status {
-                status: status.as_u16(),
-                headers: Box::new(headers),
-                code: String::new(),
-                message: format!("it redirects to `{target}`, which is not followed"),
-            };
-        }
-        // Half an explanation is better than none.
-        let bytes = match self.read_whole(&mut response).await {
-            Ok(bytes) | Err((bytes, _)) => bytes,
-        };
-        let text = String::from_utf8_lossy(&bytes);
-        match serde_json::from_str::<Value>(&text) {
-            Ok(body) => Fault::read(status.as_u16(), headers, &body),
-            Err(_) => Fault::Status {
-                status: status.as_u16(),
-                headers: Box::new(headers),
-                code: String::new(),
-                message: shortened(&text),
-            },
-        }
+        let body = parse(&text).inspect_err(|_| draft.text = self.scrub(&text))?;
+        protocol.whole(draft, &body)?;
+        progress(Progress::Text(&draft.text));
+        Ok(())
     }
 
     /// The error that a fault is when nothing more is tried.
@@ -427,9 +321,10 @@ impl Connection {
             Fault::Malformed { reason, text } => Error::Malformed {
                 provider,
                 reason,
-                text: match text.as_str() {
-                    "" => tally.draft.text.clone(),
-                    text => self.scrub(text),
+                // The beginning of an answer is worth more than the piece that is wrong.
+                text: match tally.draft.text.as_str() {
+                    "" => self.scrub(&text),
+                    text => text.to_owned(),
                 },
             },
         }
@@ -451,6 +346,46 @@ impl Connection {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let top = u32::try_from((mixed ^ (mixed >> 31)) >> 32).unwrap_or_default();
         f64::from(top) / f64::from(u32::MAX).next_up()
+    }
+}
+
+/// Reads events until the protocol, or else the stream, says that it is over.
+async fn read_stream(
+    protocol: &impl Protocol,
+    mut body: Body,
+    progress: OnProgress<'_>,
+    draft: &mut Draft,
+) -> Result<(), Fault> {
+    let mut decoder = sse::Decoder::default();
+    loop {
+        let chunk = match body.chunk().await {
+            Ok(chunk) => chunk,
+            // Only the token count could still have come.
+            Err(Fault::Broken(_)) if draft.complete => return Ok(()),
+            Err(fault) => return Err(fault),
+        };
+        let at_end = chunk.is_none();
+        let events = match chunk {
+            Some(bytes) => decoder.push(&bytes),
+            None => Vec::from_iter(std::mem::take(&mut decoder).finish()),
+        };
+        for event in &events {
+            let before = draft.text.len();
+            let last = protocol.event(draft, event)?;
+            if draft.text.len() > before {
+                progress(Progress::Text(&draft.text[before..]));
+            }
+            if last {
+                return Ok(());
+            }
+        }
+        if at_end && !draft.complete {
+            let reason = "the stream ended before the answer";
+            return Err(Fault::Broken(reason.to_owned()));
+        }
+        if at_end {
+            return Ok(());
+        }
     }
 }
 

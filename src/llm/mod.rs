@@ -17,11 +17,13 @@
 //! Futures need a tokio runtime with time and I/O enabled.
 
 mod anthropic;
+mod body;
 mod client;
 mod error;
 mod exec;
 mod fault;
 mod http;
+mod models;
 mod openai;
 mod price;
 mod retry;
@@ -41,7 +43,8 @@ pub use anthropic::{Anthropic, AnthropicConfig};
 pub use error::Error;
 pub use exec::{Exec, ExecConfig};
 pub use http::Limits;
-pub use openai::{OpenAi, OpenAiConfig, list_models};
+pub use models::list_models;
+pub use openai::{OpenAi, OpenAiConfig};
 pub use price::Pricing;
 pub use retry::Policy;
 pub use scripted::Scripted;
@@ -394,5 +397,80 @@ fn repair(request: &Request, schema: &Schema, answer: &str, reason: &str) -> Req
             request.user, schema.json
         ),
         ..request.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn ask(script: &str, schema: Option<Value>) -> Result<Reply, Error> {
+        let llm = Llm::Scripted(Scripted::parse("demo", script)?);
+        let request = Request {
+            system: String::new(),
+            user: "why?".to_owned(),
+            schema: schema.map(|json| Schema {
+                name: "answer".to_owned(),
+                json,
+            }),
+            max_tokens: 100,
+        };
+        let mut ignore = |_: Progress<'_>| {};
+        // A server asks from several threads, so the future has to be `Send`.
+        let answer: Pin<Box<dyn Future<Output = _> + Send>> =
+            Box::pin(llm.ask(&request, &mut ignore));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(answer)
+    }
+
+    fn form() -> Value {
+        json!({"type": "object", "required": ["rule"]})
+    }
+
+    #[test]
+    fn recorded_replies_are_shown_as_such() {
+        let script =
+            r#"{"reply": "so", "cost_usd": 0.5, "usage": {"input_tokens": 7, "output_tokens": 2}}"#;
+        let reply = ask(script, None).unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.model.as_str()),
+            ("so", "scripted/demo")
+        );
+        assert_eq!((reply.cost_usd, reply.attempts), (Some(0.5), 1));
+        assert_eq!(reply.usage.unwrap().input_tokens, 7);
+        let reply = ask(r#"{"reply": "so"}"#, None).unwrap();
+        assert_eq!((reply.usage, reply.cost_usd), (None, None));
+    }
+
+    #[test]
+    fn the_form_holds_for_recorded_replies_too() {
+        let script = r#"
+            {"when": {"contains": ["was not accepted: the answer has no `rule`"]}, "reply": {"rule": 1.0}, "cost_usd": 0.25}
+            {"reply": {"rul": 1}, "cost_usd": 0.5}
+        "#;
+        let reply = ask(script, Some(form())).unwrap();
+        assert_eq!(reply.text, r#"{"rule": 1.0}"#);
+        assert_eq!((reply.repaired, reply.attempts), (true, 2));
+        assert_eq!(reply.cost_usd, Some(0.75));
+        let error = ask(r#"{"reply": "no", "cost_usd": 0.5}"#, Some(form())).unwrap_err();
+        assert_eq!(error.raw_text(), Some("no"));
+        assert_eq!(error.paid().unwrap().cost_usd, Some(1.0));
+    }
+
+    #[test]
+    fn a_sum_with_an_unknown_part_is_unknown() {
+        let script = r#"
+            {"when": {"contains": ["was not accepted"]}, "reply": {"rule": 1}}
+            {"reply": "no", "cost_usd": 0.5, "usage": {"input_tokens": 7, "output_tokens": 2}}
+        "#;
+        let reply = ask(script, Some(form())).unwrap();
+        assert_eq!((reply.usage, reply.cost_usd), (None, None));
     }
 }

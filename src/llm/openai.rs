@@ -6,12 +6,9 @@
 //! the token limit, streaming. The newer Responses protocol is not spoken, because only `OpenAI`
 //! itself does.
 
-use std::time::Duration;
-
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::client::{client, host};
 use super::fault::{Fault, parse};
 use super::http::{Connection, Dialect, Limits, Peer, Protocol};
 use super::price::{Pricing, Tokens};
@@ -287,7 +284,8 @@ fn count(draft: &mut Draft, usage: &Value) {
     draft.cost_usd = usage["cost"].as_f64();
 }
 
-fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
+/// The headers of a request with this key.
+pub(super) fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let value = key.and_then(|key| {
         let value = [b"Bearer ", key.as_bytes()].concat();
@@ -298,61 +296,4 @@ fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
         headers.insert(AUTHORIZATION, value);
     }
     headers
-}
-
-/// The names of the models that a server offers; also the way to find out whether one is there.
-///
-/// # Errors
-///
-/// [`Error::Config`] for a URL that is none, [`Error::TimedOut`], [`Error::Unreachable`],
-/// [`Error::BadRequest`] for every status but success, and [`Error::Malformed`].
-pub async fn list_models(
-    provider: &str,
-    base_url: &str,
-    key: Option<&Secret>,
-    within: Duration,
-) -> Result<Vec<String>, Error> {
-    let shown = format!("{provider}/*");
-    let base_url = base_url.trim_end_matches('/');
-    let (url, client) = client(base_url, within).map_err(|reason| Error::Config {
-        model: shown.clone(),
-        reason,
-    })?;
-    let unreachable = |source: reqwest::Error| Error::Unreachable {
-        host: host(&url),
-        attempts: 1,
-        source: source.without_url(),
-    };
-    let key = key.and_then(|key| HeaderValue::from_str(key.expose()).ok());
-    let ask = async {
-        let request = client.get(format!("{base_url}/models"));
-        let response = request.headers(bearer(key.as_ref())).send().await;
-        let response = response.map_err(unreachable)?;
-        let status = response.status();
-        let text = response.text().await.map_err(unreachable)?;
-        if !status.is_success() {
-            return Err(Error::BadRequest {
-                provider: provider.to_owned(),
-                status: status.as_u16(),
-                message: "it does not list its models".to_owned(),
-            });
-        }
-        let body: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Some(models) = body["data"].as_array() else {
-            return Err(Error::Malformed {
-                provider: provider.to_owned(),
-                reason: "no list `data`".to_owned(),
-                text,
-            });
-        };
-        let names = models.iter().filter_map(|model| model["id"].as_str());
-        Ok(names.map(str::to_owned).collect())
-    };
-    tokio::time::timeout(within, ask)
-        .await
-        .map_err(|_| Error::TimedOut {
-            model: shown.clone(),
-            after: within,
-            paid: None,
-        })?
 }
