@@ -650,6 +650,15 @@ fn an_answer_that_cannot_be_repaired_is_not_lost() {
         assert_eq!(error.paid().unwrap().usage.unwrap().input_tokens, 120);
         assert!(error.to_string().contains("spending limit"), "{error}");
     });
+    // A whole answer of the wrong form is worth more than the beginning of a right one.
+    let cut = Behaviour::answer("{\"rule\": ", |answer| answer.stop = "max_tokens");
+    let cut = [Behaviour::text("first"), cut];
+    each_wire(&cut, Some(&form()), |wire, result, _, _| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::InvalidStructure { .. }), "{error:?}");
+        assert_eq!(error.raw_text(), Some("first"), "{wire:?}");
+        assert_eq!(error.paid().unwrap().usage.unwrap().input_tokens, 240);
+    });
     for wire in WIRES {
         let server = FakeModel::queue([Behaviour::text("first"), Behaviour::Hang]);
         let llm = wire.llm(&server, |limits| {
