@@ -275,6 +275,16 @@ impl<'a> JsonFile<'a> {
             .map_err(Error::io("write", &path))
     }
 
+    /// Whether the file, or the directory that it is to be made in, takes writes.
+    pub(super) fn check_writable(self, snapshot: &Snapshot) -> Result<(), Error> {
+        if snapshot.file.is_some() {
+            return atomic::open_for_update(&self.path()).map(drop);
+        }
+        let probe = self.directory.join(".writable");
+        atomic::replace(&probe, b"")
+            .and_then(|()| std::fs::remove_file(&probe).map_err(Error::io("write", &probe)))
+    }
+
     /// Adds an entry behind the last one.
     pub(super) fn append(
         self,

@@ -315,6 +315,27 @@ pub(super) fn pretty(json: &str, mut level: usize) -> String {
     out
 }
 
+/// The same JSON on one line: no white space outside of strings; numbers, strings and the order of
+/// keys as they were.
+pub fn compact(json: &str) -> String {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len());
+    let mut at = skip_space(bytes, 0);
+    while at < bytes.len() {
+        let end = if bytes[at] == b'"' {
+            skip_string(bytes, at).unwrap_or(bytes.len())
+        } else {
+            let rest = bytes[at..].iter();
+            rest.skip(1)
+                .position(|b| b.is_ascii_whitespace() || *b == b'"')
+                .map_or(bytes.len(), |n| at + n + 1)
+        };
+        out.push_str(&json[at..end]);
+        at = skip_space(bytes, end);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,5 +415,10 @@ mod tests {
         assert_eq!(pretty(json, 0), expected);
         assert_eq!(pretty(expected, 0), expected);
         assert_eq!(pretty("3489.2794929999127", 2), "3489.2794929999127");
+        assert_eq!(
+            compact(expected),
+            json.replace(' ', "").replace("x,{y}", "x, {y}")
+        );
+        assert_eq!(compact(" 1e+16 \n"), "1e+16");
     }
 }

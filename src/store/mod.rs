@@ -30,6 +30,7 @@ mod writer;
 
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
+pub use json_text::compact;
 pub use repair::Repaired;
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use tombstones::Tombstone;

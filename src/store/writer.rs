@@ -48,6 +48,13 @@ impl<'a> Writer<'a> {
         std::mem::take(&mut self.mended)
     }
 
+    /// Makes sure that records of this kind can be added now, before something is done that must
+    /// not be in vain.
+    pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
+        let snapshot = self.prepare(kind)?;
+        self.store.file(kind).check_writable(&snapshot)
+    }
+
     /// Adds a record and answers it with its id. A record that brings an id keeps it, if it is
     /// free. When this returns, the record is on the disk.
     pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {

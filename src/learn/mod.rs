@@ -1,0 +1,8 @@
+//! Thinking: from what happened to what is learnt.
+//!
+//! Pure. Where a model may help there are two halves, `ask` which builds the question and `accept`
+//! which reads the answer, and beside them a path that needs no model. Sequencing them with the
+//! store and the network is the engine's work.
+
+pub mod reflect;
+mod wording;
