@@ -1,6 +1,51 @@
 //! The memory that agents learn with.
+//!
+//! One program over plain JSON files in `.agentura/`. A person corrects what a skill got wrong; a
+//! rule and a guardrail come out, and the next run has the rule in its prompt. This is the library
+//! behind the `memctl` command; it makes no promise of stability to other programs yet.
+//!
+//! # Layers
+//!
+//! A module imports only from lower layers, and never sideways within layer 1. A test reads the
+//! `use` lines and keeps it so.
+//!
+//! | layer | modules | what they know |
+//! |---|---|---|
+//! | 0 | [`model`] | what is remembered: data, no files, no clock |
+//! | 1 | [`store`], [`search`], [`llm`], [`skill`] | one outside thing each: the files, ranking, a model, the skills |
+//! | 2 | [`learn`], [`prompt`] | thinking: pure functions from what happened to what is learnt, and to a prompt |
+//! | 3 | [`engine`] | the verbs: the only place where the layers below meet |
+//! | 4 | [`config`], [`cli`] | the edge: environment, arguments, terminal |
+//!
+//! # Invariants
+//!
+//! - Nothing below layer 4 prints, exits, reads the environment or asks for the time; `now` and
+//!   randomness are arguments.
+//! - Only [`store`] writes files. Only [`llm`] opens sockets.
+//! - What a person or a paid model gave is stored before the next step can fail.
+//! - An entry of a data file that is not changed keeps every byte.
+//! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.
+//!
+//! # Two walks
+//!
+//! *A run.* `cli::run` reads the input and calls [`engine::Engine::run`]. That asks [`skill`] for
+//! layers 0, 1 and 3 and [`store`] for the learned rules; [`prompt::assemble`] puts them together;
+//! [`llm::Llm::ask`] answers, or the nearest known case does; the execution is stored with the ids
+//! of the rules that stood in the prompt.
+//!
+//! *A correction.* [`engine::Engine::correct`] stores the correction **first**. Then
+//! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, and the
+//! guardrail files get a section. The next run is the first walk unchanged: the rule is simply
+//! there.
+#![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod config;
+pub mod engine;
+pub mod learn;
 pub mod llm;
 pub mod model;
+pub mod prompt;
+pub mod search;
 pub mod skill;
 pub mod store;

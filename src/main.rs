@@ -1,3 +1,7 @@
 //! The `memctl` program. Everything that it does is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    memctl::cli::main()
+}

@@ -8,33 +8,12 @@ use serde_json::{Map, Value, json};
 
 /// Keywords that every strict mode understands; all others become words.
 const KNOWN: [&str; 15] = [
-    "type",
-    "properties",
-    "required",
-    "items",
-    "anyOf",
-    "allOf",
-    "enum",
-    "const",
-    "$ref",
-    "$defs",
-    "definitions",
-    "title",
-    "description",
-    "format",
-    "minItems",
+    "type", "properties", "required", "items", "anyOf", "allOf", "enum", "const", "$ref", "$defs",
+    "definitions", "title", "description", "format", "minItems",
 ];
 
 const FORMATS: [&str; 9] = [
-    "date-time",
-    "time",
-    "date",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "uuid",
+    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
 ];
 
 /// How a provider treats properties that are not required.

@@ -145,34 +145,13 @@ mod tests {
     #[test]
     fn only_two_plain_parts_make_a_skill_path() {
         for good in [
-            "hr/resume-screen",
-            "dev/c++",
-            "日本/翻訳",
-            "hr/triage/",
-            "a_b/v1.2",
+            "hr/resume-screen", "dev/c++", "日本/翻訳", "hr/triage/", "a_b/v1.2",
         ] {
             assert!(good.parse::<SkillPath>().is_ok(), "{good}");
         }
         for bad in [
-            "",
-            "hr",
-            "a/b/c",
-            "../..",
-            "./hr",
-            "hr/..",
-            "hr/.",
-            "hr/%2e%2e",
-            "/etc/passwd",
-            "/hr/x/",
-            "hr/a\0b",
-            "hr/ x",
-            "hr//x",
-            "/",
-            "hr/",
-            "hr\\x/y",
-            "C:/x",
-            "hr/x\n",
-            "~/x",
+            "", "hr", "a/b/c", "../..", "./hr", "hr/..", "hr/.", "hr/%2e%2e", "/etc/passwd",
+            "/hr/x/", "hr/a\0b", "hr/ x", "hr//x", "/", "hr/", "hr\\x/y", "C:/x", "hr/x\n", "~/x",
         ] {
             assert!(bad.parse::<SkillPath>().is_err(), "{bad:?}");
         }

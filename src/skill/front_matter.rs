@@ -259,12 +259,7 @@ mod tests {
         assert_eq!(
             read.metadata.keys().collect::<Vec<_>>(),
             [
-                "name",
-                "description",
-                "license",
-                "metadata",
-                "allowed-tools",
-                "user-invocable",
+                "name", "description", "license", "metadata", "allowed-tools", "user-invocable",
                 "tags"
             ]
         );
@@ -295,11 +290,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_at_all_is_refused_with_its_line() {
         for text in [
-            "",
-            "\n\n",
-            "# Only a prompt\n",
-            "---\n---\nx",
-            "---\n# c\n\n---\nx",
+            "", "\n\n", "# Only a prompt\n", "---\n---\nx", "---\n# c\n\n---\nx",
         ] {
             assert_eq!(read(text), Err(Refused::Missing), "{text:?}");
         }

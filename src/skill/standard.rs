@@ -9,12 +9,7 @@ use super::Skill;
 
 /// The only keys that the standard has.
 const KEYS: [&str; 6] = [
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "metadata",
-    "allowed-tools",
+    "name", "description", "license", "compatibility", "metadata", "allowed-tools",
 ];
 
 /// Where the metadata of a skill is not as the standard demands.

@@ -1,0 +1,127 @@
+//! `doctor`, `completions`, `man`: looking after the workspace and the program.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::engine::DoctorReport;
+use crate::store::ProblemKind;
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+
+/// Look everything over, and mend what a crash or a hand has damaged
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair")]
+pub(super) struct DoctorArgs {
+    /// Mend damaged files; a copy of each is kept in `.agentura/recovered/`
+    #[arg(long)]
+    repair: bool,
+}
+
+pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Report>, CliError> {
+    let spinner = context.printer.spinner("reading every record");
+    let report = context.engine(None)?.doctor(args.repair);
+    drop(spinner);
+    Ok(Box::new(report?))
+}
+
+impl Report for DoctorReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for repaired in &self.repaired {
+            let found = match repaired.salvaged {
+                0 => String::new(),
+                n => format!(", {n} of them found behind the damage"),
+            };
+            let line = format!(
+                "{}: {} kept{found}; as it was: {}",
+                repaired.path.display(),
+                plural(repaired.kept as u64, "record"),
+                repaired.copy.display()
+            );
+            page.styled(&[(Style::Good, "mended "), (Style::Plain, &line)]);
+        }
+        for problem in &self.problems {
+            let style = if problem.kind == ProblemKind::Unreadable {
+                Style::Warn
+            } else {
+                Style::Bad
+            };
+            page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
+        }
+        for dangling in &self.dangling {
+            page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
+        }
+        for skill in &self.skills {
+            page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
+        }
+        if self.healthy {
+            page.styled(&[(Style::Good, "Everything that is remembered is sound.")]);
+        } else if self.repaired.is_empty() {
+            page.styled(&[
+                (Style::Dim, "hint: "),
+                (Style::Plain, "memctl doctor --repair"),
+            ]);
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.healthy)
+    }
+}
+
+/// Print a script that completes commands in a shell
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl completions bash > ~/.local/share/bash-completion/completions/memctl"
+)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> Box<dyn Report> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
+    Box::new(Text(String::from_utf8_lossy(&script).into_owned()))
+}
+
+/// Print the manual page, or write one for each command
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl man | man -l -\n  memctl man --dir ~/.local/share/man/man1"
+)]
+pub(super) struct ManArgs {
+    /// Write a page for each command into this directory, which must exist
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<Box<dyn Report>, CliError> {
+    if let Some(dir) = &args.dir {
+        clap_mangen::generate_to(command.clone(), dir)?;
+        return Ok(Box::new(Text(format!("written to {}", dir.display()))));
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(Box::new(Text(String::from_utf8_lossy(&page).into_owned())))
+}
+
+/// Text that is the product itself.
+struct Text(String);
+
+impl Report for Text {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&serde_json::json!({ "text": self.0 }))
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.verbatim(&self.0);
+    }
+}

@@ -1,0 +1,207 @@
+//! What every command works with: the settings, the workspace, the clock.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::config::{Config, Environment, Places, Trust};
+use crate::engine::{Engine, Error, Providers, Settings};
+use crate::llm::{Progress, Secret};
+use crate::model::Scope;
+use crate::store::Scoped;
+
+use super::Global;
+use super::error::CliError;
+use super::output::{Printer, Spinner};
+
+/// The longest text that is taken from standard input or a file: 16 MiB.
+const MAX_GIVEN: u64 = 16 << 20;
+
+pub(super) struct Context {
+    pub(super) environment: Environment,
+    pub(super) places: Places,
+    pub(super) printer: Printer,
+    scope: Scope,
+    verbose: bool,
+}
+
+impl Context {
+    pub(super) fn new(environment: Environment, global: &Global, printer: Printer) -> Self {
+        Self {
+            places: Places::find(&environment, global.root.as_deref()),
+            scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
+            verbose: global.verbose,
+            environment,
+            printer,
+        }
+    }
+
+    /// The records, without anything else: what commands need that only read them.
+    pub(super) fn store(&self) -> Scoped {
+        Scoped::new(&self.places.memory, self.scope.clone())
+    }
+
+    /// The settings; what is odd about them is said.
+    pub(super) fn config(&self, flags: &[(&str, String)]) -> Result<Config, CliError> {
+        let config = Config::load(&self.environment, &self.places.memory, flags)?;
+        for warning in &config.warnings {
+            self.printer.warn(warning);
+        }
+        Ok(config)
+    }
+
+    /// Everything. `model` is what the command line names.
+    pub(super) fn engine(&self, model: Option<&str>) -> Result<Engine, CliError> {
+        let flags: Vec<(&str, String)> =
+            model.map(|m| ("model", m.to_owned())).into_iter().collect();
+        let config = self.config(&flags)?;
+        if self.verbose {
+            self.printer
+                .note(&format!("memory: {}", self.places.memory.display()));
+            self.printer
+                .note(&format!("skills: {}", self.places.skills.display()));
+        }
+        Ok(Engine {
+            store: self.store(),
+            skills_dir: self.places.skills.clone(),
+            settings: Settings {
+                rules_tokens: config.parsed("prompt.rules_tokens")?,
+                max_output_tokens: config.parsed("llm.max_output_tokens")?,
+                min_similarity: config.parsed("offline.min_similarity")?,
+                reflect_prompt: self.prompt("reflect.md"),
+            },
+            providers: self.providers(&config)?,
+            spare_dir: self.environment.temp_dir.clone(),
+            now: self.environment.now,
+            random,
+        })
+    }
+
+    fn providers(&self, config: &Config) -> Result<Providers, CliError> {
+        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
+        let url = |name: &str| config.text(name).map(str::to_owned);
+        Ok(Providers {
+            named: url("model"),
+            anthropic_key: key("ANTHROPIC_API_KEY"),
+            anthropic_url: url("anthropic.base_url"),
+            openai_key: key("OPENAI_API_KEY"),
+            openai_url: url("openai.base_url"),
+            openrouter_key: key("OPENROUTER_API_KEY"),
+            openrouter_url: url("openrouter.base_url"),
+            local_url: url("local.base_url").unwrap_or_default(),
+            local_key: key("MEMCTL_LOCAL_API_KEY"),
+            local_model: url("local.model"),
+            local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
+            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+            max_retries: config.parsed("llm.retries")?,
+        })
+    }
+
+    /// A prompt that the user has put in place of the shipped one: the workspace's, where that is
+    /// trusted, else the user's own.
+    fn prompt(&self, name: &str) -> Option<String> {
+        let read =
+            |directory: &Path| std::fs::read_to_string(directory.join("prompts").join(name)).ok();
+        let of_workspace = read(&self.places.memory);
+        if of_workspace.is_some() {
+            if Trust::new(&self.environment).is_trusted(&self.places.memory) {
+                return of_workspace;
+            }
+            self.printer.warn(&format!(
+                "`{}` counts only after `memctl trust`",
+                self.places.memory.join("prompts").join(name).display()
+            ));
+        }
+        self.environment.config_dir.as_deref().and_then(read)
+    }
+
+    /// Text that was given as it is, or as `-` for standard input.
+    pub(super) fn text(&self, given: &str) -> Result<String, CliError> {
+        if given == "-" {
+            self.read(Path::new("-"))
+        } else {
+            Ok(given.to_owned())
+        }
+    }
+
+    /// A JSON document from a file, or from standard input for `-`.
+    pub(super) fn json(&self, path: &Path) -> Result<Box<RawValue>, CliError> {
+        let text = self.read(path)?;
+        let text = text.trim_start_matches('\u{feff}').trim();
+        serde_json::from_str(text).map_err(|source| {
+            let path = path.to_owned();
+            Error::NotJson { path, source }.into()
+        })
+    }
+
+    /// The text of a file, or of standard input for `-`.
+    fn read(&self, path: &Path) -> Result<String, CliError> {
+        let unreadable = |source| Error::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let mut bytes = Vec::new();
+        let limit = MAX_GIVEN + 1;
+        if path == Path::new("-") {
+            std::io::stdin()
+                .lock()
+                .take(limit)
+                .read_to_end(&mut bytes)
+                .map_err(unreadable)?;
+        } else {
+            let file = std::fs::File::open(self.environment.absolute(path)).map_err(unreadable)?;
+            file.take(limit)
+                .read_to_end(&mut bytes)
+                .map_err(unreadable)?;
+        }
+        if bytes.len() as u64 > MAX_GIVEN {
+            return Err(unreadable(std::io::Error::other("it is longer than 16 MiB")).into());
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            unreadable(std::io::Error::other(format!(
+                "it is not UTF-8 at byte {at}"
+            )))
+            .into()
+        })
+    }
+
+    /// Whether somebody sits there who can be asked.
+    pub(super) fn is_interactive(&self) -> bool {
+        use std::io::IsTerminal as _;
+        !self.printer.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+}
+
+/// Waits for something that needs a runtime: one thread, made for this one wait.
+pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(future))
+}
+
+fn random() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// Tells a spinner how an answer is coming along.
+pub(super) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
+    let mut received = 0;
+    move |progress| match progress {
+        Progress::Text(text) => {
+            received += text.chars().count();
+            spinner.say(format!("answering, {received} characters"));
+        }
+        Progress::Retry { after, reason } => {
+            received = 0;
+            spinner.say(format!("again in {:.1} s: {reason}", after.as_secs_f64()));
+        }
+        Progress::Repair { reason } => {
+            received = 0;
+            spinner.say(format!("asking again: {reason}"));
+        }
+    }
+}

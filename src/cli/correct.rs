@@ -1,0 +1,226 @@
+//! `correct`: what was wrong, said once.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dialoguer::{Editor, FuzzySelect, Input};
+
+use crate::engine::{CorrectOptions, CorrectReport, Engine};
+use crate::model::{Execution, SkillPath};
+
+use super::context::{Context, follow, wait};
+use super::error::CliError;
+use super::output::{Page, Report, Style, middle, when};
+
+/// Say what was wrong with an execution, and make a rule of it
+///
+/// The correction is stored first. Then come the rule and the guardrail; the next run of the skill
+/// has the rule in its prompt. On a terminal, what is missing is asked for.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
+    --correction \"When screening for senior roles, weigh system design separately.\"\n  \
+    memctl correct hr/resume-screen --execution-id EXEC-20260220124341 --correction - --expected right.json\n  \
+    memctl correct"
+)]
+pub(super) struct CorrectArgs {
+    /// The skill, as `domain/skill`
+    skill: Option<String>,
+    /// The execution: an id, the beginning of one, or `latest`
+    #[arg(long, value_name = "ID")]
+    execution_id: Option<String>,
+    /// What was wrong and what should change; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT")]
+    correction: Option<String>,
+    /// A JSON file with the output as it should have been
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+    /// Who puts the rule into words: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Report>, CliError> {
+    let expected = args
+        .expected
+        .as_deref()
+        .map(|path| context.json(path))
+        .transpose()?;
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let engine = context.engine(args.model.as_deref())?;
+    let options = match (skill, args.execution_id, args.correction) {
+        (Some(skill), Some(execution), Some(correction)) => CorrectOptions {
+            skill,
+            execution,
+            correction: context.text(&correction)?,
+            expected,
+        },
+        (skill, execution, correction) => {
+            if !context.is_interactive() {
+                return Err(missing(skill.as_ref(), execution.as_deref()));
+            }
+            let execution = pick(context, &engine, skill.as_ref(), execution)?;
+            let correction = match correction {
+                Some(correction) => context.text(&correction)?,
+                None => write(&execution)?,
+            };
+            CorrectOptions {
+                skill: execution.skill.parse()?,
+                execution: execution.execution_id,
+                correction,
+                expected,
+            }
+        }
+    };
+    let spinner = context.printer.spinner("learning");
+    let report = wait(engine.correct(options, &mut follow(&spinner)))?;
+    drop(spinner);
+    Ok(Box::new(report?))
+}
+
+fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> CliError {
+    let message = match (skill, execution) {
+        (None, _) => "the skill is missing",
+        (Some(_), None) => "the execution is missing",
+        _ => "the correction is missing",
+    };
+    let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
+    let execution = execution.unwrap_or("latest");
+    CliError::usage(
+        message,
+        format!("memctl correct {skill} --execution-id {execution} --correction \"…\""),
+    )
+}
+
+/// Lets a person choose among the newest executions.
+fn pick(
+    context: &Context,
+    engine: &Engine,
+    skill: Option<&SkillPath>,
+    given: Option<String>,
+) -> Result<Execution, CliError> {
+    if let Some(given) = given {
+        let id = engine
+            .store
+            .resolve(crate::model::Kind::Execution, &given, skill)?;
+        return Ok(engine.store.get(&id)?);
+    }
+    let (mut executions, _) = engine.recent_executions(skill, 30)?;
+    executions.reverse();
+    if executions.is_empty() {
+        return Err(CliError::usage(
+            "there is no execution to correct",
+            "memctl run <skill>",
+        ));
+    }
+    let width = context.printer.page().width().saturating_sub(4);
+    let items: Vec<String> = executions
+        .iter()
+        .map(|e| {
+            let age = when(&e.timestamp, context.environment.now);
+            middle(
+                &format!(
+                    "{}  {}  {age}  {}",
+                    e.execution_id, e.skill, e.output_summary
+                ),
+                width,
+            )
+        })
+        .collect();
+    let chosen = FuzzySelect::new()
+        .with_prompt("Which execution was wrong?")
+        .items(&items)
+        .default(0)
+        .interact()?;
+    Ok(executions.swap_remove(chosen))
+}
+
+/// Lets a person write the correction, with the output before their eyes.
+fn write(execution: &Execution) -> Result<String, CliError> {
+    const RULER: &str = "# ----- what stands below this line is not part of the correction -----";
+    let show = |json: &serde_json::value::RawValue| {
+        serde_json::from_str::<serde_json::Value>(json.get())
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            .unwrap_or_default()
+    };
+    let template = format!(
+        "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
+         # \"When …, always …\". An empty text gives up.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
+        execution.execution_id,
+        show(&execution.output_summary),
+        show(&execution.input_summary),
+    );
+    let written = match Editor::new().extension(".md").edit(&template) {
+        Ok(Some(text)) => text
+            .split(RULER)
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        Ok(None) => String::new(),
+        // Without an editor one line is better than none.
+        Err(_) => Input::new()
+            .with_prompt("What was wrong, and what should change?")
+            .interact_text()?,
+    };
+    Ok(written)
+}
+
+impl Report for CorrectReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let stored = format!("{} (corrects {})", self.correction_id, self.execution_id);
+        page.field("correction", &stored);
+        if let Some(reason) = &self.not_learned {
+            page.styled(&[
+                (Style::Warn, "No rule was learnt. "),
+                (Style::Plain, reason),
+            ]);
+            return;
+        }
+        if let Some(id) = &self.reflexion_id {
+            let made = match &self.duplicate_of {
+                Some(_) => format!("{id} said the same already"),
+                None => format!("{id}, worded by {}", self.distilled_by),
+            };
+            page.field("rule", &made);
+        }
+        if let Some(rule) = &self.rule {
+            page.field("", rule);
+        }
+        page.field("applies", self.applies_when.as_deref().unwrap_or("always"));
+        page.field("cause", self.root_cause.as_deref().unwrap_or("not known"));
+        let why = match self.confidence {
+            ..0.65 => "vague: say when it holds and what exactly should be different",
+            0.65..0.8 => "clear; a condition, a figure or a name would make it surer",
+            _ => "clear and specific",
+        };
+        page.field(
+            "confidence",
+            &format!("{:.0}% ({why})", self.confidence * 100.0),
+        );
+        page.field(
+            "guardrail",
+            &match self.guardrails.as_slice() {
+                [] => "none changed".to_owned(),
+                files => files.join(", "),
+            },
+        );
+        for conflict in &self.conflicts {
+            page.styled(&[
+                (Style::Warn, "conflict "),
+                (
+                    Style::Plain,
+                    &format!("{}: {}", conflict.id, conflict.reason),
+                ),
+            ]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

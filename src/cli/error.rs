@@ -1,0 +1,241 @@
+//! From typed errors to what a person reads: one place that decides the kind, the exit code and
+//! the hint.
+//!
+//! A message is a lower-case fragment with the object in backticks; the hint is the command to type
+//! next.
+
+use serde_json::json;
+
+use crate::{config, engine, llm, skill, store};
+
+/// The exit codes of errors, as documented in the README. A check that found something is no
+/// error: its report carries 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Wrong usage or bad input.
+    Usage,
+    /// The store.
+    Store,
+    /// The model.
+    Model,
+    /// Not permitted in this scope.
+    Scope,
+    /// The user interrupted.
+    Interrupted,
+}
+
+impl Kind {
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Store => 3,
+            Self::Model => 4,
+            Self::Scope => 5,
+            Self::Interrupted => 130,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Store => "store",
+            Self::Model => "model",
+            Self::Scope => "scope",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// An error as a person or a program is told of it.
+#[derive(Debug)]
+pub(super) struct CliError {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl CliError {
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Usage,
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    /// The document that `--json` prints.
+    pub(super) fn json(&self) -> serde_json::Value {
+        json!({ "error": { "kind": self.kind.name(), "message": self.message, "hint": self.hint } })
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for CliError {
+    fn from(error: E) -> Self {
+        let error = anyhow::Error::from(error);
+        let (kind, hint) = explain(&error);
+        Self {
+            kind,
+            message: message(&error),
+            hint,
+        }
+    }
+}
+
+/// The whole chain on one line, without saying anything twice.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for part in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = part;
+        } else if !text.contains(&part) {
+            text.extend([": ", &part]);
+        }
+    }
+    text
+}
+
+fn explain(error: &anyhow::Error) -> (Kind, Option<String>) {
+    if let Some(error) = error.downcast_ref::<engine::Error>() {
+        return of_engine(error);
+    }
+    if let Some(error) = error.downcast_ref::<store::Error>() {
+        return of_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<config::Error>() {
+        let hint = match error {
+            config::Error::Store(error) => return of_store(error),
+            config::Error::Invalid { .. } => "memctl config show".to_owned(),
+            config::Error::Unreadable { path, .. } | config::Error::NotToml { path, .. } => {
+                format!("mend or remove `{}`", path.display())
+            }
+        };
+        return (Kind::Usage, Some(hint));
+    }
+    if error
+        .downcast_ref::<crate::model::InvalidSkillPath>()
+        .is_some()
+    {
+        return (Kind::Usage, Some("memctl run hr/resume-screen".to_owned()));
+    }
+    (Kind::Usage, None)
+}
+
+fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
+    use engine::Error;
+    let usage = |hint: &str| (Kind::Usage, Some(hint.to_owned()));
+    match error {
+        Error::Store(error) => of_store(error),
+        Error::Skill(error) => of_skill(error),
+        Error::Llm(error) => of_llm(error),
+        Error::Asked { execution, source } => {
+            let (kind, hint) = of_llm(source);
+            let recorded = format!("the attempt is recorded: memctl memory show {execution}");
+            (
+                kind,
+                Some(hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"))),
+            )
+        }
+        Error::SkillPath(_) => usage("memctl run hr/resume-screen"),
+        Error::ModelName { .. } => usage("memctl config show"),
+        Error::NoAnswer { skill, .. } => (
+            Kind::Model,
+            Some(format!(
+                "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, \
+                 name a program with `--model 'exec:claude -p'`, or add a case to \
+                 `skills/{skill}/examples/`"
+            )),
+        ),
+        Error::NotJson { path, .. } => usage(&format!(
+            "check it with: python3 -m json.tool {}",
+            path.display()
+        )),
+        Error::Unreadable { .. } => (Kind::Usage, None),
+        Error::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
+        Error::EmptyCorrection => usage("say what should be different: --correction \"…\""),
+        Error::OtherSkill {
+            actual, execution, ..
+        } => usage(&format!(
+            "memctl correct {actual} --execution-id {execution} --correction \"…\""
+        )),
+        Error::NoId(_) => usage("memctl memory list executions"),
+        Error::NotStored { source, .. } => {
+            let (_, hint) = of_store(source);
+            (Kind::Store, hint)
+        }
+    }
+}
+
+fn of_store(error: &store::Error) -> (Kind, Option<String>) {
+    use store::Error;
+    match error {
+        Error::NotFound { kind, similar, .. } => {
+            let list = kind.map_or("memctl memory status".to_owned(), |kind| {
+                format!("memctl memory list {}", kind.plural())
+            });
+            let hint = match similar.first() {
+                Some(id) => format!("did you mean `{id}`? see: {list}"),
+                None => list,
+            };
+            (Kind::Usage, Some(hint))
+        }
+        Error::Ambiguous { examples, .. } => (
+            Kind::Usage,
+            Some(format!("type more of it: {}", examples.join(", "))),
+        ),
+        Error::Exists { .. } => (Kind::Usage, None),
+        Error::OutOfScope { .. } => (
+            Kind::Scope,
+            Some("give a `--scope` that covers it".to_owned()),
+        ),
+        Error::Damaged(_) => (Kind::Store, Some("memctl doctor --repair".to_owned())),
+        Error::NewerFormat { .. } => (
+            Kind::Store,
+            Some("install a newer memctl; this one only reads it".to_owned()),
+        ),
+        Error::Locked { .. } => (
+            Kind::Store,
+            Some("wait for the other process, or end it".to_owned()),
+        ),
+        Error::Io { path, .. } => (
+            Kind::Store,
+            Some(format!(
+                "check the rights and the free space of `{}`",
+                path.display()
+            )),
+        ),
+        Error::Serialize(_) => (Kind::Store, None),
+    }
+}
+
+fn of_skill(error: &skill::Error) -> (Kind, Option<String>) {
+    let hint = match error {
+        skill::Error::NotFound { candidates, .. } => match candidates.first() {
+            Some(candidate) => format!("memctl run {candidate}"),
+            None => "ls skills/*/".to_owned(),
+        },
+        skill::Error::NoDirectory { .. } => "memctl init".to_owned(),
+        skill::Error::Outside { .. } => "replace the link by the file itself".to_owned(),
+        _ => "memctl doctor".to_owned(),
+    };
+    (Kind::Usage, Some(hint))
+}
+
+fn of_llm(error: &llm::Error) -> (Kind, Option<String>) {
+    let hint = match error {
+        llm::Error::Config { .. } => "memctl config show".to_owned(),
+        llm::Error::Auth { .. } => "check the key in the environment".to_owned(),
+        llm::Error::SpendLimit { .. } => {
+            "raise the limit at the provider, or use another `--model`".to_owned()
+        }
+        llm::Error::RateLimited { .. } | llm::Error::Overloaded { .. } => {
+            "try again later, or use another `--model`".to_owned()
+        }
+        llm::Error::Unreachable { .. } => {
+            "check the connection, or run with `--model offline`".to_owned()
+        }
+        llm::Error::TimedOut { .. } => "raise it: MEMCTL_LLM_TIMEOUT_SECONDS=300".to_owned(),
+        llm::Error::Truncated { .. } => "raise it: MEMCTL_LLM_MAX_OUTPUT_TOKENS=16000".to_owned(),
+        _ => return (Kind::Model, None),
+    };
+    (Kind::Model, Some(hint))
+}

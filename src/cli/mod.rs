@@ -1,0 +1,193 @@
+//! The command line: what is typed becomes arguments, arguments become a call of the engine, and
+//! its report becomes text or JSON.
+//!
+//! One file a group of commands, each with its argument structs (their doc comments are the help)
+//! and its functions. No decision about memory is taken here.
+
+mod care;
+mod context;
+mod correct;
+mod error;
+mod memory;
+mod output;
+mod review;
+mod run;
+mod setup;
+mod watch;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+use crate::config::Environment;
+
+use context::Context;
+use error::{CliError, Kind};
+use output::{Printer, Report};
+
+/// The memory that agents learn with.
+///
+/// Run a skill, correct what was wrong, and the next run obeys. Everything lies in plain JSON files
+/// under `.agentura/`; no key, no server and no network are needed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "memctl",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Example:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
+        memctl correct hr/resume-screen --execution-id latest --correction \"When …, …\"\n  \
+        memctl memory prompt hr/resume-screen\n\n\
+        Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, 4 the model,\n\
+        5 not permitted, 130 interrupted."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(next_help_heading = "Everywhere")]
+struct Global {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    /// The workspace: the directory that holds `.agentura/` and `skills/`
+    #[arg(long, global = true, value_name = "DIR")]
+    root: Option<std::path::PathBuf>,
+    /// See and change only these domains, e.g. `hr,dev`
+    #[arg(long, global = true, value_name = "DOMAINS")]
+    scope: Option<String>,
+    /// Say nothing but results and troubles
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    /// No colours; so does the variable `NO_COLOR`
+    #[arg(long, global = true)]
+    no_color: bool,
+    /// Say more about what is done
+    #[arg(long, short, global = true)]
+    verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(setup::InitArgs),
+    Run(run::RunArgs),
+    Correct(correct::CorrectArgs),
+    Accept(review::AcceptArgs),
+    Reject(review::RejectArgs),
+    Watch(watch::WatchArgs),
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
+    #[command(subcommand)]
+    Config(setup::ConfigCommand),
+    Trust(setup::TrustArgs),
+    Doctor(care::DoctorArgs),
+    Completions(care::CompletionsArgs),
+    Man(care::ManArgs),
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    run(std::env::args_os(), Environment::of_process())
+}
+
+/// Runs the program. Callable many times in one process.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let plain = environment.var("NO_COLOR").is_some();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, &arguments, plain),
+    };
+    let printer = Printer::new(
+        cli.global.json,
+        cli.global.quiet,
+        plain || cli.global.no_color,
+    );
+    let context = Context::new(environment, &cli.global, printer.clone());
+    signals(matches!(cli.command, Command::Watch(_)));
+    let code = match dispatch(&context, cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            printer.error(&error);
+            error.kind.code()
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
+    let report: Box<dyn Report> = match command {
+        Command::Init(args) => setup::init(context, &args)?,
+        Command::Run(args) => run::run(context, &args)?,
+        Command::Correct(args) => correct::correct(context, args)?,
+        Command::Accept(args) => review::accept(context, &args)?,
+        Command::Reject(args) => review::reject(context, args)?,
+        Command::Watch(args) => return watch::watch(context, &args),
+        Command::Memory(command) => memory::memory(context, command)?,
+        Command::Config(command) => setup::config(context, &command)?,
+        Command::Trust(args) => setup::trust(context, &args)?,
+        Command::Doctor(args) => care::doctor(context, &args)?,
+        Command::Completions(args) => care::completions(&args, Cli::command()),
+        Command::Man(args) => care::man(&args, &Cli::command())?,
+    };
+    context.printer.show(report.as_ref())
+}
+
+/// Help and versions are results; everything else that clap says is wrong usage.
+fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {
+    let printer = Printer::new(arguments.iter().any(|a| a == "--json"), false, plain);
+    if !error.use_stderr() {
+        let text = error.render();
+        printer.write(&if plain {
+            text.to_string()
+        } else {
+            styled(&text)
+        });
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
+    // Clap's own suggestions stay in the message; what remains to be said is where help is.
+    let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
+    let usage = usage.split("\n\n").next().unwrap_or_default().trim();
+    let hint = if usage.is_empty() {
+        "memctl --help".to_owned()
+    } else {
+        format!("usage: {usage}")
+    };
+    printer.error(&CliError::usage(message.trim(), hint));
+    ExitCode::from(Kind::Usage.code())
+}
+
+fn styled(text: &clap::builder::StyledStr) -> String {
+    use std::io::IsTerminal as _;
+    if std::io::stdout().is_terminal() {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    }
+}
+
+/// An interrupt ends the process at once with the code that shells give to it, unless the command
+/// sees to that itself; a limit on file sizes becomes an error instead of an end. Whatever was being
+/// written then is mended by the store.
+fn signals(sees_to_interrupts: bool) {
+    use signal_hook::consts::{SIGINT, SIGXFSZ};
+    let always = || std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let code = i32::from(Kind::Interrupted.code());
+    if !sees_to_interrupts {
+        drop(signal_hook::flag::register_conditional_shutdown(
+            SIGINT,
+            code,
+            always(),
+        ));
+    }
+    drop(signal_hook::flag::register(SIGXFSZ, always()));
+}

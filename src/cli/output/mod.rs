@@ -1,0 +1,33 @@
+//! What is shown to a person or a program.
+//!
+//! A command answers a [`Report`]: data that knows how it looks. Here it becomes either one JSON
+//! document or a page of text, and is written once. Nothing else in the program prints.
+
+mod page;
+mod printer;
+mod table;
+mod text;
+
+pub(super) use page::{Page, Style};
+pub(super) use printer::{Printer, Spinner};
+pub(super) use table::{Align, Table};
+pub(super) use text::{clean, middle, plural, when};
+
+/// The result of a command.
+pub(super) trait Report {
+    /// The document that `--json` prints.
+    fn json(&self) -> Result<String, serde_json::Error>;
+
+    /// The page that a person reads.
+    fn page(&self, page: &mut Page);
+
+    /// What went wrong and did not stop the command; goes to standard error.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
+    /// The exit code of a command that did its work: 1 where a check found something.
+    fn exit_code(&self) -> u8 {
+        0
+    }
+}

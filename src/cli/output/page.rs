@@ -1,0 +1,170 @@
+//! A page of text, built before anything is written.
+
+use super::table::Table;
+use super::text::clean;
+
+/// What a piece of text is, not what colour it has: colours follow from it, and vanish where they
+/// are not wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Style {
+    /// Running text.
+    Plain,
+    /// A name or a heading.
+    Strong,
+    /// Less important than what stands around it.
+    Dim,
+    /// Something that is as it should be.
+    Good,
+    /// Something to look at.
+    Warn,
+    /// Something that is wrong.
+    Bad,
+}
+
+/// A page of text.
+#[derive(Debug)]
+pub(in crate::cli) struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    /// An empty page, so wide.
+    pub(in crate::cli) fn new(width: usize, colour: bool) -> Self {
+        Self {
+            text: String::new(),
+            width,
+            colour,
+        }
+    }
+
+    /// Adds a line. Text from a store is cleaned here, so that no command can forget it.
+    pub(in crate::cli) fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(&clean(line.as_ref()));
+        self.text.push('\n');
+    }
+
+    /// Adds text as it is, for output that is itself the product: a prompt, a JSON document.
+    pub(in crate::cli) fn verbatim(&mut self, text: &str) {
+        self.text.push_str(text);
+        if !text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+
+    /// Adds a line of which each part has a style.
+    pub(in crate::cli) fn styled(&mut self, parts: &[(Style, &str)]) {
+        for (style, text) in parts {
+            let piece = self.paint(*style, &clean(text));
+            self.text.push_str(&piece);
+        }
+        self.text.push('\n');
+    }
+
+    /// Adds `label: value`, the value wrapped and indented under itself.
+    pub(in crate::cli) fn field(&mut self, label: &str, value: &str) {
+        const INDENT: usize = 14;
+        let room = self.width.saturating_sub(INDENT).max(20);
+        let lines = wrap(&clean(value), room);
+        for (i, line) in lines.iter().enumerate() {
+            let label = if i == 0 && !label.is_empty() {
+                format!("{label}:")
+            } else {
+                String::new()
+            };
+            let label = self.paint(Style::Dim, &format!("{label:<INDENT$}"));
+            self.text.extend([&label, line.as_str(), "\n"]);
+        }
+    }
+
+    /// Adds a table.
+    pub(in crate::cli) fn table(&mut self, table: &Table) {
+        let text = table.render(self.width, self.colour);
+        self.text.push_str(&text);
+        self.text.push('\n');
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour {
+            style.paint(text)
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// The columns of the page.
+    pub(in crate::cli) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The finished text.
+    pub(in crate::cli) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+impl Style {
+    /// The text with this style's colour.
+    pub(in crate::cli) fn paint(self, text: &str) -> String {
+        let style = console::Style::new().force_styling(true);
+        let style = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Strong => style.bold(),
+            Self::Dim => style.dim(),
+            Self::Good => style.green(),
+            Self::Warn => style.yellow(),
+            Self::Bad => style.red(),
+        };
+        style.apply_to(text).to_string()
+    }
+}
+
+/// Lines of at most `width` columns, broken between words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            let needed = console::measure_text_width(&line) + 1 + console::measure_text_width(word);
+            if !line.is_empty() && needed > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_wrapped_under_themselves() {
+        let mut page = Page::new(40, false);
+        page.field("rule", "When screening, ALWAYS check the design of systems");
+        assert_eq!(
+            page.into_text(),
+            "rule:         When screening, ALWAYS\n              check the design of\n              systems\n"
+        );
+    }
+
+    #[test]
+    fn colours_vanish_where_they_are_not_wanted() {
+        let text = |colour| {
+            let mut page = Page::new(80, colour);
+            page.styled(&[(Style::Bad, "bad\u{1b}[2J"), (Style::Plain, " plain")]);
+            page.into_text()
+        };
+        assert_eq!(text(false), "bad plain\n");
+        assert_eq!(text(true), "\u{1b}[31mbad\u{1b}[0m plain\n");
+    }
+}

@@ -1,0 +1,149 @@
+//! The only door to standard output and standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Report;
+use super::page::{Page, Style};
+use super::text::clean;
+use crate::cli::error::CliError;
+use crate::store::compact;
+
+/// The width of a page where there is no terminal to fit.
+const PIPED_WIDTH: usize = 100;
+
+/// Knows what is wanted on the two streams.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Printer {
+    json: bool,
+    quiet: bool,
+    colour: bool,
+    width: usize,
+}
+
+impl Printer {
+    /// Looks at the terminal. `plain` switches colours off, as `NO_COLOR` and a pipe do.
+    pub(in crate::cli) fn new(json: bool, quiet: bool, plain: bool) -> Self {
+        let terminal = console::Term::stdout();
+        let is_terminal = io::stdout().is_terminal();
+        let columns = terminal
+            .size_checked()
+            .map(|(_, columns)| usize::from(columns));
+        Self {
+            json,
+            quiet,
+            colour: is_terminal && !plain,
+            width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
+        }
+    }
+
+    /// Whether documents are wanted instead of pages.
+    pub(in crate::cli) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether pages have colours.
+    pub(in crate::cli) fn page_has_colour(&self) -> bool {
+        self.colour
+    }
+
+    /// An empty page for this terminal.
+    pub(in crate::cli) fn page(&self) -> Page {
+        Page::new(self.width, self.colour)
+    }
+
+    /// Shows the result of a command and answers its exit code.
+    pub(in crate::cli) fn show(&self, report: &dyn Report) -> Result<u8, CliError> {
+        for warning in report.warnings() {
+            self.warn(warning);
+        }
+        let text = if self.json {
+            compact(&report.json()?) + "\n"
+        } else {
+            let mut page = self.page();
+            report.page(&mut page);
+            page.into_text()
+        };
+        self.write(&text);
+        Ok(report.exit_code())
+    }
+
+    /// Writes to standard output. A reader that has gone away has seen enough.
+    #[expect(clippy::unused_self, reason = "whoever writes has to hold the printer")]
+    pub(in crate::cli) fn write(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    }
+
+    /// Says something on standard error that is neither a result nor a trouble.
+    pub(in crate::cli) fn note(&self, text: &str) {
+        if !self.quiet {
+            eprint(&format!("{}\n", clean(text)));
+        }
+    }
+
+    /// Says on standard error what went wrong and did not stop the command.
+    pub(in crate::cli) fn warn(&self, text: &str) {
+        let label = self.label(Style::Warn, "warning:");
+        eprint(&format!("{label} {}\n", clean(text)));
+    }
+
+    /// Says what stopped the command.
+    pub(in crate::cli) fn error(&self, error: &CliError) {
+        if self.json {
+            self.write(&format!("{}\n", error.json()));
+            return;
+        }
+        let label = self.label(Style::Bad, "error:");
+        eprint(&format!("{label} {}\n", clean(&error.message)));
+        if let Some(hint) = &error.hint {
+            let label = self.label(Style::Dim, "hint:");
+            eprint(&format!("{label} {}\n", clean(hint)));
+        }
+    }
+
+    fn label(&self, style: Style, label: &str) -> String {
+        let colour = io::stderr().is_terminal() && (self.colour || !io::stdout().is_terminal());
+        if colour && self.width > 0 {
+            style.paint(label)
+        } else {
+            label.to_owned()
+        }
+    }
+
+    /// A spinner on standard error, for work that may take longer than a moment.
+    pub(in crate::cli) fn spinner(&self, message: &str) -> Spinner {
+        if self.quiet || !io::stderr().is_terminal() {
+            return Spinner(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner().with_message(message.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Spinner(bar)
+    }
+}
+
+/// Shows that something is going on, until it is dropped.
+#[derive(Debug)]
+pub(in crate::cli) struct Spinner(ProgressBar);
+
+impl Spinner {
+    /// Says what is going on now.
+    pub(in crate::cli) fn say(&self, message: String) {
+        self.0.set_message(message);
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn eprint(text: &str) {
+    drop(io::stderr().lock().write_all(text.as_bytes()));
+}

@@ -1,0 +1,134 @@
+//! Tables that fit the terminal: the columns that may shrink lose their middles.
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+
+use super::page::Style;
+use super::text::middle;
+
+/// How the cells of a column stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a heading.
+#[derive(Debug)]
+pub(in crate::cli) struct Table {
+    columns: Vec<(&'static str, Align)>,
+    /// The column that gives way when the terminal is narrow.
+    elastic: usize,
+    rows: Vec<Vec<(Style, String)>>,
+}
+
+/// The least that an elastic column keeps.
+const LEAST: usize = 8;
+/// What stands between two columns.
+const GAP: usize = 2;
+
+impl Table {
+    /// An empty table; the column of this number gives way when the terminal is narrow.
+    pub(in crate::cli) fn new(columns: &[(&'static str, Align)], elastic: usize) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            elastic,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row of plain cells.
+    pub(in crate::cli) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows
+            .push(cells.into_iter().map(|cell| (Style::Plain, cell)).collect());
+    }
+
+    /// Adds a row of cells with styles.
+    pub(in crate::cli) fn styled_row(&mut self, cells: Vec<(Style, String)>) {
+        self.rows.push(cells);
+    }
+
+    /// The table as text, at most `width` columns wide as far as its fixed columns allow.
+    pub(in crate::cli) fn render(&self, width: usize, colour: bool) -> String {
+        let widest = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let cells = cells.map(|(_, text)| console::measure_text_width(text));
+            cells.max().unwrap_or(0).max(self.columns[column].0.len())
+        };
+        let fixed: usize = (0..self.columns.len())
+            .filter(|column| *column != self.elastic)
+            .map(|column| widest(column) + GAP)
+            .sum();
+        let room = width.saturating_sub(fixed).max(LEAST);
+        let mut table = comfy_table::Table::new();
+        table
+            .load_preset(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        let heading = |text: &str| {
+            if colour {
+                Style::Dim.paint(text)
+            } else {
+                text.to_owned()
+            }
+        };
+        table.set_header(self.columns.iter().map(|(name, _)| heading(name)));
+        for row in &self.rows {
+            table.add_row(row.iter().enumerate().map(|(column, (style, text))| {
+                let limit = if column == self.elastic {
+                    room
+                } else {
+                    usize::MAX / 2
+                };
+                let text = middle(text, limit);
+                if colour { style.paint(&text) } else { text }
+            }));
+        }
+        for (column, (_, align)) in self.columns.iter().enumerate() {
+            if let Some(column) = table.column_mut(column) {
+                column.set_padding((0, u16::try_from(GAP).unwrap_or(2)));
+                column.set_cell_alignment(match align {
+                    Align::Left => CellAlignment::Left,
+                    Align::Right => CellAlignment::Right,
+                });
+            }
+        }
+        let lines: Vec<String> = table
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect();
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_and_aligns() {
+        let mut table = Table::new(
+            &[
+                ("ID", Align::Left),
+                ("Cost", Align::Right),
+                ("Text", Align::Left),
+            ],
+            2,
+        );
+        table.row([
+            "EXEC-1".into(),
+            "$0.5".into(),
+            "a rather long text that has to give way".into(),
+        ]);
+        table.row(["E".into(), "$10.25".into(), "short".into()]);
+        let text = table.render(34, false);
+        assert_eq!(
+            text,
+            "ID        Cost  Text\nEXEC-1    $0.5  a rather …give way\nE       $10.25  short"
+        );
+        assert!(
+            text.lines()
+                .all(|line| console::measure_text_width(line) <= 34)
+        );
+    }
+}

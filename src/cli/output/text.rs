@@ -1,0 +1,102 @@
+//! Text that came from a store or a model, made fit for a terminal.
+
+use chrono::{DateTime, Utc};
+
+/// The text without anything that a terminal would obey: escape sequences, control characters,
+/// marks that change the direction of writing. Line breaks and tabs stay.
+pub(in crate::cli) fn clean(text: &str) -> String {
+    let stripped = console::strip_ansi_codes(text);
+    stripped
+        .chars()
+        .filter(|c| {
+            let hidden = matches!(u32::from(*c), 0x200B..=0x200F | 0x202A..=0x202E | 0x2066..=0x2069 | 0xFEFF);
+            (!c.is_control() || matches!(c, '\n' | '\t')) && !hidden
+        })
+        .collect()
+}
+
+/// The text on one line and at most `width` columns wide, with an ellipsis in the middle where it
+/// was longer: the beginning and the end of an id or a path say most.
+pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
+    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if console::measure_text_width(&flat) <= width {
+        return flat;
+    }
+    let room = width.saturating_sub(1);
+    let head = console::truncate_str(&flat, room.div_ceil(2), "").into_owned();
+    let mut tail: Vec<char> = Vec::new();
+    let mut used = console::measure_text_width(&head);
+    for c in flat.chars().rev() {
+        used += console::measure_text_width(c.encode_utf8(&mut [0; 4]));
+        if used > room {
+            break;
+        }
+        tail.push(c);
+    }
+    let tail: String = tail.into_iter().rev().collect();
+    format!("{head}…{tail}")
+}
+
+/// How long ago a record was made, or its text where that is no time.
+pub(in crate::cli) fn when(created: &str, now: DateTime<Utc>) -> String {
+    let Ok(at) = DateTime::parse_from_rfc3339(created) else {
+        return middle(created, 19);
+    };
+    let seconds = (now - at.to_utc()).num_seconds();
+    match seconds {
+        ..0 => "now".to_owned(),
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        86_400..2_592_000 => format!("{}d", seconds / 86_400),
+        _ => at.format("%Y-%m-%d").to_string(),
+    }
+}
+
+/// `1 rule`, `3 rules`.
+pub(in crate::cli) fn plural(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_was_stored() {
+        assert_eq!(
+            clean("a\u{1b}[31mred\u{1b}[0m\u{1b}]0;title\u{7}b\u{202e}c\r\n\td"),
+            "aredbc\n\td"
+        );
+        assert!(!clean("\u{1b}\u{9b}2J\u{8}x").contains(['\u{1b}', '\u{9b}', '\u{8}']));
+    }
+
+    #[test]
+    fn long_text_loses_its_middle() {
+        let check = |text: &str, width, expected: &str| assert_eq!(middle(text, width), expected);
+        check("EXEC-20260220124341", 19, "EXEC-20260220124341");
+        check("EXEC-20260220124341", 11, "EXEC-…24341");
+        check("日本語日本語", 7, "日…本語");
+        check("a\n  b", 10, "a b");
+        check("abc", 1, "…");
+        check("abc", 0, "…");
+    }
+
+    #[test]
+    fn ages_are_short() {
+        let now = DateTime::parse_from_rfc3339("2026-02-20T12:00:00Z")
+            .unwrap()
+            .to_utc();
+        let check = |at: &str, expected: &str| assert_eq!(when(at, now), expected, "{at}");
+        check("2026-02-20T11:59:30Z", "30s");
+        check("2026-02-20T11:00:00+00:00", "1h");
+        check("2026-02-18T11:59:00.123456+00:00", "2d");
+        check("2025-02-18T12:00:00Z", "2025-02-18");
+        check("2026-02-20T12:00:05Z", "now");
+        check("yesterday", "yesterday");
+    }
+}

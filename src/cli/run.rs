@@ -1,0 +1,170 @@
+//! `run`: a skill, an input, an answer.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::engine::{RunOptions, RunReport};
+use crate::model::SkillPath;
+
+use super::context::{Context, follow, wait};
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+
+/// Run a skill and record what came out
+///
+/// Without a model the nearest known case answers: an example of the skill, or an execution that
+/// was accepted or corrected.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
+    echo '{\"diff\": \"…\"}' | memctl run dev/code-review --input - --model 'exec:claude -p'"
+)]
+pub(super) struct RunArgs {
+    /// The skill, as `domain/skill`
+    skill: String,
+    /// A JSON file, or `-` for standard input; without it the skill's `fixtures/sample_input.json`
+    #[arg(long, short, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Who answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Leave learned rules out, and do not record the run
+    #[arg(long)]
+    no_memory: bool,
+    /// Stop before anybody is asked: show the layers and who would answer
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, CliError> {
+    let skill: SkillPath = args.skill.parse()?;
+    let input = args
+        .input
+        .as_deref()
+        .map(|path| context.json(path))
+        .transpose()?;
+    let engine = context.engine(args.model.as_deref())?;
+    let spinner = context.printer.spinner(&format!("running {skill}"));
+    let options = RunOptions {
+        skill,
+        input,
+        without_memory: args.no_memory,
+        dry_run: args.dry_run,
+    };
+    let report = wait(engine.run(options, &mut follow(&spinner)))?;
+    drop(spinner);
+    let report = report?;
+    if let Some(sample) = &report.sample_input {
+        context
+            .printer
+            .note(&format!("using {sample} (no --input given)"));
+    }
+    Ok(Box::new(report))
+}
+
+impl Report for RunReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.outcome.is_some() {
+            let pretty = serde_json::from_str::<serde_json::Value>(self.output.get())
+                .and_then(|value| serde_json::to_string_pretty(&value));
+            match pretty {
+                // A plain answer is read, not parsed.
+                Ok(text) => page.line(raw_output(self.output.get()).unwrap_or(text)),
+                Err(_) => page.line(self.output.get()),
+            }
+            page.line("");
+        } else {
+            page.styled(&[(
+                Style::Strong,
+                "Dry run: nobody was asked, nothing was recorded.",
+            )]);
+        }
+        page.field(
+            "execution",
+            self.execution_id.as_deref().unwrap_or("not recorded"),
+        );
+        page.field("model", &self.model_used);
+        if let Some(nearest) = &self.nearest_case {
+            let percent = nearest.similarity * 100.0;
+            page.field(
+                "answered by",
+                &format!(
+                    "{} ({percent:.0}% alike); no model was asked",
+                    nearest.source
+                ),
+            );
+        }
+        let layers: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| format!("{} {} ({} tokens)", layer.layer, layer.source, layer.tokens))
+            .collect();
+        page.field("layers", &layers.join(", "));
+        let rules: Vec<&str> = self.injected.iter().map(|i| i.id.as_str()).collect();
+        page.field(
+            "rules",
+            &if rules.is_empty() {
+                "none".to_owned()
+            } else {
+                rules.join(", ")
+            },
+        );
+        if let Some(outcome) = &self.outcome {
+            page.field("outcome", outcome.as_str());
+            page.field("latency", &latency(self.latency_ms));
+            page.field(
+                "cost",
+                &self
+                    .cost_usd
+                    .map_or("not known".to_owned(), |cost| format!("${cost:.4}")),
+            );
+        }
+        if let Some(usage) = &self.usage {
+            let tokens = format!(
+                "{} in, {} out",
+                plural(usage.input_tokens, "token"),
+                usage.output_tokens
+            );
+            page.field("usage", &tokens);
+        }
+        if let Some(id) = &self.execution_id {
+            page.line("");
+            page.styled(&[
+                (Style::Dim, "Right? "),
+                (Style::Plain, &format!("memctl accept {id}")),
+            ]);
+            let correct = format!(
+                "memctl correct {} --execution-id {id} --correction \"…\"",
+                self.skill
+            );
+            page.styled(&[(Style::Dim, "Wrong? "), (Style::Plain, &correct)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// The text of an answer that is nothing but text.
+fn raw_output(json: &str) -> Option<String> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
+    match (fields.len(), fields.get("raw_output")?) {
+        (1, serde_json::Value::String(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// `850ms`, `1.1s`.
+pub(super) fn latency(ms: f64) -> String {
+    if ms < 1000.0 {
+        format!("{ms:.0}ms")
+    } else {
+        format!("{:.1}s", ms / 1000.0)
+    }
+}

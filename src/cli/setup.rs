@@ -1,0 +1,166 @@
+//! `init`, `config`, `trust`: making a workspace, and what may be said about it.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::config::{Setting, Trust, digest};
+use crate::engine::{InitReport, initialise};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Align, Page, Report, Style, Table};
+
+/// Make a workspace here: `.agentura/` for what is learnt, `skills/` for skills
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl init")]
+pub(super) struct InitArgs {}
+
+pub(super) fn init(context: &Context, _args: &InitArgs) -> Result<Box<dyn Report>, CliError> {
+    let places = &context.places;
+    let mut random = || uuid::Uuid::new_v4().to_string();
+    let report = initialise(&context.store(), &places.skills, &mut random)?;
+    Ok(Box::new(report))
+}
+
+impl Report for InitReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.created.is_empty() {
+            page.line(format!("Everything is there already: {}", self.directory));
+            return;
+        }
+        for created in &self.created {
+            page.styled(&[(Style::Good, "created "), (Style::Plain, created)]);
+        }
+        page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and type");
+        page.line("  memctl run <domain>/<skill> --input FILE");
+    }
+}
+
+/// Settings and where they come from
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Show every setting, its value, and where the value comes from
+    #[command(after_help = "Example:\n  memctl config show")]
+    Show,
+}
+
+pub(super) fn config(
+    context: &Context,
+    command: &ConfigCommand,
+) -> Result<Box<dyn Report>, CliError> {
+    let ConfigCommand::Show = command;
+    let config = context.config(&[])?;
+    let keys = [
+        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "MEMCTL_LOCAL_API_KEY",
+    ];
+    Ok(Box::new(ConfigReport {
+        memory: context.places.memory.display().to_string(),
+        skills: context.places.skills.display().to_string(),
+        trusted: Trust::new(&context.environment).is_trusted(&context.places.memory),
+        settings: config.settings().to_vec(),
+        // That a key is there is worth knowing; what it is, is nobody's business.
+        keys: keys
+            .into_iter()
+            .map(|name| KeyState {
+                name,
+                set: context.environment.var(name).is_some(),
+            })
+            .collect(),
+    }))
+}
+
+#[derive(Debug, Serialize)]
+struct ConfigReport {
+    memory: String,
+    skills: String,
+    trusted: bool,
+    settings: Vec<Setting>,
+    keys: Vec<KeyState>,
+}
+
+#[derive(Debug, Serialize)]
+struct KeyState {
+    name: &'static str,
+    set: bool,
+}
+
+impl Report for ConfigReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.field("memory", &self.memory);
+        page.field("skills", &self.skills);
+        page.field("trusted", if self.trusted { "yes" } else { "no" });
+        page.line("");
+        let columns = [
+            ("Setting", Align::Left),
+            ("Value", Align::Left),
+            ("From", Align::Left),
+        ];
+        let mut table = Table::new(&columns, 2);
+        for setting in &self.settings {
+            let value = if setting.value.is_empty() {
+                "–"
+            } else {
+                &setting.value
+            };
+            table.row([
+                setting.name.to_owned(),
+                value.to_owned(),
+                setting.origin.clone(),
+            ]);
+        }
+        for key in &self.keys {
+            let state = if key.set { "set" } else { "not set" };
+            table.row([
+                key.name.to_owned(),
+                state.to_owned(),
+                "environment".to_owned(),
+            ]);
+        }
+        page.table(&table);
+    }
+}
+
+/// Let this workspace's settings name programs to execute and hosts to send data to
+///
+/// Counts for the settings and prompts as they are now; when one of them changes, it has to be said
+/// again.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl trust")]
+pub(super) struct TrustArgs {}
+
+pub(super) fn trust(context: &Context, _args: &TrustArgs) -> Result<Box<dyn Report>, CliError> {
+    let memory = &context.places.memory;
+    if !memory.is_dir() {
+        let message = format!("there is no workspace at `{}`", memory.display());
+        return Err(CliError::usage(message, "memctl init"));
+    }
+    Trust::new(&context.environment).trust(memory, &context.environment.now.to_rfc3339())?;
+    Ok(Box::new(TrustReport {
+        directory: memory.display().to_string(),
+        digest: digest(memory),
+    }))
+}
+
+#[derive(Debug, Serialize)]
+struct TrustReport {
+    directory: String,
+    digest: String,
+}
+
+impl Report for TrustReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.line(format!("Trusted as it is now: {}", self.directory));
+    }
+}

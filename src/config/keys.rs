@@ -1,0 +1,118 @@
+//! The settings that exist.
+
+/// One setting.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Its name in a settings file; nested tables are joined with points.
+    pub(super) name: &'static str,
+    /// Its value where nobody sets it.
+    pub(super) default: &'static str,
+    /// The environment variables of others that set it. `MEMCTL_…` always does, and wins.
+    pub(super) variables: &'static [&'static str],
+    /// What a foreign workspace must not set.
+    guard: Guard,
+    /// What it is for.
+    pub(super) about: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Guard {
+    Open,
+    /// Says where data is sent.
+    Host,
+    /// May name a program or a file.
+    Model,
+}
+
+impl Key {
+    /// Whether this value counts only from a file that the user trusts.
+    pub(super) fn is_guarded(&self, value: &str) -> bool {
+        match self.guard {
+            Guard::Open => false,
+            Guard::Host => true,
+            Guard::Model => value.contains(':'),
+        }
+    }
+
+    const fn open(name: &'static str, default: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            default,
+            variables: &[],
+            guard: Guard::Open,
+            about,
+        }
+    }
+
+    const fn host(
+        name: &'static str,
+        default: &'static str,
+        variables: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            default,
+            variables,
+            guard: Guard::Host,
+            about,
+        }
+    }
+}
+
+/// Every setting.
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "model",
+        default: "",
+        variables: &[],
+        guard: Guard::Model,
+        about: "who answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`",
+    },
+    Key::open(
+        "prompt.rules_tokens",
+        "2000",
+        "room for learned rules in a prompt, in tokens",
+    ),
+    Key::open(
+        "offline.min_similarity",
+        "0.35",
+        "how alike a known case must be to answer, 0 to 1",
+    ),
+    Key::open(
+        "llm.timeout_seconds",
+        "120",
+        "time limit of a question, retries included",
+    ),
+    Key::open("llm.retries", "2", "requests after a first one that failed"),
+    Key::open("llm.max_output_tokens", "8192", "longest answer of a model"),
+    Key::host(
+        "anthropic.base_url",
+        "",
+        &["ANTHROPIC_BASE_URL"],
+        "where the Anthropic protocol is spoken",
+    ),
+    Key::host(
+        "openai.base_url",
+        "",
+        &["OPENAI_BASE_URL"],
+        "where the OpenAI protocol is spoken",
+    ),
+    Key::host(
+        "openrouter.base_url",
+        "",
+        &["OPENROUTER_BASE_URL"],
+        "where OpenRouter is",
+    ),
+    Key::host(
+        "local.base_url",
+        "http://127.0.0.1:11434/v1",
+        &[],
+        "a server of your own that speaks the OpenAI protocol",
+    ),
+    Key::open(
+        "local.model",
+        "",
+        "its model; empty takes the first that it offers",
+    ),
+];

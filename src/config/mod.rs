@@ -1,0 +1,326 @@
+//! Settings, where they come from, and the only reader of the environment.
+//!
+//! Later wins: built-in defaults, the user's file, the workspace's file, the environment, flags.
+//! Every value knows where it came from, for `config show` and for error messages.
+//!
+//! A workspace may have come from anywhere. What its file says about programs to execute and hosts
+//! to send data to counts only once the user has said `memctl trust` there, and no longer when the
+//! file has changed since.
+
+mod environment;
+mod keys;
+mod places;
+mod trust;
+
+use std::path::{Path, PathBuf};
+
+use keys::{KEYS, Key};
+
+pub use environment::Environment;
+pub use places::Places;
+pub use trust::{Trust, digest};
+
+/// The name of a settings file.
+pub const FILE: &str = "config.toml";
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A settings file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A settings file is no TOML.
+    #[error("`{}` is not TOML: {reason}", path.display())]
+    NotToml {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        reason: String,
+    },
+    /// A value is not what its setting takes.
+    #[error("`{name}` is `{value}` in {origin}: {reason}")]
+    Invalid {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// Where the value comes from.
+        origin: String,
+        /// What it should be.
+        reason: String,
+    },
+    /// Something could not be written.
+    #[error(transparent)]
+    Store(#[from] crate::store::Error),
+}
+
+/// One setting, its value, and where that comes from.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Setting {
+    /// Its name, as in a settings file: `prompt.rules_tokens`.
+    pub name: &'static str,
+    /// Its value; empty where it has none.
+    pub value: String,
+    /// Where the value comes from.
+    pub origin: String,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+/// All settings.
+#[derive(Debug, Clone)]
+pub struct Config {
+    settings: Vec<Setting>,
+    /// What was found and does not count, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads all sources. `flags` are the settings that the command line names.
+    pub fn load(
+        environment: &Environment,
+        workspace: &Path,
+        flags: &[(&str, String)],
+    ) -> Result<Self, Error> {
+        let mut config = Self {
+            settings: KEYS
+                .iter()
+                .map(|key| Setting {
+                    name: key.name,
+                    value: key.default.to_owned(),
+                    origin: "default".to_owned(),
+                    about: key.about,
+                })
+                .collect(),
+            warnings: Vec::new(),
+        };
+        if let Some(directory) = &environment.config_dir {
+            config.file(&directory.join(FILE), true)?;
+        }
+        let trusted = Trust::new(environment).is_trusted(workspace);
+        config.file(&workspace.join(FILE), trusted)?;
+        for key in KEYS {
+            let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
+            let names = key.variables.iter().copied().chain([own.as_str()]);
+            for variable in names {
+                if let Some(value) = environment.var(variable) {
+                    config.set(key, value, format!("${variable}"));
+                }
+            }
+        }
+        for (name, value) in flags {
+            if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
+                config.set(key, value.clone(), "command line".to_owned());
+            }
+        }
+        Ok(config)
+    }
+
+    /// Takes over what a file says. Of one that is not trusted, only what is harmless.
+    fn file(&mut self, path: &Path, trusted: bool) -> Result<(), Error> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => {
+                return Err(Error::Unreadable {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        };
+        let table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| Error::NotToml {
+                path: path.to_owned(),
+                reason: error.message().to_owned(),
+            })?;
+        let mut found = Vec::new();
+        flatten("", &table, &mut found);
+        for (name, value) in found {
+            let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+                let similar = KEYS
+                    .iter()
+                    .map(|key| (strsim::jaro_winkler(key.name, &name), key.name))
+                    .max_by(|a, b| a.0.total_cmp(&b.0))
+                    .filter(|(likeness, _)| *likeness > 0.8);
+                let hint = similar.map_or(String::new(), |(_, name)| {
+                    format!("; did you mean `{name}`?")
+                });
+                self.warnings.push(format!(
+                    "`{}` sets `{name}`, which is no setting{hint}",
+                    path.display()
+                ));
+                continue;
+            };
+            if !trusted && key.is_guarded(&value) {
+                self.warnings.push(format!(
+                    "`{}` sets `{name}`, which counts only after `memctl trust`",
+                    path.display()
+                ));
+                continue;
+            }
+            self.set(key, value, format!("`{}`", path.display()));
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &Key, value: String, origin: String) {
+        if let Some(setting) = self.settings.iter_mut().find(|s| s.name == key.name) {
+            setting.value = value;
+            setting.origin = origin;
+        }
+    }
+
+    /// Every setting, in the order of the documentation.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// A setting's value; `None` where it has none.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let setting = self.settings.iter().find(|setting| setting.name == name);
+        setting
+            .map(|setting| setting.value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Whether somebody has set this, be it to the default.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.settings
+            .iter()
+            .any(|s| s.name == name && s.origin != "default")
+    }
+
+    /// A setting's value as a number, or what it is parsed into.
+    pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        name: &str,
+    ) -> Result<T, Error> {
+        let found = self.settings.iter().find(|setting| setting.name == name);
+        let (name, value, origin) = found.map_or(("", "", ""), |s| {
+            (s.name, s.value.as_str(), s.origin.as_str())
+        });
+        value.parse().map_err(|error: T::Err| Error::Invalid {
+            name,
+            value: value.to_owned(),
+            origin: origin.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
+    for (name, value) in table {
+        let name = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        match value {
+            toml::Value::Table(table) => flatten(&name, table, out),
+            toml::Value::String(text) => out.push((name, text.clone())),
+            toml::Value::Integer(number) => out.push((name, number.to_string())),
+            toml::Value::Float(number) => out.push((name, number.to_string())),
+            toml::Value::Boolean(flag) => out.push((name, flag.to_string())),
+            // No setting takes a list or a date; as text it is refused by name.
+            other => out.push((name, format!("{other:?}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::atomic;
+
+    fn environment(home: &Path, vars: &[(&str, &str)]) -> Environment {
+        Environment::fixed(home, home, vars)
+    }
+
+    #[test]
+    fn later_sources_win_and_say_so() {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = home.path().join("w/.agentura");
+        atomic::create_dir(&workspace).unwrap();
+        let env = environment(home.path(), &[("MEMCTL_PROMPT_RULES_TOKENS", "30")]);
+        let user = env.config_dir.clone().unwrap();
+        atomic::create_dir(&user).unwrap();
+        atomic::replace(
+            &user.join(FILE),
+            b"model = \"offline\"\n[prompt]\nrules_tokens = 10\n",
+        )
+        .unwrap();
+        atomic::replace(
+            &workspace.join(FILE),
+            b"[prompt]\nrules_tokens = 20\n[offline]\nmin_similarity = 0.7\n",
+        )
+        .unwrap();
+        let config = Config::load(&env, &workspace, &[("model", "local/x".into())]).unwrap();
+        assert_eq!(config.parsed::<usize>("prompt.rules_tokens").unwrap(), 30);
+        assert_eq!(config.text("model"), Some("local/x"));
+        assert_eq!(
+            config
+                .parsed::<f64>("offline.min_similarity")
+                .unwrap()
+                .to_string(),
+            "0.7"
+        );
+        let origin = |name| {
+            config
+                .settings()
+                .iter()
+                .find(|s| s.name == name)
+                .unwrap()
+                .origin
+                .clone()
+        };
+        assert_eq!(origin("prompt.rules_tokens"), "$MEMCTL_PROMPT_RULES_TOKENS");
+        assert_eq!(origin("model"), "command line");
+        assert!(origin("offline.min_similarity").contains(".agentura"));
+        assert_eq!(config.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn a_workspace_names_no_program_and_no_host_until_it_is_trusted() {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = home.path().join(".agentura");
+        atomic::create_dir(&workspace).unwrap();
+        let env = environment(home.path(), &[]);
+        let write = |text: &str| atomic::replace(&workspace.join(FILE), text.as_bytes()).unwrap();
+        let load = || Config::load(&env, &workspace, &[]).unwrap();
+        write("model = \"exec:rm -rf /\"\n[anthropic]\nbase_url = \"https://evil.example\"\n");
+        assert_eq!(load().text("model"), None);
+        assert_eq!(load().text("anthropic.base_url"), None);
+        assert_eq!(load().warnings.len(), 2);
+        Trust::new(&env).trust(&workspace, "2026-01-01").unwrap();
+        assert_eq!(load().text("model"), Some("exec:rm -rf /"));
+        write("model = \"exec:rm -rf /home\"\n");
+        assert_eq!(load().text("model"), None);
+        write("model = \"anthropic/claude-x\"\n");
+        assert_eq!(load().text("model"), Some("anthropic/claude-x"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let home = tempfile::tempdir().unwrap();
+        let env = environment(home.path(), &[("MEMCTL_LLM_RETRIES", "many")]);
+        atomic::replace(&home.path().join(FILE), b"[promt]\nrules_tokens = 1\n").unwrap();
+        let config = Config::load(&env, home.path(), &[]).unwrap();
+        assert!(config.warnings[0].contains("did you mean `prompt.rules_tokens`?"));
+        let error = config.parsed::<u32>("llm.retries").unwrap_err().to_string();
+        assert!(
+            error.contains("`llm.retries` is `many` in $MEMCTL_LLM_RETRIES"),
+            "{error}"
+        );
+        atomic::replace(&home.path().join(FILE), b"= 1").unwrap();
+        assert!(matches!(
+            Config::load(&env, home.path(), &[]),
+            Err(Error::NotToml { .. })
+        ));
+    }
+}

@@ -1,0 +1,116 @@
+//! Where a workspace lies.
+
+use std::path::{Path, PathBuf};
+
+use crate::store::{self, DIRECTORY};
+
+use super::Environment;
+
+/// The directories of a workspace; they need not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The memory directory.
+    pub memory: PathBuf,
+    /// The skills directory.
+    pub skills: PathBuf,
+}
+
+impl Places {
+    /// Finds the workspace: the given root, else `AGENTURA_KNOWLEDGE_DIR`, else the next
+    /// `.agentura` upwards, but not above the user's home, else where one would be made: beside the
+    /// next `skills/` upwards, or here.
+    pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
+        let here = &environment.current_dir;
+        let skills_var = environment
+            .var("AGENTURA_SKILLS_DIR")
+            .map(|dir| environment.absolute(dir));
+        let skills_above = || ancestor_with(here, "skills", environment.home.as_deref());
+        if let Some(root) = root {
+            let root = environment.absolute(root);
+            return Self {
+                memory: root.join(DIRECTORY),
+                skills: skills_var.unwrap_or_else(|| root.join("skills")),
+            };
+        }
+        let named = environment
+            .var("AGENTURA_KNOWLEDGE_DIR")
+            .map(|dir| environment.absolute(dir));
+        let memory = named
+            .or_else(|| store::find(here, environment.home.as_deref()))
+            .unwrap_or_else(|| {
+                skills_above()
+                    .unwrap_or_else(|| here.clone())
+                    .join(DIRECTORY)
+            });
+        let beside = memory.parent().map(|project| project.join("skills"));
+        let skills = skills_var
+            .or_else(|| beside.clone().filter(|skills| skills.is_dir()))
+            .or_else(|| skills_above().map(|project| project.join("skills")))
+            .or(beside)
+            .unwrap_or_else(|| here.join("skills"));
+        Self { memory, skills }
+    }
+}
+
+fn ancestor_with(start: &Path, name: &str, home: Option<&Path>) -> Option<PathBuf> {
+    for directory in start.ancestors() {
+        if directory.join(name).is_dir() {
+            return Some(directory.to_owned());
+        }
+        if Some(directory) == home {
+            break;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_found_from_below_or_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("p");
+        let below = project.join("src/deep");
+        std::fs::create_dir_all(&below).unwrap();
+        let find = |vars: &[(&str, &str)], root: Option<&str>| {
+            let places = Places::find(
+                &Environment::fixed(&below, home.path(), vars),
+                root.map(Path::new),
+            );
+            let shown = |path: PathBuf| {
+                path.strip_prefix(home.path())
+                    .unwrap()
+                    .display()
+                    .to_string()
+            };
+            (shown(places.memory), shown(places.skills))
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(
+            find(&[], None),
+            pair("p/src/deep/.agentura", "p/src/deep/skills")
+        );
+        std::fs::create_dir_all(project.join("skills")).unwrap();
+        assert_eq!(find(&[], None), pair("p/.agentura", "p/skills"));
+        std::fs::create_dir_all(project.join("src/.agentura")).unwrap();
+        assert_eq!(find(&[], None), pair("p/src/.agentura", "p/skills"));
+        assert_eq!(
+            find(&[("AGENTURA_KNOWLEDGE_DIR", "")], None),
+            pair("p/src/.agentura", "p/skills")
+        );
+        assert_eq!(
+            find(&[("AGENTURA_KNOWLEDGE_DIR", "kd")], None),
+            pair("p/src/deep/kd", "p/skills")
+        );
+        assert_eq!(
+            find(&[("AGENTURA_SKILLS_DIR", "s")], None),
+            pair("p/src/.agentura", "p/src/deep/s")
+        );
+        assert_eq!(
+            find(&[], Some("x")),
+            pair("p/src/deep/x/.agentura", "p/src/deep/x/skills")
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Lists records, and shows one as it stands in its file.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{Execution, Kind, SkillPath};
+use crate::store::{Error as StoreError, Selection};
+
+use super::find::document;
+use super::{Engine, Error};
+
+/// Records of one kind.
+#[derive(Debug, Serialize)]
+pub struct ListReport {
+    /// The kind.
+    pub kind: Kind,
+    /// How many the scope sees.
+    pub total: u64,
+    /// The newest of them, newest first.
+    pub records: Vec<Listed>,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// One record in a list.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// The skill that it belongs to.
+    pub skill: Option<String>,
+    /// When it was made.
+    pub created: String,
+    /// Its words, on one line.
+    pub summary: String,
+}
+
+/// One record.
+#[derive(Debug, Serialize)]
+pub struct ShowReport {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The entry of its file, untouched.
+    pub record: Box<RawValue>,
+}
+
+impl Engine {
+    /// The newest records of a kind.
+    pub fn list(
+        &self,
+        kind: Kind,
+        skill: Option<&SkillPath>,
+        limit: usize,
+    ) -> Result<ListReport, Error> {
+        let selection = Selection {
+            skill,
+            newest: Some(limit),
+        };
+        let mut records = Vec::new();
+        let problems = self.store.each_entry(kind, &selection, &mut |entry| {
+            let document = document(&entry);
+            let content = document
+                .as_ref()
+                .map(|d| d.content.as_str())
+                .unwrap_or_default();
+            records.push(Listed {
+                id: entry.id,
+                skill: document.as_ref().and_then(|d| d.skill.clone()),
+                created: document
+                    .as_ref()
+                    .map(|d| d.created.clone())
+                    .unwrap_or_default(),
+                summary: content.split_whitespace().collect::<Vec<_>>().join(" "),
+            });
+        })?;
+        records.reverse();
+        Ok(ListReport {
+            kind,
+            total: self.store.count(kind)?,
+            records,
+            warnings: problems.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// One record, by its id or the beginning of one.
+    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
+        let kind = match Kind::of_id(id) {
+            Some(kind) => kind,
+            None if id == "latest" => Kind::Execution,
+            None => return Err(Error::NoId(id.to_owned())),
+        };
+        let id = self.store.resolve(kind, id, None)?;
+        let entry = self
+            .store
+            .find(kind, &id)?
+            .ok_or_else(|| StoreError::NotFound {
+                kind: Some(kind),
+                id: id.clone(),
+                similar: Vec::new(),
+            })?;
+        let record = serde_json::from_slice(&entry.text).or_else(|_| {
+            // An entry that only its author's parser reads is shown as text.
+            serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
+        });
+        Ok(ShowReport {
+            id,
+            kind,
+            record: record.map_err(StoreError::from)?,
+        })
+    }
+
+    /// The newest executions, oldest first, and how many there are.
+    pub fn recent_executions(
+        &self,
+        skill: Option<&SkillPath>,
+        limit: usize,
+    ) -> Result<(Vec<Execution>, u64), Error> {
+        let selection = Selection {
+            skill,
+            newest: Some(limit),
+        };
+        let executions = self.store.list::<Execution>(&selection)?.records;
+        Ok((executions, self.store.count(Kind::Execution)?))
+    }
+}

@@ -1,0 +1,367 @@
+//! Corrects an execution: correction, rule, guardrail.
+//!
+//! The correction is stored first; whatever fails after that is a warning and loses nothing. The
+//! same correction said again changes nothing and answers what is there already.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::learn::reflect::{self, Draft, Lesson, Reflection};
+use crate::llm::OnProgress;
+use crate::model::{Correction, Execution, Kind, Reflexion, SkillPath};
+use crate::skill::guardrails::Guardrail;
+use crate::store::{Selection, atomic};
+
+use super::model::Chosen;
+use super::{Engine, Error, mended};
+
+const OFFLINE: &str = "offline";
+
+/// What a person says.
+#[derive(Debug)]
+pub struct CorrectOptions {
+    /// The skill.
+    pub skill: SkillPath,
+    /// The execution: an id, the beginning of one, or `latest`.
+    pub execution: String,
+    /// What was wrong and what should change.
+    pub correction: String,
+    /// What the output should have been.
+    pub expected: Option<Box<RawValue>>,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct CorrectReport {
+    /// The correction.
+    pub correction_id: String,
+    /// The execution that it corrects.
+    pub execution_id: String,
+    /// The rule: the new one, or the one that said the same already.
+    pub reflexion_id: Option<String>,
+    /// Its text.
+    pub rule: Option<String>,
+    /// When it matters.
+    pub applies_when: Option<String>,
+    /// Why the mistake was made.
+    pub root_cause: Option<String>,
+    /// How specific and actionable the correction was.
+    pub confidence: f64,
+    /// Regression tests that came out of it.
+    pub tests: Vec<String>,
+    /// The guardrail files that it was added to.
+    pub guardrails: Vec<String>,
+    /// Rules that say the opposite.
+    pub conflicts: Vec<Conflict>,
+    /// The rule that said the same already.
+    pub duplicate_of: Option<String>,
+    /// Who put the rule into words: `offline`, or `provider/model`.
+    pub distilled_by: String,
+    /// Why there is no rule, and what to say for one.
+    pub not_learned: Option<String>,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// A rule that says the opposite of another.
+#[derive(Debug, Serialize)]
+pub struct Conflict {
+    /// The other rule.
+    pub id: String,
+    /// What contradicts what.
+    pub reason: String,
+}
+
+impl Engine {
+    /// Corrects an execution.
+    pub async fn correct(
+        &self,
+        options: CorrectOptions,
+        progress: OnProgress<'_>,
+    ) -> Result<CorrectReport, Error> {
+        self.permit(&options.skill)?;
+        let said = options.correction.trim();
+        if said.is_empty() {
+            return Err(Error::EmptyCorrection);
+        }
+        let execution = self.execution_of(&options)?;
+        let (correction, known_rule, mut warnings) =
+            self.store_correction(&options, said, &execution)?;
+        if let Some(rule) = known_rule {
+            return Ok(report(&correction, Some(&rule), warnings));
+        }
+        let lesson = Lesson {
+            skill: &options.skill,
+            correction: said,
+            input: &execution.input_summary,
+            output: &execution.output_summary,
+        };
+        let (reflection, distilled_by) = self.reflect(&lesson, &mut warnings, progress).await;
+        let draft = match reflection {
+            Reflection::Rule(draft) => draft,
+            Reflection::Nothing { reason, confidence } => {
+                let mut report = report(&correction, None, warnings);
+                report.confidence = confidence;
+                report.distilled_by = distilled_by;
+                report.not_learned = Some(reason);
+                return Ok(report);
+            }
+        };
+        if let Some(tombstone) = self.store.buried(Kind::Reflexion, &draft.rule)? {
+            let mut report = report(&correction, None, warnings);
+            report.confidence = draft.confidence;
+            report.distilled_by = distilled_by;
+            report.not_learned = Some(format!(
+                "this rule was removed on purpose ({} on {}); say it in other words to learn it again",
+                tombstone.id,
+                tombstone.at.split('T').next().unwrap_or_default(),
+            ));
+            return Ok(report);
+        }
+        let (rule, duplicate_of) =
+            self.store_rule(&correction, draft, distilled_by, &mut warnings)?;
+        let mut guardrails = Vec::new();
+        if duplicate_of.is_none() {
+            guardrails = self.add_guardrails(&options.skill, &rule, &mut warnings);
+        }
+        let mut report = report(&correction, Some(&rule), warnings);
+        report.guardrails = guardrails;
+        report.duplicate_of = duplicate_of;
+        Ok(report)
+    }
+
+    /// The execution that is meant. One of another skill is refused: a rule that was learnt from
+    /// it would land where nobody looks for it.
+    fn execution_of(&self, options: &CorrectOptions) -> Result<Execution, Error> {
+        let resolved =
+            self.store
+                .resolve(Kind::Execution, &options.execution, Some(&options.skill));
+        let id = match resolved {
+            Ok(id) => id,
+            Err(error) => {
+                // Whoever mistypes the skill as well wants to hear of the skill.
+                self.skill(&options.skill)?;
+                return Err(error.into());
+            }
+        };
+        let execution: Execution = self.store.get(&id)?;
+        if execution.skill == options.skill.to_string() {
+            return Ok(execution);
+        }
+        self.skill(&options.skill)?;
+        Err(Error::OtherSkill {
+            execution: id,
+            actual: execution.skill,
+            skill: options.skill.clone(),
+        })
+    }
+
+    /// Stores the correction, or finds it where it has been said before, together with the rule
+    /// that came of it then.
+    fn store_correction(
+        &self,
+        options: &CorrectOptions,
+        said: &str,
+        execution: &Execution,
+    ) -> Result<(Correction, Option<Reflexion>, Vec<String>), Error> {
+        let of_skill = Selection {
+            skill: Some(&options.skill),
+            newest: None,
+        };
+        let mut writer = self.writer()?;
+        let before = self.store.list::<Correction>(&of_skill)?.records;
+        let same = before
+            .into_iter()
+            .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
+        if let Some(mut known) = same {
+            if let Some(expected) = &options.expected {
+                let value = serde_json::to_value(expected).map_err(crate::store::Error::from)?;
+                let change = [("expected_output", value)];
+                writer.update(Kind::Correction, &known.correction_id, &change)?;
+                known.expected_output = Some(expected.clone());
+            }
+            let rules = self.store.list::<Reflexion>(&of_skill)?.records;
+            let rule = rules
+                .into_iter()
+                .find(|r| r.correction_id == known.correction_id);
+            return Ok((known, rule, mended(writer.take_mended()).collect()));
+        }
+        let correction = Correction {
+            correction_id: String::new(),
+            execution_id: execution.execution_id.clone(),
+            skill: options.skill.to_string(),
+            timestamp: self.timestamp(),
+            original_output: execution.output_summary.clone(),
+            user_correction: options.correction.clone(),
+            expected_output: options.expected.clone(),
+        };
+        let correction = writer.append(correction, self.now)?;
+        Ok((correction, None, mended(writer.take_mended()).collect()))
+    }
+
+    /// Turns the correction into words of a rule: by a model, where there is one and it answers.
+    async fn reflect(
+        &self,
+        lesson: &Lesson<'_>,
+        warnings: &mut Vec<String>,
+        progress: OnProgress<'_>,
+    ) -> (Reflection, String) {
+        let asked = self
+            .skills()
+            .and_then(|skills| Ok(skills.load(lesson.skill)?.model))
+            .unwrap_or_default();
+        let mut offline = |why: Option<String>| {
+            warnings.extend(why.map(|why| format!("the rule was made without a model: {why}")));
+            (reflect::offline(lesson), OFFLINE.to_owned())
+        };
+        let llm = match self.providers.choose(asked.as_deref()).await {
+            Ok(Chosen::Model(llm)) => llm,
+            Ok(Chosen::Offline) => return offline(None),
+            Err(error) => return offline(Some(chain(&error))),
+        };
+        let system = self
+            .settings
+            .reflect_prompt
+            .as_deref()
+            .unwrap_or(reflect::PROMPT);
+        let reply = match llm.ask(&reflect::ask(lesson, system), progress).await {
+            Ok(reply) => reply,
+            Err(error) => return offline(Some(chain(&error))),
+        };
+        match reflect::accept(lesson, &reply.text) {
+            Ok(reflection) => (reflection, reply.model),
+            Err(reason) => offline(Some(format!(
+                "the answer of `{}` is no rule: {reason}",
+                reply.model
+            ))),
+        }
+    }
+
+    /// Stores the rule, unless the skill has one of the same words. Answers the rule that holds now
+    /// and, where it was there before, its id.
+    fn store_rule(
+        &self,
+        correction: &Correction,
+        draft: Draft,
+        distilled_by: String,
+        warnings: &mut Vec<String>,
+    ) -> Result<(Reflexion, Option<String>), Error> {
+        let skill: SkillPath = correction.skill.parse()?;
+        let of_skill = Selection {
+            skill: Some(&skill),
+            newest: None,
+        };
+        let mut writer = self.writer()?;
+        let rules = self.store.list::<Reflexion>(&of_skill)?.records;
+        let plain = |text: &str| {
+            text.split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .to_lowercase()
+        };
+        let wanted = plain(&draft.rule);
+        let same = rules.into_iter().find(|rule| {
+            rule.correction_id == correction.correction_id || plain(&rule.rule) == wanted
+        });
+        if let Some(rule) = same {
+            let id = rule.reflexion_id.clone();
+            return Ok((rule, Some(id)));
+        }
+        let rule = Reflexion {
+            reflexion_id: String::new(),
+            skill: correction.skill.clone(),
+            created_at: self.timestamp(),
+            correction_id: correction.correction_id.clone(),
+            mistake: draft.mistake,
+            root_cause: draft.root_cause,
+            rule: draft.rule,
+            applies_when: draft.applies_when,
+            confidence: Some(draft.confidence),
+            validated_by_test: false,
+            generated_test_ids: Vec::new(),
+            distilled_by,
+            utility_score: None,
+            times_injected: None,
+            times_helped: None,
+            times_harmed: None,
+            source: String::new(),
+        };
+        let rule = writer.append(rule, self.now)?;
+        warnings.extend(mended(writer.take_mended()));
+        Ok((rule, None))
+    }
+
+    /// Adds the rule to the guardrail files that exist for the skill. Answers those it stands in now.
+    fn add_guardrails(
+        &self,
+        skill: &SkillPath,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let guardrail = Guardrail {
+            title: "",
+            mistake: &rule.mistake,
+            rule: &rule.rule,
+            correction_id: &rule.correction_id,
+        };
+        let mut changed = Vec::new();
+        let result = (|| {
+            let Ok(skills) = self.skills() else {
+                return Ok(());
+            };
+            // The lock of the store also keeps two corrections from writing one file at once.
+            let _writer = self.writer()?;
+            for path in skills.guardrail_files(skill)? {
+                if let Some(text) = skills.with_guardrail(&path, &guardrail)? {
+                    atomic::replace(&path, text.as_bytes())?;
+                    let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
+                    changed.push(shown.display().to_string());
+                }
+            }
+            Ok::<(), Error>(())
+        })();
+        if let Err(error) = result {
+            warnings.push(format!("the guardrail was not added: {}", chain(&error)));
+        }
+        changed
+    }
+}
+
+/// An error with everything that it goes back to, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let part = error.to_string();
+        if !text.ends_with(&part) {
+            text.extend([": ", &part]);
+        }
+        source = error.source();
+    }
+    text
+}
+
+fn report(
+    correction: &Correction,
+    rule: Option<&Reflexion>,
+    warnings: Vec<String>,
+) -> CorrectReport {
+    CorrectReport {
+        correction_id: correction.correction_id.clone(),
+        execution_id: correction.execution_id.clone(),
+        reflexion_id: rule.map(|rule| rule.reflexion_id.clone()),
+        rule: rule.map(|rule| rule.rule.clone()),
+        applies_when: rule.map(|rule| rule.applies_when.clone()),
+        root_cause: rule.map(|rule| rule.root_cause.clone()),
+        confidence: rule.and_then(|rule| rule.confidence).unwrap_or(0.5),
+        tests: Vec::new(),
+        guardrails: Vec::new(),
+        conflicts: Vec::new(),
+        duplicate_of: None,
+        distilled_by: rule
+            .map(|rule| rule.distilled_by.clone())
+            .unwrap_or_default(),
+        not_learned: None,
+        warnings,
+    }
+}

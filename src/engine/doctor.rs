@@ -1,0 +1,110 @@
+//! Looks everything over, and mends what can be mended.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::model::{Correction, Kind, Reflexion};
+use crate::skill::Skills;
+use crate::store::{Problem, ProblemKind, Repaired, Selection};
+
+use super::{Engine, Error};
+
+/// What was found, and what was done about it.
+#[derive(Debug, Serialize)]
+pub struct DoctorReport {
+    /// Whether nothing is wrong, now.
+    pub healthy: bool,
+    /// What is wrong with the data files.
+    pub problems: Vec<Problem>,
+    /// Records that refer to what does not exist.
+    pub dangling: Vec<String>,
+    /// What is wrong with the skills; they work nevertheless, unless it says otherwise.
+    pub skills: Vec<String>,
+    /// Files that were mended.
+    pub repaired: Vec<Repaired>,
+}
+
+impl Engine {
+    /// Looks everything over; with `repair`, mends torn and damaged files first.
+    pub fn doctor(&self, repair: bool) -> Result<DoctorReport, Error> {
+        let mut repaired = Vec::new();
+        if repair {
+            for kind in Kind::ALL {
+                repaired.extend(self.store.repair(kind, self.now)?);
+            }
+        }
+        let mut problems = Vec::new();
+        for kind in Kind::ALL {
+            problems.extend(self.store.inspect(kind)?);
+        }
+        let dangling = self.dangling()?;
+        let skills = self.check_skills();
+        // A value that only Python reads is kept and harms nobody.
+        let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
+        Ok(DoctorReport {
+            healthy: problems.iter().all(harmless) && dangling.is_empty(),
+            problems,
+            dangling,
+            skills,
+            repaired,
+        })
+    }
+
+    fn dangling(&self) -> Result<Vec<String>, Error> {
+        let ids = |kind| -> Result<HashSet<String>, Error> {
+            let mut ids = HashSet::new();
+            self.store
+                .each_entry(kind, &Selection::default(), &mut |entry| {
+                    ids.insert(entry.id);
+                })?;
+            Ok(ids)
+        };
+        let mut dangling = Vec::new();
+        let executions = ids(Kind::Execution)?;
+        for correction in self
+            .store
+            .list::<Correction>(&Selection::default())?
+            .records
+        {
+            if !executions.contains(&correction.execution_id) {
+                dangling.push(format!(
+                    "{} corrects {}, which is not there",
+                    correction.correction_id, correction.execution_id
+                ));
+            }
+        }
+        let corrections = ids(Kind::Correction)?;
+        for rule in self.store.list::<Reflexion>(&Selection::default())?.records {
+            // Rules may be written by hand, and then come from no correction.
+            if !rule.correction_id.is_empty() && !corrections.contains(&rule.correction_id) {
+                dangling.push(format!(
+                    "{} comes from {}, which is not there",
+                    rule.reflexion_id, rule.correction_id
+                ));
+            }
+        }
+        Ok(dangling)
+    }
+
+    fn check_skills(&self) -> Vec<String> {
+        let Ok(skills) = Skills::open(&self.skills_dir) else {
+            return Vec::new();
+        };
+        let listing = match skills.list() {
+            Ok(listing) => listing,
+            Err(error) => return vec![error.to_string()],
+        };
+        let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        for path in &listing.skills {
+            match skills.load(path) {
+                Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
+                Err(error) => found.push(error.to_string()),
+            }
+            if let Ok(examples) = skills.examples(path) {
+                found.extend(examples.problems.iter().map(ToString::to_string));
+            }
+        }
+        found
+    }
+}

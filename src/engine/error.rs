@@ -1,0 +1,92 @@
+//! Why a verb did not do what was asked.
+
+use std::path::PathBuf;
+
+use crate::model::{InvalidSkillPath, SkillPath};
+use crate::{llm, skill, store};
+
+/// Why a verb did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The skill files.
+    #[error(transparent)]
+    Skill(#[from] skill::Error),
+    /// A model; nothing was paid, or what was paid has been stored.
+    #[error(transparent)]
+    Llm(#[from] llm::Error),
+    /// Text that is no skill path.
+    #[error(transparent)]
+    SkillPath(#[from] InvalidSkillPath),
+    /// A model that is named in a way that nobody understands.
+    #[error("`{}` names no model: {reason}", given.escape_debug())]
+    ModelName {
+        /// What was given.
+        given: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no model, and no known case is near enough to answer for one.
+    #[error(
+        "no model is configured, and no known case of `{skill}` is near enough to this input ({nearest})"
+    )]
+    NoAnswer {
+        /// The skill.
+        skill: SkillPath,
+        /// What came nearest, in words.
+        nearest: String,
+    },
+    /// A file that the user named holds no JSON.
+    #[error("`{}` is not JSON", path.display())]
+    NotJson {
+        /// The file; `-` for standard input.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// A file that the user named cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// No input was given, and the skill brings no sample.
+    #[error("`{0}` has no `fixtures/sample_input.json` to run with")]
+    NoInput(SkillPath),
+    /// A model was asked in vain; the attempt is recorded.
+    #[error("{source}")]
+    Asked {
+        /// The execution that records it.
+        execution: String,
+        /// What went wrong.
+        source: llm::Error,
+    },
+    /// The correction says nothing.
+    #[error("the correction is empty")]
+    EmptyCorrection,
+    /// The execution is one of another skill.
+    #[error("`{execution}` is an execution of `{actual}`, not of `{skill}`")]
+    OtherSkill {
+        /// The execution.
+        execution: String,
+        /// The skill that it ran.
+        actual: String,
+        /// The skill that was named.
+        skill: SkillPath,
+    },
+    /// An id that belongs to no kind of record.
+    #[error("`{}` is no id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
+    NoId(String),
+    /// An answer was paid for and could not be stored.
+    #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
+    NotStored {
+        /// The file that holds the whole execution.
+        kept: PathBuf,
+        /// Why the store refused.
+        source: store::Error,
+    },
+}

@@ -1,0 +1,52 @@
+//! Removes a record, and remembers that it was removed.
+
+use serde::Serialize;
+
+use crate::model::Kind;
+
+use super::find::document;
+use super::{Engine, Error, mended};
+
+/// What was removed.
+#[derive(Debug, Serialize)]
+pub struct ForgetReport {
+    /// Its id, which is never given again.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its words, on one line: the last sight of them.
+    pub summary: String,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+impl Engine {
+    /// Removes a record, by its id or the beginning of one.
+    pub fn forget(&self, id: &str) -> Result<ForgetReport, Error> {
+        let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
+        let id = self.store.resolve(kind, id, None)?;
+        let mut writer = self.writer()?;
+        let entry = self.store.find(kind, &id)?;
+        let content = entry
+            .as_ref()
+            .and_then(document)
+            .map(|d| d.content)
+            .unwrap_or_default();
+        // A rule comes back word for word when the same thing is said again; that is what is
+        // remembered of it, not its circumstances.
+        let remembered = match (kind, &entry) {
+            (Kind::Reflexion, Some(entry)) => entry
+                .parse::<crate::model::Reflexion>()
+                .map(|rule| rule.rule)
+                .unwrap_or_default(),
+            _ => content.clone(),
+        };
+        writer.remove(kind, &id, &remembered, self.now)?;
+        Ok(ForgetReport {
+            id,
+            kind,
+            summary: content.split_whitespace().collect::<Vec<_>>().join(" "),
+            warnings: mended(writer.take_mended()).collect(),
+        })
+    }
+}

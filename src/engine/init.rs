@@ -1,0 +1,56 @@
+//! Makes a workspace.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::store::{Scoped, atomic};
+
+use super::Error;
+
+/// What version control should leave alone: files that can be made again, and copies of damage.
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n";
+
+/// What was made.
+#[derive(Debug, Serialize)]
+pub struct InitReport {
+    /// The memory directory.
+    pub directory: String,
+    /// The skills directory.
+    pub skills: String,
+    /// The workspace's name among workspaces.
+    pub origin: String,
+    /// What was made now; empty where everything was there.
+    pub created: Vec<String>,
+}
+
+/// Makes the memory directory and the skills directory, as far as they are missing.
+pub fn initialise(
+    store: &Scoped,
+    skills: &Path,
+    random: &mut dyn FnMut() -> String,
+) -> Result<InitReport, Error> {
+    let directory = store.directory();
+    let mut created = Vec::new();
+    for path in [directory, skills] {
+        if !path.is_dir() {
+            atomic::create_dir(path)?;
+            created.push(path.display().to_string());
+        }
+    }
+    let identity = {
+        let _writer = store.write(random)?;
+        store.identity()
+    };
+    let ignore = directory.join(".gitignore");
+    if !ignore.exists() {
+        atomic::replace(&ignore, IGNORED.as_bytes())?;
+        created.push(ignore.display().to_string());
+    }
+    Ok(InitReport {
+        directory: directory.display().to_string(),
+        skills: skills.display().to_string(),
+        origin: identity.map(|identity| identity.origin).unwrap_or_default(),
+        created,
+    })
+}

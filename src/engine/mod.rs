@@ -1,0 +1,113 @@
+//! The verbs: the only place where store, search, models and learning meet. One file a verb.
+//!
+//! A verb goes down to one module after another and comes back with a report: data that can be
+//! serialised, and that somebody else prints. What went wrong on the way and did not stop the verb
+//! stands in its `warnings`.
+//!
+//! Order matters in all of them: what a person or a paid model gave is stored before the next step
+//! can fail, and the lock of the store is never held while a model is asked.
+
+mod assemble;
+mod browse;
+mod correct;
+mod doctor;
+mod error;
+mod find;
+mod forget;
+mod init;
+mod model;
+mod nearest;
+mod review;
+mod run;
+mod status;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::SkillPath;
+use crate::skill::{Skill, Skills};
+use crate::store::{Problem, Scoped};
+
+pub use assemble::PromptReport;
+pub use browse::{ListReport, Listed, ShowReport};
+pub use correct::{Conflict, CorrectOptions, CorrectReport};
+pub use doctor::DoctorReport;
+pub use error::Error;
+pub use find::{FindOptions, FindReport, Found, Ranks};
+pub use forget::ForgetReport;
+pub use init::{InitReport, initialise};
+pub use model::{Chosen, Providers};
+pub use review::ReviewReport;
+pub use run::{RunOptions, RunReport};
+pub use status::StatusReport;
+
+/// A workspace, opened, and what the verbs need from outside.
+#[derive(Debug)]
+pub struct Engine {
+    /// The records.
+    pub store: Scoped,
+    /// Where skills are; the directory need not exist.
+    pub skills_dir: std::path::PathBuf,
+    /// What may be configured.
+    pub settings: Settings,
+    /// Whose models may be asked.
+    pub providers: Providers,
+    /// Where a paid answer is kept when the memory directory takes nothing.
+    pub spare_dir: std::path::PathBuf,
+    /// Now.
+    pub now: DateTime<Utc>,
+    /// Makes a random name.
+    pub random: fn() -> String,
+}
+
+/// What may be configured about the verbs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The room for learned rules in a prompt, in tokens.
+    pub rules_tokens: usize,
+    /// The longest answer of a model, in tokens.
+    pub max_output_tokens: u32,
+    /// How like the input a known case must be to answer for it, from 0 to 1.
+    pub min_similarity: f64,
+    /// The prompt for turning corrections into rules, where a user has put one in place of ours.
+    pub reflect_prompt: Option<String>,
+}
+
+impl Engine {
+    /// The skills directory.
+    fn skills(&self) -> Result<Skills, Error> {
+        Ok(Skills::open(&self.skills_dir)?)
+    }
+
+    /// A skill that the scope covers.
+    fn skill(&self, path: &SkillPath) -> Result<(Skills, Skill), Error> {
+        self.permit(path)?;
+        let skills = self.skills()?;
+        let skill = skills.load(path)?;
+        Ok((skills, skill))
+    }
+
+    fn permit(&self, path: &SkillPath) -> Result<(), Error> {
+        let name = path.to_string();
+        if self.store.scope().allows(Some(&name)) {
+            Ok(())
+        } else {
+            Err(crate::store::Error::OutOfScope { what: name }.into())
+        }
+    }
+
+    fn writer(&self) -> Result<crate::store::Writer<'_>, Error> {
+        Ok(self.store.write(&mut || (self.random)())?)
+    }
+
+    /// The time as records carry it: RFC 3339 with microseconds and `+00:00`.
+    fn timestamp(&self) -> String {
+        self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
+    }
+}
+
+/// What a writer has mended, as warnings.
+fn mended(problems: Vec<Problem>) -> impl Iterator<Item = String> {
+    problems.into_iter().map(|problem| {
+        format!("mended after a crash: {problem}; what stood there is kept in `recovered/`")
+    })
+}

@@ -1,0 +1,58 @@
+//! Accepts or rejects an execution: a person's verdict on it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::model::{Execution, Kind, Outcome};
+
+use super::{Engine, Error, mended};
+
+/// The verdict as it is now recorded.
+#[derive(Debug, Serialize)]
+pub struct ReviewReport {
+    /// The execution.
+    pub execution_id: String,
+    /// Its skill.
+    pub skill: String,
+    /// What it was before.
+    pub before: Outcome,
+    /// What it is now.
+    pub outcome: Outcome,
+    /// Why, where a reason was given.
+    pub reason: Option<String>,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+impl Engine {
+    /// Records a verdict. `id` may be the beginning of one, or `latest`.
+    pub fn review(
+        &self,
+        id: &str,
+        outcome: Outcome,
+        reason: Option<String>,
+    ) -> Result<ReviewReport, Error> {
+        let id = self.store.resolve(Kind::Execution, id, None)?;
+        let mut writer = self.writer()?;
+        let execution: Execution = self.store.get(&id)?;
+        let mut changes: Vec<(&str, Value)> = Vec::new();
+        if execution.outcome != outcome {
+            changes.push(("outcome", json!(outcome)));
+        }
+        let notes = reason.clone().unwrap_or_default();
+        if execution.reviewer_notes != notes {
+            changes.push(("reviewer_notes", json!(notes)));
+        }
+        if !changes.is_empty() {
+            writer.update(Kind::Execution, &id, &changes)?;
+        }
+        Ok(ReviewReport {
+            execution_id: id,
+            skill: execution.skill,
+            before: execution.outcome,
+            outcome,
+            reason,
+            warnings: mended(writer.take_mended()).collect(),
+        })
+    }
+}

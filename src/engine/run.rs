@@ -1,0 +1,371 @@
+//! Runs a skill: prompt, answer, record.
+//!
+//! The store is tried before a model is paid, and an answer that was paid is kept whatever happens
+//! afterwards: in the store, or else in a file of its own that the error names.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::llm::{self, Llm, OnProgress, Reply, Request};
+use crate::model::{Execution, Kind, NearestCase, Outcome, SkillPath, Usage};
+use crate::prompt::{Assembly, Injected, LayerSize};
+use crate::skill::{Skill, Skills};
+use crate::store::{Selection, atomic};
+
+use super::model::Chosen;
+use super::{Engine, Error, mended, nearest};
+
+/// What offline answers are recorded as.
+const OFFLINE: &str = "offline/nearest-case";
+
+/// How a skill is run.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// The skill.
+    pub skill: SkillPath,
+    /// The input; `None` takes the skill's own sample.
+    pub input: Option<Box<RawValue>>,
+    /// Neither reads learned rules nor records the execution.
+    pub without_memory: bool,
+    /// Stops before anybody is asked.
+    pub dry_run: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    /// The id under which it is recorded; `None` where it is not.
+    pub execution_id: Option<String>,
+    /// The skill.
+    pub skill: SkillPath,
+    /// What became of it; `None` for a dry run.
+    pub outcome: Option<Outcome>,
+    /// The output; `null` for a dry run.
+    pub output: Box<RawValue>,
+    /// `provider/model`, or `offline/nearest-case`.
+    pub model_used: String,
+    /// US dollars; `None` where the price is not known.
+    pub cost_usd: Option<f64>,
+    /// Wall-clock milliseconds of the answer.
+    pub latency_ms: f64,
+    /// Tokens, where the provider counted them.
+    pub usage: Option<Usage>,
+    /// The rules that stood in the prompt.
+    pub injected: Vec<Injected>,
+    /// The layers of the prompt.
+    pub layers: Vec<LayerSize>,
+    /// Where an offline answer was taken from.
+    pub nearest_case: Option<NearestCase>,
+    /// The sample that stood in for an input, where none was given.
+    pub sample_input: Option<String>,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// An answer, whoever gave it.
+struct Answer {
+    output: Box<RawValue>,
+    model: String,
+    cost_usd: Option<f64>,
+    latency_ms: f64,
+    usage: Option<Usage>,
+    nearest_case: Option<NearestCase>,
+}
+
+impl Engine {
+    /// Runs a skill.
+    pub async fn run(
+        &self,
+        options: RunOptions,
+        progress: OnProgress<'_>,
+    ) -> Result<RunReport, Error> {
+        let (skills, skill) = self.skill(&options.skill)?;
+        let mut warnings = Vec::new();
+        let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
+        let assembly = if options.without_memory {
+            self.assemble_without_rules(&skill)
+        } else {
+            self.assemble(&skill, Some(input.get()), &mut warnings)?
+        };
+        let chosen = self.providers.choose(skill.model.as_deref()).await?;
+        let records = !options.without_memory && !options.dry_run;
+        if records {
+            let mut writer = self.writer()?;
+            writer.check(Kind::Execution)?;
+            warnings.extend(mended(writer.take_mended()));
+        }
+        let mut report = RunReport {
+            execution_id: None,
+            skill: skill.path.clone(),
+            outcome: None,
+            output: RawValue::NULL.to_owned(),
+            model_used: chosen.name().to_owned(),
+            cost_usd: None,
+            latency_ms: 0.0,
+            usage: None,
+            injected: assembly.injected.clone(),
+            layers: assembly.layers.clone(),
+            nearest_case: None,
+            sample_input,
+            warnings,
+        };
+        if options.dry_run {
+            return Ok(report);
+        }
+        let answer = match &chosen {
+            Chosen::Offline => {
+                self.answer_offline(&skills, &skill, &input, &mut report.warnings)?
+            }
+            Chosen::Model(llm) => match self.answer(llm, &assembly, &input, progress).await {
+                Ok(answer) => answer,
+                Err(error) => return Err(self.failed(&report, &input, records, llm, error)),
+            },
+        };
+        report.outcome = Some(Outcome::PendingReview);
+        report.output = answer.output;
+        report.model_used = answer.model;
+        report.cost_usd = answer.cost_usd;
+        report.latency_ms = answer.latency_ms;
+        report.usage = answer.usage;
+        report.nearest_case = answer.nearest_case;
+        if records {
+            report.execution_id = Some(self.record(&report, &input)?);
+        }
+        Ok(report)
+    }
+
+    async fn answer(
+        &self,
+        llm: &Llm,
+        assembly: &Assembly,
+        input: &RawValue,
+        progress: OnProgress<'_>,
+    ) -> Result<Answer, llm::Error> {
+        let request = Request {
+            system: assembly.prompt.clone(),
+            user: input.get().to_owned(),
+            schema: None,
+            max_tokens: self.settings.max_output_tokens,
+        };
+        let Reply {
+            text,
+            model,
+            usage,
+            cost_usd,
+            latency,
+            ..
+        } = llm.ask(&request, progress).await?;
+        Ok(Answer {
+            output: output(&text),
+            model,
+            cost_usd,
+            latency_ms: (latency.as_secs_f64() * 10_000.0).round() / 10.0,
+            usage: usage.map(|u| Usage {
+                input_tokens: u.input_tokens,
+                output_tokens: u.output_tokens,
+            }),
+            nearest_case: None,
+        })
+    }
+
+    /// Lets the nearest known case answer.
+    fn answer_offline(
+        &self,
+        skills: &Skills,
+        skill: &Skill,
+        input: &RawValue,
+        warnings: &mut Vec<String>,
+    ) -> Result<Answer, Error> {
+        let start = Instant::now();
+        let of_skill = Selection {
+            skill: Some(&skill.path),
+            newest: None,
+        };
+        let examples = skills.examples(&skill.path)?;
+        warnings.extend(examples.problems.iter().map(ToString::to_string));
+        let executions = self.store.list(&of_skill)?.records;
+        let corrections = self.store.list(&of_skill)?.records;
+        let cases = nearest::cases(examples.cases, &executions, &corrections);
+        let known = cases.len();
+        let (found, greatest) = nearest::nearest(cases, input, self.settings.min_similarity);
+        let Some(nearest::Nearest { case, similarity }) = found else {
+            return Err(Error::NoAnswer {
+                skill: skill.path.clone(),
+                nearest: match known {
+                    0 => "it has no cases yet".to_owned(),
+                    _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
+                },
+            });
+        };
+        if let Some(correction) = &case.wrong {
+            warnings.push(format!(
+                "this output is known to be wrong: {correction} corrected it without saying what it \
+                 should be; give that with `memctl correct {} --execution-id … --expected FILE`",
+                skill.path
+            ));
+        }
+        Ok(Answer {
+            output: case.output,
+            model: OFFLINE.to_owned(),
+            cost_usd: Some(0.0),
+            latency_ms: (start.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
+            usage: None,
+            nearest_case: Some(NearestCase {
+                source: case.source,
+                similarity: (similarity * 1000.0).round() / 1000.0,
+            }),
+        })
+    }
+
+    /// Records an execution and answers its id.
+    fn record(&self, report: &RunReport, input: &RawValue) -> Result<String, Error> {
+        let execution = Execution {
+            execution_id: String::new(),
+            skill: report.skill.to_string(),
+            timestamp: self.timestamp(),
+            input_summary: input.to_owned(),
+            output_summary: report.output.clone(),
+            outcome: report.outcome.clone().unwrap_or_default(),
+            cost_usd: report.cost_usd,
+            latency_ms: Some(report.latency_ms),
+            model_used: report.model_used.clone(),
+            reflexions_injected: report.injected.iter().map(|i| i.id.clone()).collect(),
+            usage: report.usage,
+            nearest_case: report.nearest_case.clone(),
+            reviewer_notes: String::new(),
+        };
+        let stored = self
+            .writer()
+            .and_then(|mut writer| Ok(writer.append(execution.clone(), self.now)?));
+        match stored {
+            Ok(execution) => Ok(execution.execution_id),
+            Err(Error::Store(source)) => Err(self.keep_aside(&execution, source)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps an execution that the store does not take in a file of its own.
+    fn keep_aside(&self, execution: &Execution, source: crate::store::Error) -> Error {
+        let Ok(text) = serde_json::to_vec_pretty(execution) else {
+            return source.into();
+        };
+        let name = format!("unsaved-{}.json", self.now.format("%Y%m%d%H%M%S%6f"));
+        for directory in [
+            self.store.directory().join("recovered"),
+            self.spare_dir.clone(),
+        ] {
+            let kept = directory.join(&name);
+            if atomic::create_dir(&directory).is_ok() && atomic::replace(&kept, &text).is_ok() {
+                return Error::NotStored { kept, source };
+            }
+        }
+        source.into()
+    }
+
+    /// Records that a model was asked in vain, with whatever it said.
+    fn failed(
+        &self,
+        report: &RunReport,
+        input: &RawValue,
+        records: bool,
+        llm: &Llm,
+        error: llm::Error,
+    ) -> Error {
+        let mut output = json!({ "error": error.to_string() });
+        if let Some(text) = error.raw_text() {
+            output["raw_output"] = Value::String(text.to_owned());
+        }
+        let Ok(output) = serde_json::value::to_raw_value(&output) else {
+            return error.into();
+        };
+        let paid = error.paid();
+        let usage = paid.and_then(|paid| paid.usage);
+        let failed = RunReport {
+            execution_id: None,
+            skill: report.skill.clone(),
+            outcome: Some(Outcome::Error),
+            output,
+            model_used: llm.model().to_owned(),
+            cost_usd: paid.and_then(|paid| paid.cost_usd),
+            latency_ms: 0.0,
+            usage: usage.map(|u| Usage {
+                input_tokens: u.input_tokens,
+                output_tokens: u.output_tokens,
+            }),
+            injected: report.injected.clone(),
+            layers: Vec::new(),
+            nearest_case: None,
+            sample_input: None,
+            warnings: Vec::new(),
+        };
+        if !records {
+            return error.into();
+        }
+        match self.record(&failed, input) {
+            Ok(execution) => Error::Asked {
+                execution,
+                source: error,
+            },
+            Err(_) => error.into(),
+        }
+    }
+}
+
+/// The input that was given, or the skill's sample and its name.
+fn input_or_sample(
+    skills: &Skills,
+    skill: &Skill,
+    given: Option<Box<RawValue>>,
+) -> Result<(Box<RawValue>, Option<String>), Error> {
+    if let Some(input) = given {
+        return Ok((input, None));
+    }
+    let Some(path) = skills.sample_input(&skill.path)? else {
+        return Err(Error::NoInput(skill.path.clone()));
+    };
+    let text = skills.read(&path)?.unwrap_or_default();
+    let shown = path
+        .strip_prefix(skills.project())
+        .unwrap_or(&path)
+        .display()
+        .to_string();
+    match serde_json::from_str(&text) {
+        Ok(input) => Ok((input, Some(shown))),
+        Err(source) => Err(Error::NotJson { path, source }),
+    }
+}
+
+/// What a model's answer means: the JSON object that it is, alone or in one code fence, else its
+/// text.
+fn output(text: &str) -> Box<RawValue> {
+    let trimmed = text.trim();
+    let inner = trimmed
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+        .and_then(|rest| rest.split_once('\n'))
+        .map_or(trimmed, |(_, inner)| inner.trim());
+    let object = Some(inner).filter(|inner| inner.starts_with('{'));
+    object
+        .and_then(|object| serde_json::from_str(object).ok())
+        .or_else(|| serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok())
+        .unwrap_or_else(|| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_object_or_its_text() {
+        let check = |text: &str, expected: &str| assert_eq!(output(text).get(), expected);
+        check(" {\"a\": 1.0} \n", "{\"a\": 1.0}");
+        check("```json\n{\"a\": 1}\n```", "{\"a\": 1}");
+        check("Here: {\"a\": 1}", r#"{"raw_output":"Here: {\"a\": 1}"}"#);
+        check("[1, 2]", r#"{"raw_output":"[1, 2]"}"#);
+        check("{broken", r#"{"raw_output":"{broken"}"#);
+        check("", r#"{"raw_output":""}"#);
+    }
+}
