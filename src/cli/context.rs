@@ -94,6 +94,7 @@ impl Context {
             local_key: key("MEMCTL_LOCAL_API_KEY"),
             local_model: url("local.model"),
             local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
+            local_probe: config.parsed("local.probe")?,
             answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
             max_retries: config.parsed("llm.retries")?,
         })

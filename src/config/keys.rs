@@ -111,6 +111,11 @@ pub(super) const KEYS: &[Key] = &[
         "a server of your own that speaks the OpenAI protocol",
     ),
     Key::open(
+        "local.probe",
+        "true",
+        "whether to look for a local server where none is configured",
+    ),
+    Key::open(
         "local.model",
         "",
         "its model; empty takes the first that it offers",

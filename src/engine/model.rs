@@ -49,6 +49,8 @@ pub struct Providers {
     pub local_model: Option<String>,
     /// Whether the local server was configured; an unconfigured one is only used where it answers.
     pub local_configured: bool,
+    /// Whether to look for one where none was configured.
+    pub local_probe: bool,
     /// Time limit of a question.
     pub answer_within: Duration,
     /// Requests after the first.
@@ -222,6 +224,9 @@ impl Providers {
             && let Some(model) = &self.local_model
         {
             return Ok(Some(model.clone()));
+        }
+        if !self.local_configured && !self.local_probe {
+            return Ok(None);
         }
         let models = list_models("local", &self.local_url, self.local_key.as_ref(), PROBE).await;
         match models {

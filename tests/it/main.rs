@@ -8,7 +8,14 @@
     clippy::disallowed_methods,
     reason = "tests make the files and environments that the program must cope with"
 )]
+#![allow(
+    clippy::format_push_string,
+    clippy::too_many_lines,
+    reason = "a test reads from top to bottom"
+)]
 
 mod fake_model;
+mod learning;
 mod llm_wire;
 mod store;
+mod workspace;

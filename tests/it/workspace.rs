@@ -1,0 +1,165 @@
+//! A workspace of its own for each test, and the real program in it.
+//!
+//! The program gets an empty environment, a home without any settings and a fixed clock, so that
+//! nothing of the machine that runs the test can be seen in what it prints.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What the clock of the program says.
+pub(crate) const NOW: &str = "2026-02-20T12:43:41.681444+00:00";
+
+/// A temporary directory with `home/` and `project/`; removed when dropped.
+pub(crate) struct Workspace {
+    dir: TempDir,
+    vars: Vec<(String, String)>,
+}
+
+impl Workspace {
+    /// An empty project: neither `.agentura/` nor `skills/`.
+    pub(crate) fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["home", "project", "tmp"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Self {
+            dir,
+            vars: Vec::new(),
+        }
+    }
+
+    /// A project with the sample skills and fixtures of the repository, and nothing remembered.
+    pub(crate) fn sample() -> Self {
+        let workspace = Self::empty();
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for name in ["skills", "fixtures"] {
+            copy(&repository.join(name), &workspace.root().join(name));
+        }
+        workspace
+    }
+
+    /// Sets a variable for every later call.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
+        self.vars.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The project directory, in which the program runs.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    /// The user's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// A file of the memory directory.
+    pub(crate) fn memory(&self, name: &str) -> PathBuf {
+        self.root().join(".agentura").join(name)
+    }
+
+    /// Writes a file of the project, and the directories above it.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Reads a file of the project.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.root().join(name)).unwrap()
+    }
+
+    /// A file of the memory directory as JSON.
+    pub(crate) fn stored(&self, name: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.memory(name)).unwrap()).unwrap()
+    }
+
+    /// The program, ready to be started with more arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
+        command
+            .current_dir(self.root())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("TMPDIR", self.dir.path().join("tmp"))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("MEMCTL_NOW", NOW)
+            // Whatever runs on the machine is nobody's model here.
+            .env("MEMCTL_LOCAL_PROBE", "false")
+            .envs(self.vars.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::of(self.command().args(args).output().unwrap())
+    }
+
+    /// Runs the program with `--json` and reads its document; it must succeed.
+    pub(crate) fn json<S: AsRef<OsStr>>(&self, args: &[S]) -> Value {
+        let ran = Ran::of(self.command().args(args).arg("--json").output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.document()
+    }
+}
+
+/// What a call of the program left.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Standard output as the one JSON document that it must be.
+    pub(crate) fn document(&self) -> Value {
+        assert_eq!(self.stdout.lines().count(), 1, "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    /// The call must have failed with this code and said this on standard error.
+    pub(crate) fn fails(&self, code: i32, said: &str) -> &Self {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(self.stderr.contains(said), "{self:?}");
+        self
+    }
+
+    /// The call must have succeeded.
+    pub(crate) fn succeeds(&self) -> &Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+}
+
+/// Copies a directory with everything in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
