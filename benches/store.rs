@@ -1,0 +1,212 @@
+//! The store at every size, as whole processes and as single appends.
+//!
+//! `make bench` runs it and prints the table that the README shows. Every figure is a median; what
+//! is compared is measured in the same run, in turn. The store is made here, in the shape of the
+//! reference implementation's own benchmark: 1.4 kB an execution, 26 skills, and a twentieth as
+//! many corrections and rules.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "the benchmark makes the files that it measures")]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use memctl::model::{Execution, Scope};
+use memctl::store::Scoped;
+use serde_json::json;
+use wait4::Wait4 as _;
+
+const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
+const SKILLS: usize = 26;
+const APPENDS: usize = 100;
+const PROCESSES: usize = 25;
+/// Seconds that the reference needs at 100,000 executions, on the same class of machine.
+const REFERENCE: [(&str, f64); 3] = [("memory status", 2.64), ("memory prompt", 1.00), ("correct", 2.31)];
+
+fn main() {
+    let dir = tempfile::tempdir().unwrap();
+    for size in SIZES {
+        generate(&dir.path().join(size.to_string()), size);
+    }
+    processes(dir.path());
+    appends(dir.path());
+}
+
+/// One append through the library at every size, in turn with a bare write and sync of as many
+/// bytes.
+fn appends(dir: &Path) {
+    let entry = execution(0);
+    let bytes = vec![b'x'; serde_json::to_vec_pretty(&entry).unwrap().len() + 200];
+    let mut bare = OpenOptions::new().create(true).append(true).open(dir.join("bare")).unwrap();
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); SIZES.len()];
+    let mut limit = Vec::new();
+    for _ in 0..APPENDS {
+        for (i, size) in SIZES.iter().enumerate() {
+            let store = Scoped::new(dir.join(size.to_string()).join(".agentura"), Scope::All);
+            let start = Instant::now();
+            let mut writer = store.write(&mut || "random".to_owned()).unwrap();
+            drop(writer.append(entry.clone(), Utc::now()).unwrap());
+            drop(writer);
+            times[i].push(start.elapsed());
+        }
+        let start = Instant::now();
+        bare.write_all(&bytes).unwrap();
+        bare.sync_data().unwrap();
+        limit.push(start.elapsed());
+    }
+    let limit = median(&mut limit);
+    println!("\n| one append, executions in the store | median | against write + sync of the same bytes |");
+    println!("|---|---|---|");
+    println!("| write + sync | {} | 1.00 |", ms(limit));
+    let mut first = None;
+    for (size, times) in SIZES.iter().zip(&mut times) {
+        let time = median(times);
+        first.get_or_insert(time);
+        println!("| {size} | {} | {:.2} |", ms(time), ratio(time, limit));
+        if *size == 100_000 {
+            let flat = ratio(time, first.unwrap());
+            println!("\nAppend at 100,000 against 10: {flat:.2} (goal: at most 1.5).");
+            println!("Reference at 100,000: 4.51 s an append, {:.0} times as long.", 4510.0 / (time.as_secs_f64() * 1000.0));
+        }
+    }
+}
+
+/// Cold processes of the real program.
+fn processes(dir: &Path) {
+    let nothing = cold(&mut || Command::new("true"));
+    let version = cold(&mut || memctl(dir, &["--version"]));
+    println!("| cold process | median | peak memory | reference |");
+    println!("|---|---|---|---|");
+    println!("| `true` | {} | {:.1} MB | |", ms(nothing.0), nothing.1);
+    println!("| `memctl --version` | {} | {:.1} MB | 0.53 s |", ms(version.0), version.1);
+    for size in [10, 100_000] {
+        let root = dir.join(size.to_string());
+        let mut n = 0;
+        for (name, reference) in REFERENCE {
+            let reference = if size == 100_000 { format!("{reference:.2} s") } else { String::new() };
+            let (time, memory) = cold(&mut || {
+                n += 1;
+                let correction = format!("When case {n} comes up, always mention figure {n} first.");
+                let id = format!("EXEC-{}", 20_260_101_000_000 + u64::try_from(size / 2).unwrap());
+                let skill = skill(size / 2);
+                match name {
+                    "correct" => memctl(&root, &["correct", &skill, "--execution-id", &id, "--correction", &correction]),
+                    "memory prompt" => memctl(&root, &["memory", "prompt", "d0/s0"]),
+                    _ => memctl(&root, &["memory", "status"]),
+                }
+            });
+            println!("| `{name}` at {size} executions | {} | {memory:.1} MB | {reference} |", ms(time));
+        }
+    }
+}
+
+fn memctl(root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
+    command.args(args).current_dir(if root.is_dir() { root } else { Path::new("/") });
+    command.env_clear().env("HOME", "/nonexistent").env("MEMCTL_LOCAL_PROBE", "false");
+    command
+}
+
+/// The median wall-clock time and the greatest memory of a process, after one that is not counted.
+fn cold(command: &mut dyn FnMut() -> Command) -> (Duration, f64) {
+    let mut times = Vec::new();
+    let mut memory = 0;
+    for round in 0..=PROCESSES {
+        let mut command = command();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let ended = child.wait4().unwrap();
+        if round > 0 {
+            times.push(start.elapsed());
+            memory = memory.max(ended.rusage.maxrss);
+        }
+        assert!(ended.status.success(), "{command:?}");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+    (median(&mut times), memory as f64 / 1e6)
+}
+
+fn skill(i: usize) -> String {
+    format!("d{}/s{}", i % SKILLS % 5, i % SKILLS)
+}
+
+fn execution(i: usize) -> Execution {
+    let text = "Maintained a Flask and Django application with a REST API, background jobs and a payment provider. ";
+    serde_json::from_value(json!({
+        "execution_id": "",
+        "skill": skill(i),
+        "timestamp": "2026-01-01T00:00:00.000000+00:00",
+        "input_summary": { "candidate": format!("Candidate {i}"), "role": "Data Engineer", "resume_text": text.repeat(5) },
+        "output_summary": { "overall_score": i % 100, "recommendation": "hold", "rationale": text.repeat(4) },
+        "outcome": "accepted",
+        "cost_usd": 0.0093,
+        "latency_ms": 1062.0,
+        "model_used": "anthropic/claude-haiku-4-5",
+    }))
+    .unwrap()
+}
+
+/// Makes a workspace with so many executions, written in the layout of the reference.
+fn generate(root: &Path, size: usize) {
+    let memory = root.join(".agentura");
+    fs::create_dir_all(&memory).unwrap();
+    for i in 0..SKILLS {
+        let dir = root.join("skills").join(skill(i));
+        fs::create_dir_all(&dir).unwrap();
+        let name = format!("s{i}");
+        fs::write(dir.join("SKILL.md"), format!("---\nname: {name}\ndescription: A skill.\n---\n\nDo it.\n")).unwrap();
+    }
+    let rules = (size / 20).max(3);
+    write(&memory.join("episodic_memory.json"), "entries", size, |i| {
+        let mut entry = execution(i);
+        entry.execution_id = format!("EXEC-{}", 20_260_101_000_000 + i);
+        serde_json::to_value(entry).unwrap()
+    });
+    write(&memory.join("corrections.json"), "corrections", rules, |i| {
+        json!({ "correction_id": format!("CORR-{:03}", i + 1), "execution_id": format!("EXEC-{}", 20_260_101_000_000 + i),
+            "skill": skill(i), "timestamp": "2026-01-01T00:00:00+00:00", "original_output": execution(i).output_summary,
+            "user_correction": format!("When screening case {i}, system design should be weighted separately.") })
+    });
+    write(&memory.join("reflexion_entries.json"), "entries", rules, |i| {
+        json!({ "reflexion_id": format!("REFL-{:03}", i + 1), "skill": skill(i), "created_at": "2026-01-01T00:00:00+00:00",
+            "correction_id": format!("CORR-{:03}", i + 1), "mistake": "Scored too high.", "root_cause": "Treated all experience alike.",
+            "rule": format!("When screening case {i}, ALWAYS weigh system design separately."), "applies_when": "When screening.",
+            "confidence": 0.9, "validated_by_test": false, "generated_test_ids": [] })
+    });
+    // The first command after somebody else wrote the files reads them whole; that is not cold
+    // start, and is measured apart.
+    let start = Instant::now();
+    assert!(memctl(root, &["memory", "status"]).stdout(Stdio::null()).status().unwrap().success());
+    if size == 100_000 {
+        let bytes = fs::metadata(memory.join("episodic_memory.json")).unwrap().len();
+        println!("First look at {} MB that another program wrote: {}\n", bytes / 1_000_000, ms(start.elapsed()));
+    }
+}
+
+fn write(path: &Path, key: &str, count: usize, entry: impl Fn(usize) -> serde_json::Value) {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    write!(out, "{{\n  \"{key}\": [").unwrap();
+    for i in 0..count {
+        let text = serde_json::to_string_pretty(&entry(i)).unwrap().replace('\n', "\n    ");
+        write!(out, "{}\n    {text}", if i == 0 { "" } else { "," }).unwrap();
+    }
+    write!(out, "\n  ]\n}}").unwrap();
+    out.flush().unwrap();
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64()
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
+}
