@@ -4,8 +4,15 @@
 //! is compared is measured in the same run, in turn. The store is made here, in the shape of the
 //! reference implementation's own benchmark: 1.4 kB an execution, 26 skills, and a twentieth as
 //! many corrections and rules.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot go on has failed")]
-#![allow(clippy::disallowed_methods, reason = "the benchmark makes the files that it measures")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark that cannot go on has failed"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the benchmark makes the files that it measures"
+)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write as _};
@@ -24,7 +31,11 @@ const SKILLS: usize = 26;
 const APPENDS: usize = 100;
 const PROCESSES: usize = 25;
 /// Seconds that the reference needs at 100,000 executions, on the same class of machine.
-const REFERENCE: [(&str, f64); 3] = [("memory status", 2.64), ("memory prompt", 1.00), ("correct", 2.31)];
+const REFERENCE: [(&str, f64); 3] = [
+    ("memory status", 2.64),
+    ("memory prompt", 1.00),
+    ("correct", 2.31),
+];
 
 fn main() {
     let dir = tempfile::tempdir().unwrap();
@@ -40,7 +51,11 @@ fn main() {
 fn appends(dir: &Path) {
     let entry = execution(0);
     let bytes = vec![b'x'; serde_json::to_vec_pretty(&entry).unwrap().len() + 200];
-    let mut bare = OpenOptions::new().create(true).append(true).open(dir.join("bare")).unwrap();
+    let mut bare = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(dir.join("bare"))
+        .unwrap();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); SIZES.len()];
     let mut limit = Vec::new();
     for _ in 0..APPENDS {
@@ -58,7 +73,9 @@ fn appends(dir: &Path) {
         limit.push(start.elapsed());
     }
     let limit = median(&mut limit);
-    println!("\n| one append, executions in the store | median | against write + sync of the same bytes |");
+    println!(
+        "\n| one append, executions in the store | median | against write + sync of the same bytes |"
+    );
     println!("|---|---|---|");
     println!("| write + sync | {} | 1.00 |", ms(limit));
     let mut first = None;
@@ -69,7 +86,10 @@ fn appends(dir: &Path) {
         if *size == 100_000 {
             let flat = ratio(time, first.unwrap());
             println!("\nAppend at 100,000 against 10: {flat:.2} (goal: at most 1.5).");
-            println!("Reference at 100,000: 4.51 s an append, {:.0} times as long.", 4510.0 / (time.as_secs_f64() * 1000.0));
+            println!(
+                "Reference at 100,000: 4.51 s an append, {:.0} times as long.",
+                4510.0 / (time.as_secs_f64() * 1000.0)
+            );
         }
     }
 }
@@ -81,32 +101,57 @@ fn processes(dir: &Path) {
     println!("| cold process | median | peak memory | reference |");
     println!("|---|---|---|---|");
     println!("| `true` | {} | {:.1} MB | |", ms(nothing.0), nothing.1);
-    println!("| `memctl --version` | {} | {:.1} MB | 0.53 s |", ms(version.0), version.1);
+    println!(
+        "| `memctl --version` | {} | {:.1} MB | 0.53 s |",
+        ms(version.0),
+        version.1
+    );
     for size in [10, 100_000] {
         let root = dir.join(size.to_string());
         let mut n = 0;
         for (name, reference) in REFERENCE {
-            let reference = if size == 100_000 { format!("{reference:.2} s") } else { String::new() };
+            let reference = if size == 100_000 {
+                format!("{reference:.2} s")
+            } else {
+                String::new()
+            };
             let (time, memory) = cold(&mut || {
                 n += 1;
-                let correction = format!("When case {n} comes up, always mention figure {n} first.");
-                let id = format!("EXEC-{}", 20_260_101_000_000 + u64::try_from(size / 2).unwrap());
+                let correction =
+                    format!("When case {n} comes up, always mention figure {n} first.");
+                let id = format!(
+                    "EXEC-{}",
+                    20_260_101_000_000 + u64::try_from(size / 2).unwrap()
+                );
                 let skill = skill(size / 2);
                 match name {
-                    "correct" => memctl(&root, &["correct", &skill, "--execution-id", &id, "--correction", &correction]),
+                    "correct" => memctl(
+                        &root,
+                        &[
+                            "correct", &skill, "--execution-id", &id, "--correction", &correction,
+                        ],
+                    ),
                     "memory prompt" => memctl(&root, &["memory", "prompt", "d0/s0"]),
                     _ => memctl(&root, &["memory", "status"]),
                 }
             });
-            println!("| `{name}` at {size} executions | {} | {memory:.1} MB | {reference} |", ms(time));
+            println!(
+                "| `{name}` at {size} executions | {} | {memory:.1} MB | {reference} |",
+                ms(time)
+            );
         }
     }
 }
 
 fn memctl(root: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
-    command.args(args).current_dir(if root.is_dir() { root } else { Path::new("/") });
-    command.env_clear().env("HOME", "/nonexistent").env("MEMCTL_LOCAL_PROBE", "false");
+    command
+        .args(args)
+        .current_dir(if root.is_dir() { root } else { Path::new("/") });
+    command
+        .env_clear()
+        .env("HOME", "/nonexistent")
+        .env("MEMCTL_LOCAL_PROBE", "false");
     command
 }
 
@@ -116,7 +161,10 @@ fn cold(command: &mut dyn FnMut() -> Command) -> (Duration, f64) {
     let mut memory = 0;
     for round in 0..=PROCESSES {
         let mut command = command();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let start = Instant::now();
         let mut child = command.spawn().unwrap();
         let ended = child.wait4().unwrap();
@@ -158,7 +206,11 @@ fn generate(root: &Path, size: usize) {
         let dir = root.join("skills").join(skill(i));
         fs::create_dir_all(&dir).unwrap();
         let name = format!("s{i}");
-        fs::write(dir.join("SKILL.md"), format!("---\nname: {name}\ndescription: A skill.\n---\n\nDo it.\n")).unwrap();
+        fs::write(
+            dir.join("SKILL.md"),
+            format!("---\nname: {name}\ndescription: A skill.\n---\n\nDo it.\n"),
+        )
+        .unwrap();
     }
     let rules = (size / 20).max(3);
     write(&memory.join("episodic_memory.json"), "entries", size, |i| {
@@ -166,24 +218,46 @@ fn generate(root: &Path, size: usize) {
         entry.execution_id = format!("EXEC-{}", 20_260_101_000_000 + i);
         serde_json::to_value(entry).unwrap()
     });
-    write(&memory.join("corrections.json"), "corrections", rules, |i| {
-        json!({ "correction_id": format!("CORR-{:03}", i + 1), "execution_id": format!("EXEC-{}", 20_260_101_000_000 + i),
+    write(
+        &memory.join("corrections.json"),
+        "corrections",
+        rules,
+        |i| {
+            json!({ "correction_id": format!("CORR-{:03}", i + 1), "execution_id": format!("EXEC-{}", 20_260_101_000_000 + i),
             "skill": skill(i), "timestamp": "2026-01-01T00:00:00+00:00", "original_output": execution(i).output_summary,
             "user_correction": format!("When screening case {i}, system design should be weighted separately.") })
-    });
-    write(&memory.join("reflexion_entries.json"), "entries", rules, |i| {
-        json!({ "reflexion_id": format!("REFL-{:03}", i + 1), "skill": skill(i), "created_at": "2026-01-01T00:00:00+00:00",
+        },
+    );
+    write(
+        &memory.join("reflexion_entries.json"),
+        "entries",
+        rules,
+        |i| {
+            json!({ "reflexion_id": format!("REFL-{:03}", i + 1), "skill": skill(i), "created_at": "2026-01-01T00:00:00+00:00",
             "correction_id": format!("CORR-{:03}", i + 1), "mistake": "Scored too high.", "root_cause": "Treated all experience alike.",
             "rule": format!("When screening case {i}, ALWAYS weigh system design separately."), "applies_when": "When screening.",
             "confidence": 0.9, "validated_by_test": false, "generated_test_ids": [] })
-    });
+        },
+    );
     // The first command after somebody else wrote the files reads them whole; that is not cold
     // start, and is measured apart.
     let start = Instant::now();
-    assert!(memctl(root, &["memory", "status"]).stdout(Stdio::null()).status().unwrap().success());
+    assert!(
+        memctl(root, &["memory", "status"])
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    );
     if size == 100_000 {
-        let bytes = fs::metadata(memory.join("episodic_memory.json")).unwrap().len();
-        println!("First look at {} MB that another program wrote: {}\n", bytes / 1_000_000, ms(start.elapsed()));
+        let bytes = fs::metadata(memory.join("episodic_memory.json"))
+            .unwrap()
+            .len();
+        println!(
+            "First look at {} MB that another program wrote: {}\n",
+            bytes / 1_000_000,
+            ms(start.elapsed())
+        );
     }
 }
 
@@ -191,7 +265,9 @@ fn write(path: &Path, key: &str, count: usize, entry: impl Fn(usize) -> serde_js
     let mut out = BufWriter::new(File::create(path).unwrap());
     write!(out, "{{\n  \"{key}\": [").unwrap();
     for i in 0..count {
-        let text = serde_json::to_string_pretty(&entry(i)).unwrap().replace('\n', "\n    ");
+        let text = serde_json::to_string_pretty(&entry(i))
+            .unwrap()
+            .replace('\n', "\n    ");
         write!(out, "{}\n    {text}", if i == 0 { "" } else { "," }).unwrap();
     }
     write!(out, "\n  ]\n}}").unwrap();

@@ -132,7 +132,7 @@ impl Report for FindReport {
             ("Kind", Align::Left),
             ("Skill", Align::Left),
             ("Score", Align::Right),
-            ("Text", Align::Left),
+            ("Text", Align::Prose),
         ];
         let mut table = Table::new(&columns, 4);
         for found in &self.results {
@@ -275,7 +275,7 @@ impl Report for Listing {
             ("ID", Align::Left),
             ("Skill", Align::Left),
             ("Age", Align::Right),
-            ("Text", Align::Left),
+            ("Text", Align::Prose),
         ];
         let mut table = Table::new(&columns, 3);
         for record in &self.report.records {

@@ -61,10 +61,6 @@ impl Engine {
         let mut records = Vec::new();
         let problems = self.store.each_entry(kind, &selection, &mut |entry| {
             let document = document(&entry);
-            let content = document
-                .as_ref()
-                .map(|d| d.content.as_str())
-                .unwrap_or_default();
             records.push(Listed {
                 id: entry.id,
                 skill: document.as_ref().and_then(|d| d.skill.clone()),
@@ -72,7 +68,7 @@ impl Engine {
                     .as_ref()
                     .map(|d| d.created.clone())
                     .unwrap_or_default(),
-                summary: content.split_whitespace().collect::<Vec<_>>().join(" "),
+                summary: document.map(|d| d.summary).unwrap_or_default(),
             });
         })?;
         records.reverse();

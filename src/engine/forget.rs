@@ -27,25 +27,20 @@ impl Engine {
         let id = self.store.resolve(kind, id, None)?;
         let mut writer = self.writer()?;
         let entry = self.store.find(kind, &id)?;
-        let content = entry
-            .as_ref()
-            .and_then(document)
-            .map(|d| d.content)
-            .unwrap_or_default();
+        let document = entry.as_ref().and_then(document);
+        let (content, summary) = document.map(|d| (d.content, d.summary)).unwrap_or_default();
         // A rule comes back word for word when the same thing is said again; that is what is
         // remembered of it, not its circumstances.
-        let remembered = match (kind, &entry) {
-            (Kind::Reflexion, Some(entry)) => entry
-                .parse::<crate::model::Reflexion>()
-                .map(|rule| rule.rule)
-                .unwrap_or_default(),
-            _ => content.clone(),
+        let remembered = if kind == Kind::Reflexion {
+            &summary
+        } else {
+            &content
         };
-        writer.remove(kind, &id, &remembered, self.now)?;
+        writer.remove(kind, &id, remembered, self.now)?;
         Ok(ForgetReport {
             id,
             kind,
-            summary: content.split_whitespace().collect::<Vec<_>>().join(" "),
+            summary,
             warnings: mended(writer.take_mended()).collect(),
         })
     }

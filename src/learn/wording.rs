@@ -124,14 +124,33 @@ pub(super) fn first_sentence(text: &str) -> (&str, &str) {
 }
 
 /// The condition that a sentence begins with, without its comma, and the rest of it.
+///
+/// A condition may list things: it ends at the first comma behind which a clause demands something,
+/// or at the first comma where none does.
 pub(super) fn condition(sentence: &str) -> Option<(&str, &str)> {
     let word = sentence.split(' ').next()?.to_lowercase();
     if !CONDITIONS.contains(&word.as_str()) {
         return None;
     }
-    let (condition, rest) = sentence.split_once(", ")?;
+    let splits = || {
+        sentence
+            .match_indices(", ")
+            .map(|(at, _)| (&sentence[..at], &sentence[at + 2..]))
+    };
+    let (condition, rest) = splits()
+        .find(|(_, rest)| demands_something(rest.split(", ").next().unwrap_or(rest)))
+        .or_else(|| splits().next())?;
     // `In short, …` is no condition; one has at least something that it is about.
     (condition.split(' ').count() >= 3 && !rest.is_empty()).then_some((condition, rest))
+}
+
+/// Whether this is a clause with a demand of its own. One that begins with `should` has its subject
+/// further in front.
+fn demands_something(clause: &str) -> bool {
+    let cut_off = MODALS
+        .iter()
+        .any(|(modal, _)| strip_words(clause, modal).is_some());
+    !cut_off && demand(clause) != clause
 }
 
 /// A correction as a rule: conversation taken away, the demand of its first sentence marked with
@@ -289,6 +308,17 @@ mod tests {
             Some(("When it rains", "stay in"))
         );
         assert_eq!(condition("In short, stay in"), None);
+        assert_eq!(
+            condition("If it rains, snows or hails, always stay in, and close the window"),
+            Some((
+                "If it rains, snows or hails",
+                "always stay in, and close the window"
+            ))
+        );
+        assert_eq!(
+            condition("For senior roles, design, which is hard, should count"),
+            Some(("For senior roles", "design, which is hard, should count"))
+        );
         assert_eq!(condition("Stay in, when it rains"), None);
     }
 

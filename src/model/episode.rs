@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record};
+use super::kind::{Kind, Record, one_line};
 use super::lenient;
 
 /// One run of a skill: an entry of `episodic_memory.json`.
@@ -156,6 +156,12 @@ impl Record for Execution {
             push_values(json, &mut words);
         }
         words
+    }
+
+    fn summary(&self) -> String {
+        let mut words = String::new();
+        push_values(&self.output_summary, &mut words);
+        one_line(&words)
     }
 
     fn created(&self) -> &str {

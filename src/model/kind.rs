@@ -152,6 +152,8 @@ pub struct Document {
     pub skill: Option<String>,
     /// The words by which it is found: values only, never field names.
     pub content: String,
+    /// What a list shows of it, on one line.
+    pub summary: String,
     /// When it was made: RFC 3339, UTC. Empty where the file does not say.
     pub created: String,
     /// How far it may be believed.
@@ -176,6 +178,11 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The words by which it is found: values only, never field names.
     fn content(&self) -> String;
 
+    /// What a list shows of it: the most telling of its words, on one line.
+    fn summary(&self) -> String {
+        one_line(&self.content())
+    }
+
     /// When it was made: RFC 3339, UTC.
     fn created(&self) -> &str;
 
@@ -191,10 +198,16 @@ pub trait Record: Serialize + DeserializeOwned {
             id: self.id().to_owned(),
             skill: self.skill().map(str::to_owned),
             content: self.content(),
+            summary: self.summary(),
             created: self.created().to_owned(),
             trust: self.trust(),
         }
     }
+}
+
+/// The text on one line, each run of white space one space.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

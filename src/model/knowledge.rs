@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
-use super::kind::{Kind, Record, Trust};
+use super::kind::{Kind, Record, Trust, one_line};
 use super::{episode, lenient};
 
 /// A rule learnt from a correction: an entry of `reflexion_entries.json`.
@@ -125,9 +125,13 @@ impl Record for Reflexion {
     }
 
     fn content(&self) -> String {
-        [&self.rule, &self.applies_when, &self.root_cause]
+        [&self.rule, &self.applies_when]
             .map(String::as_str)
             .join("\n")
+    }
+
+    fn summary(&self) -> String {
+        one_line(&self.rule)
     }
 
     fn created(&self) -> &str {

@@ -1,15 +1,18 @@
-//! Tables that fit the terminal: the columns that may shrink lose their middles.
+//! Tables that fit the terminal: the column that may shrink loses its middle, or its end where it
+//! holds prose.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 use super::page::Style;
-use super::text::middle;
+use super::text::{end, middle};
 
 /// How the cells of a column stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Align {
-    /// Words.
+    /// Names, ids and paths: their beginning and end say most.
     Left,
+    /// Prose: it is read from its beginning.
+    Prose,
     /// Numbers.
     Right,
 }
@@ -80,7 +83,10 @@ impl Table {
                 } else {
                     usize::MAX / 2
                 };
-                let text = middle(text, limit);
+                let text = match self.columns[column].1 {
+                    Align::Prose => end(text, limit),
+                    Align::Left | Align::Right => middle(text, limit),
+                };
                 if colour { style.paint(&text) } else { text }
             }));
         }
@@ -88,7 +94,7 @@ impl Table {
             if let Some(column) = table.column_mut(column) {
                 column.set_padding((0, u16::try_from(GAP).unwrap_or(2)));
                 column.set_cell_alignment(match align {
-                    Align::Left => CellAlignment::Left,
+                    Align::Left | Align::Prose => CellAlignment::Left,
                     Align::Right => CellAlignment::Right,
                 });
             }
@@ -111,7 +117,7 @@ mod tests {
             &[
                 ("ID", Align::Left),
                 ("Cost", Align::Right),
-                ("Text", Align::Left),
+                ("Text", Align::Prose),
             ],
             2,
         );
@@ -124,7 +130,7 @@ mod tests {
         let text = table.render(34, false);
         assert_eq!(
             text,
-            "ID        Cost  Text\nEXEC-1    $0.5  a rather …give way\nE       $10.25  short"
+            "ID        Cost  Text\nEXEC-1    $0.5  a rather long tex…\nE       $10.25  short"
         );
         assert!(
             text.lines()

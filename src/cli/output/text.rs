@@ -37,6 +37,13 @@ pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// The text on one line and at most `width` columns wide, with an ellipsis at the end where it was
+/// longer.
+pub(in crate::cli) fn end(text: &str, width: usize) -> String {
+    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    console::truncate_str(&flat, width, "…").into_owned()
+}
+
 /// How long ago a record was made, or its text where that is no time.
 pub(in crate::cli) fn when(created: &str, now: DateTime<Utc>) -> String {
     let Ok(at) = DateTime::parse_from_rfc3339(created) else {
