@@ -17,5 +17,6 @@
 mod fake_model;
 mod learning;
 mod llm_wire;
+mod readme;
 mod store;
 mod workspace;
