@@ -4,5 +4,6 @@
 //! which reads the answer, and beside them a path that needs no model. Sequencing them with the
 //! store and the network is the engine's work.
 
+mod judge;
 pub mod reflect;
 mod wording;

@@ -5,11 +5,13 @@
 
 mod page;
 mod printer;
+mod style;
 mod table;
 mod text;
 
-pub(super) use page::{Page, Style};
+pub(super) use page::Page;
 pub(super) use printer::{Printer, Spinner};
+pub(super) use style::Style;
 pub(super) use table::{Align, Table};
 pub(super) use text::{clean, middle, plural, when};
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Report;
-use super::page::{Page, Style};
+use super::page::Page;
+use super::style::Style;
 use super::text::clean;
 use crate::cli::error::CliError;
 use crate::store::compact;

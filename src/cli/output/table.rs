@@ -3,7 +3,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
-use super::page::Style;
+use super::style::Style;
 use super::text::{end, middle};
 
 /// How the cells of a column stand.

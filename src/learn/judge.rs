@@ -1,0 +1,122 @@
+//! How much a correction says: whether anything lasting can follow from it, and how sure one may be.
+//!
+//! Word lists, English; what is said in another language is taken for a demand.
+
+use super::wording;
+
+pub(super) const VAGUE: &str = "the correction does not say what should be different; say what the output \
+     should have been, and when that holds";
+const ONE_OFF: &str = "the correction is about this one time; if it should hold from now on, say \
+     it as a rule: \"always …\" or \"when …, …\"";
+const QUESTION: &str = "the correction is a question; if something should be different from now \
+     on, say what";
+
+/// Why nothing lasting follows from what was said, and what to say instead; `None` where something
+/// does.
+pub(super) fn not_lasting(said: &str) -> Option<&'static str> {
+    if is_vague(said) {
+        Some(VAGUE)
+    } else if is_question(said) {
+        Some(QUESTION)
+    } else if is_one_off(said) {
+        Some(ONE_OFF)
+    } else {
+        None
+    }
+}
+
+/// Words with which people say that something is wrong without saying what.
+const COMPLAINT: &[&str] = &[
+    "thats", "wrong", "incorrect", "bad", "terrible", "awful", "horrible", "useless", "garbage",
+    "broken", "mistake", "error", "no", "not", "nope", "right", "correct", "good", "great", "this",
+    "that", "it", "its", "is", "was", "isnt", "wasnt", "are", "the", "a", "an", "output", "answer",
+    "result", "response", "again", "still", "please", "just", "so", "very", "totally",
+    "completely", "fix", "redo", "retry", "try", "better", "do", "does", "doesnt", "didnt", "work",
+    "works", "you", "i", "me", "to", "be", "ugh", "wtf", "come", "on", "seriously", "why", "what",
+    "all", "at", "really", "hate", "like", "dont", "need", "needs", "should", "could", "must",
+    "much", "more", "improve", "improved", "change", "changed", "different", "and", "or", "keep",
+    "keeps", "happening", "made",
+];
+
+fn is_vague(said: &str) -> bool {
+    said.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
+        .map(|word| word.replace(['\'', '’'], "").to_lowercase())
+        .filter(|word| !word.is_empty())
+        .all(|word| COMPLAINT.contains(&word.as_str()))
+}
+
+fn is_question(said: &str) -> bool {
+    const ASKS: &[&str] = &[
+        "why", "what", "how", "who", "where", "which", "is", "are", "did", "does", "do",
+    ];
+    let first = said.split(' ').next().unwrap_or_default().to_lowercase();
+    said.ends_with('?') && ASKS.contains(&first.as_str())
+}
+
+fn is_one_off(said: &str) -> bool {
+    const NOW: &[&str] = &[
+        "this time", "just this once", "only this once", "for now", "right now", "this one only",
+        "only for this one", "for this run only", "this instance only",
+    ];
+    const OPENINGS: &[&str] = &[
+        "wait", "wait,", "hold on", "pause", "stop here", "let's", "lets", "go ahead", "continue",
+        "proceed", "do it", "never mind", "nevermind",
+    ];
+    let lower = said.to_lowercase();
+    let opens = |words: &&str| {
+        lower
+            .strip_prefix(*words)
+            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    NOW.iter().any(|words| lower.contains(words)) || OPENINGS.iter().any(opens)
+}
+
+/// How specific and actionable a correction is. Bare dissatisfaction stands at 0.5; a demand, a
+/// condition, figures, names and an explanation each add to it.
+pub(super) fn confidence(said: &str) -> f64 {
+    if is_vague(said) {
+        let words = said.split(' ').count();
+        return if words > 4 { 0.55 } else { 0.5 };
+    }
+    let lower = format!(" {} ", said.to_lowercase());
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let demand = wording::as_rule(said);
+    let words = said.split(' ').count();
+    let points: [(bool, f64); 6] = [
+        (
+            demand.contains("ALWAYS")
+                || demand.contains("NEVER")
+                || has(&[" avoid ", " prefer ", " only "]),
+            0.10,
+        ),
+        (
+            has(&[
+                " when ", " if ", " for ", " unless ", " whenever ", " without ", " before ",
+                " after ",
+            ]),
+            0.08,
+        ),
+        (said.contains(|c: char| c.is_ascii_digit()), 0.06),
+        (names_something(said), 0.05),
+        (words >= 8, 0.04),
+        (words >= 18, 0.03),
+    ];
+    let sum: f64 = points
+        .iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, worth)| worth)
+        .sum();
+    ((0.60 + sum) * 100.0).round() / 100.0
+}
+
+/// Whether a text quotes something, or holds a name or an identifier.
+fn names_something(said: &str) -> bool {
+    let quoted = said.contains(['`', '"', '“']);
+    let named = said.split(' ').skip(1).any(|word| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let mut chars = inner.chars();
+        let capital = chars.next().is_some_and(char::is_uppercase) && inner != "I";
+        capital || inner.contains('_') || chars.any(char::is_uppercase)
+    });
+    quoted || named
+}
