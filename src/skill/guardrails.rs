@@ -47,9 +47,11 @@ pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
     );
     let at = if let Some(at) = marker(text) {
         block.push('\n');
-        // Straight below a line of text the dashes would make that line a heading.
-        let below_text = !ends_blank(&text[..at]);
-        block.insert_str(0, if below_text { "\n" } else { "" });
+        // Straight below a line of text the dashes would make that line a heading; below a blank
+        // line one more would be a gap.
+        if ends_blank(&text[..at]) {
+            block.remove(0);
+        }
         at
     } else {
         let open = !text.is_empty() && !text.ends_with('\n');
@@ -156,17 +158,23 @@ mod tests {
             assert_eq!(new, format!("{before}{inserted}{after}"));
         };
         let (one, m) = (section("001"), MARKER);
+        // Where a blank line stands already, no second one is made.
+        let flush = one.trim_start_matches('\n');
         check("", "", &one);
         check("# G\n", "", &one);
         check("# G", "", &format!("\n{one}"));
-        check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{one}\n"));
-        check("# G\n", m, &format!("\n{one}\n"));
-        check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{one}\n"));
+        check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{flush}\n"));
+        check("# G\n", m, &format!("{one}\n"));
+        check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{flush}\n"));
         // Dashes below text underline it: no rule.
-        check("# G\n\na\n---\n\n", &format!("{m}\n"), &format!("{one}\n"));
+        check(
+            "# G\n\na\n---\n\n",
+            &format!("{m}\n"),
+            &format!("{flush}\n"),
+        );
         // Neither a mention nor an example is the heading.
         check(&format!("see {m}\n```\n{m}\n```\n#{m}\n"), "", &one);
-        check(&format!("```\n~~~\n{m}\n```\n\n"), m, &format!("{one}\n"));
+        check(&format!("```\n~~~\n{m}\n```\n\n"), m, &format!("{flush}\n"));
     }
 
     #[test]
