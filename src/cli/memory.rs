@@ -134,7 +134,7 @@ impl Report for FindReport {
             ("Score", Align::Right),
             ("Text", Align::Prose),
         ];
-        let mut table = Table::new(&columns, 4);
+        let mut table = Table::new(&columns, &[4, 2]);
         for found in &self.results {
             table.row([
                 found.id.clone(),
@@ -277,7 +277,7 @@ impl Report for Listing {
             ("Age", Align::Right),
             ("Text", Align::Prose),
         ];
-        let mut table = Table::new(&columns, 3);
+        let mut table = Table::new(&columns, &[3, 1]);
         for record in &self.report.records {
             table.row([
                 record.id.clone(),

@@ -103,7 +103,7 @@ impl Report for ConfigReport {
             ("Value", Align::Left),
             ("From", Align::Left),
         ];
-        let mut table = Table::new(&columns, 2);
+        let mut table = Table::new(&columns, &[2, 1]);
         for setting in &self.settings {
             let value = if setting.value.is_empty() {
                 "–"

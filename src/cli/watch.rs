@@ -216,7 +216,7 @@ impl Watch<'_> {
             ("Model", Align::Left),
             ("Age", Align::Right),
         ];
-        let mut table = Table::new(&names, 1);
+        let mut table = Table::new(&names, &[1, 5, 0]);
         for execution in executions.iter().rev().take(room) {
             table.styled_row(cells(execution, &when(&execution.timestamp, now)));
         }
@@ -235,7 +235,13 @@ impl Watch<'_> {
         } else {
             sums
         };
-        format!("{}\n\n{sums}\n", table.render(usize::from(columns), colour))
+        let columns = usize::from(columns);
+        let frame = format!("{}\n\n{sums}", table.render(columns, colour));
+        // A line that wraps would be two lines on the screen, and the next frame would miss one.
+        let lines = frame
+            .lines()
+            .map(|line| console::truncate_str(line, columns, "…") + "\n");
+        lines.collect()
     }
 }
 

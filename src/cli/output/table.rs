@@ -21,8 +21,8 @@ pub(in crate::cli) enum Align {
 #[derive(Debug)]
 pub(in crate::cli) struct Table {
     columns: Vec<(&'static str, Align)>,
-    /// The column that gives way when the terminal is narrow.
-    elastic: usize,
+    /// The columns that give way when the terminal is narrow, the first one first.
+    elastic: &'static [usize],
     rows: Vec<Vec<(Style, String)>>,
 }
 
@@ -32,8 +32,11 @@ const LEAST: usize = 8;
 const GAP: usize = 2;
 
 impl Table {
-    /// An empty table; the column of this number gives way when the terminal is narrow.
-    pub(in crate::cli) fn new(columns: &[(&'static str, Align)], elastic: usize) -> Self {
+    /// An empty table; the columns of these numbers give way when the terminal is narrow.
+    pub(in crate::cli) fn new(
+        columns: &[(&'static str, Align)],
+        elastic: &'static [usize],
+    ) -> Self {
         Self {
             columns: columns.to_vec(),
             elastic,
@@ -54,16 +57,7 @@ impl Table {
 
     /// The table as text, at most `width` columns wide as far as its fixed columns allow.
     pub(in crate::cli) fn render(&self, width: usize, colour: bool) -> String {
-        let widest = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let cells = cells.map(|(_, text)| console::measure_text_width(text));
-            cells.max().unwrap_or(0).max(self.columns[column].0.len())
-        };
-        let fixed: usize = (0..self.columns.len())
-            .filter(|column| *column != self.elastic)
-            .map(|column| widest(column) + GAP)
-            .sum();
-        let room = width.saturating_sub(fixed).max(LEAST);
+        let widths = self.widths(width);
         let mut table = comfy_table::Table::new();
         table
             .load_preset(presets::NOTHING)
@@ -78,11 +72,7 @@ impl Table {
         table.set_header(self.columns.iter().map(|(name, _)| heading(name)));
         for row in &self.rows {
             table.add_row(row.iter().enumerate().map(|(column, (style, text))| {
-                let limit = if column == self.elastic {
-                    room
-                } else {
-                    usize::MAX / 2
-                };
+                let limit = widths[column];
                 let text = match self.columns[column].1 {
                     Align::Prose => end(text, limit),
                     Align::Left | Align::Right => middle(text, limit),
@@ -105,6 +95,24 @@ impl Table {
             .collect();
         lines.join("\n")
     }
+
+    /// How wide each column may be.
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let cells = cells.map(|(_, text)| console::measure_text_width(text));
+                cells.max().unwrap_or(0).max(self.columns[column].0.len())
+            })
+            .collect();
+        let gaps = GAP * widths.len().saturating_sub(1);
+        for column in self.elastic {
+            let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+            let spare = widths[*column].saturating_sub(LEAST);
+            widths[*column] -= excess.min(spare);
+        }
+        widths
+    }
 }
 
 #[cfg(test)]
@@ -119,7 +127,7 @@ mod tests {
                 ("Cost", Align::Right),
                 ("Text", Align::Prose),
             ],
-            2,
+            &[2],
         );
         table.row([
             "EXEC-1".into(),
