@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench fmt
+.PHONY: demo test lint check bench fuzz fmt
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -21,6 +21,17 @@ check: lint test ## everything that has to pass before a change lands
 
 bench: ## the figures of the README
 	$(CARGO) bench --locked --bench store
+
+FUZZ_TARGETS ?= store skill correction
+FUZZ_SECONDS ?= 20
+fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each; needs `cargo install cargo-fuzz` and a C++ compiler
+	@for target in $(FUZZ_TARGETS); do \
+		corpus=tests/fuzz/corpus/$$target; mkdir -p $$corpus; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir tests/fuzz --sanitizer none $$target $$corpus tests/fuzz/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 > $$corpus.log 2>&1 \
+			|| { tail -n 40 $$corpus.log; exit 1; }; \
+		echo "fuzzed $$target: $$(grep -o 'number_of_executed_units: [0-9]*' $$corpus.log)"; \
+	done
 
 fmt: ## format the code
 	$(CARGO) fmt

@@ -169,7 +169,7 @@ impl Engine {
             newest: None,
         };
         let mut writer = self.writer()?;
-        let before = self.store.list::<Correction>(&of_skill)?.records;
+        let before = writer.store().list::<Correction>(&of_skill)?.records;
         let same = before
             .into_iter()
             .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
@@ -180,7 +180,7 @@ impl Engine {
                 writer.update(Kind::Correction, &known.correction_id, &change)?;
                 known.expected_output = Some(expected.clone());
             }
-            let rules = self.store.list::<Reflexion>(&of_skill)?.records;
+            let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
             let rule = rules
                 .into_iter()
                 .find(|r| r.correction_id == known.correction_id);
@@ -252,7 +252,7 @@ impl Engine {
             newest: None,
         };
         let mut writer = self.writer()?;
-        let rules = self.store.list::<Reflexion>(&of_skill)?.records;
+        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
         let plain = |text: &str| {
             text.split_whitespace()
                 .collect::<Vec<_>>()

@@ -26,7 +26,7 @@ impl Engine {
         let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
         let id = self.store.resolve(kind, id, None)?;
         let mut writer = self.writer()?;
-        let entry = self.store.find(kind, &id)?;
+        let entry = writer.store().find(kind, &id)?;
         let document = entry.as_ref().and_then(document);
         let (content, summary) = document.map(|d| (d.content, d.summary)).unwrap_or_default();
         // A rule comes back word for word when the same thing is said again; that is what is

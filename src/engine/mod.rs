@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    fn writer(&self) -> Result<crate::store::Writer<'_>, Error> {
+    fn writer(&self) -> Result<crate::store::Writer, Error> {
         Ok(self.store.write(&mut || (self.random)())?)
     }
 

@@ -34,7 +34,7 @@ impl Engine {
     ) -> Result<ReviewReport, Error> {
         let id = self.store.resolve(Kind::Execution, id, None)?;
         let mut writer = self.writer()?;
-        let execution: Execution = self.store.get(&id)?;
+        let execution: Execution = writer.store().get(&id)?;
         let mut changes: Vec<(&str, Value)> = Vec::new();
         if execution.outcome != outcome {
             changes.push(("outcome", json!(outcome)));

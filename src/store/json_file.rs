@@ -41,6 +41,8 @@ const CLOSING: &str = "\n  ]\n}\n";
 pub(super) struct JsonFile<'a> {
     directory: &'a Path,
     kind: Kind,
+    /// Whoever asks holds the lock, so that nobody has to be waited for.
+    held: bool,
 }
 
 /// The file as it was at one moment. Entries that are read from it later are those of then: bytes
@@ -80,8 +82,12 @@ impl Snapshot {
 }
 
 impl<'a> JsonFile<'a> {
-    pub(super) fn new(directory: &'a Path, kind: Kind) -> Self {
-        Self { directory, kind }
+    pub(super) fn new(directory: &'a Path, kind: Kind, held: bool) -> Self {
+        Self {
+            directory,
+            kind,
+            held,
+        }
     }
 
     fn path(self) -> PathBuf {
@@ -97,6 +103,9 @@ impl<'a> JsonFile<'a> {
     /// A writer is between its two files for some microseconds, and its entry is half there for
     /// less. Looking again is cheaper than reading 150 MB, and is never done for long.
     pub(super) fn snapshot(self) -> Result<Snapshot, Error> {
+        if self.held {
+            return self.by_table()?.map_or_else(|| self.by_scan(), Ok);
+        }
         for _ in 0..60 {
             if let Some(snapshot) = self.by_table()? {
                 return Ok(snapshot);
@@ -233,20 +242,26 @@ impl<'a> JsonFile<'a> {
         if snapshot.file.is_none() || header.close != 0 {
             return Ok(snapshot);
         }
-        let torn = snapshot
-            .problems
-            .iter()
-            .find(|p| p.kind == ProblemKind::TornTail);
-        let Some(torn) = torn else {
+        // A torn tail is cut back only behind a sound beginning: between damaged parts nobody can
+        // say which bracket closes what.
+        let [torn] = snapshot.problems.as_slice() else {
             let broken = snapshot.problems.into_iter().next();
-            return Err(broken.map_or_else(
-                || Error::io("write", &self.path())(io::Error::other("its end was not found")),
-                Error::Damaged,
-            ));
+            return Err(broken.map_or_else(|| self.endless(), Error::Damaged));
         };
+        if torn.kind != ProblemKind::TornTail {
+            return Err(Error::Damaged(torn.clone()));
+        }
         mended.push(torn.clone());
         self.cut_back(header.tail)?;
-        self.by_scan()
+        let snapshot = self.by_scan()?;
+        if snapshot.table.header.close == 0 {
+            return Err(self.endless());
+        }
+        Ok(snapshot)
+    }
+
+    fn endless(self) -> Error {
+        Error::io("write", &self.path())(io::Error::other("its end was not found"))
     }
 
     /// Puts what stands behind the last whole entry aside and closes the brackets there.
@@ -418,6 +433,11 @@ impl<'a> JsonFile<'a> {
             Ok(())
         })?;
         // The table could be shifted, but changes are rare and a scan is sure.
+        self.refresh()
+    }
+
+    /// Makes the saved table anew from the file.
+    pub(super) fn refresh(self) -> Result<(), Error> {
         self.by_scan()?.table.save(&self.table_path());
         Ok(())
     }

@@ -178,7 +178,7 @@ fn mend(
         b"\n  ]\n}\n"
     });
     atomic::replace(&path, &text)?;
-    drop(file.snapshot()?);
+    file.refresh()?;
     Ok(Repaired {
         path,
         copy,

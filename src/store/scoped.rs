@@ -26,6 +26,8 @@ pub struct Scoped {
     directory: PathBuf,
     scope: Scope,
     lock_limit: Duration,
+    /// A writer reads through this, and holds the lock.
+    held: bool,
 }
 
 /// One entry, as the text that it is in its file.
@@ -73,6 +75,15 @@ impl Scoped {
             directory: directory.into(),
             scope,
             lock_limit: LOCK_LIMIT,
+            held: false,
+        }
+    }
+
+    /// The same, for a writer who holds the lock.
+    pub(super) fn held(&self) -> Self {
+        Self {
+            held: true,
+            ..self.clone()
         }
     }
 
@@ -100,7 +111,7 @@ impl Scoped {
 
     /// Waits for the lock and opens the directory for writing. `random` makes the identity of a
     /// workspace that has none.
-    pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer<'_>, Error> {
+    pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
         Writer::open(self, self.lock_limit, random)
     }
 
@@ -335,7 +346,7 @@ impl Scoped {
     }
 
     pub(super) fn file(&self, kind: Kind) -> JsonFile<'_> {
-        JsonFile::new(&self.directory, kind)
+        JsonFile::new(&self.directory, kind, self.held)
     }
 
     pub(super) fn unreadable(

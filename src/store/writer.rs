@@ -15,32 +15,33 @@ use super::{json_text, tombstones};
 
 /// The right to write, for as long as it lives. Keep it short: other writers wait for it.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    store: &'a Scoped,
+pub struct Writer {
+    store: Scoped,
     lock: Lock,
     identity: Identity,
     mended: Vec<Problem>,
 }
 
-impl<'a> Writer<'a> {
+impl Writer {
     pub(super) fn open(
-        store: &'a Scoped,
+        store: &Scoped,
         limit: Duration,
         random: &mut dyn FnMut() -> String,
     ) -> Result<Self, Error> {
         let lock = Lock::take(store.directory(), limit)?;
         let identity = lock.identity(random)?;
         Ok(Self {
-            store,
+            store: store.held(),
             lock,
             identity,
             mended: Vec::new(),
         })
     }
 
-    /// The store that is written to. What is read from it while the writer lives stays as read.
-    pub fn store(&self) -> &'a Scoped {
-        self.store
+    /// The store that is written to. Read through this while the writer lives: nobody else can
+    /// change what was read.
+    pub fn store(&self) -> &Scoped {
+        &self.store
     }
 
     /// What crashes had left and this writer has mended; asked for once, at the end.

@@ -1,0 +1,28 @@
+//! Any text as a correction, as an input, and as what a model answers.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use memctl::learn::reflect::{Lesson, Reflection, accept, offline};
+use memctl::llm::json_object;
+use memctl::search::{snippet, words};
+use serde_json::value::RawValue;
+
+fuzz_target!(|text: &str| {
+    let skill = "hr/x".parse().unwrap();
+    let input = serde_json::from_str(text).unwrap_or(RawValue::NULL);
+    let lesson = Lesson {
+        skill: &skill,
+        correction: text,
+        input,
+        output: input,
+    };
+    if let Reflection::Rule(draft) = offline(&lesson) {
+        assert!(!draft.rule.contains('\n') && !draft.applies_when.contains('\n'));
+        assert!((0.0..=1.0).contains(&draft.confidence));
+    }
+    drop(accept(&lesson, text));
+    if let Some(object) = json_object(text) {
+        assert!(text.contains(object));
+    }
+    assert!(snippet(text, &words(text), 40).chars().count() <= 41);
+});
