@@ -14,6 +14,7 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod crowd;
 mod fake_model;
 mod learning;
 mod llm_wire;
