@@ -46,6 +46,8 @@ pub enum Error {
         retry_after: Option<Duration>,
         /// Requests that were sent.
         attempts: u32,
+        /// What had come by then, if anything.
+        paid: Option<Box<Paid>>,
     },
     /// The provider cannot answer now (408, 409, 5xx, 529), even after the retries.
     #[error("`{provider}` is overloaded or failing (status {status}){}: {message}", wait(*retry_after))]
@@ -60,6 +62,8 @@ pub enum Error {
         retry_after: Option<Duration>,
         /// Requests that were sent.
         attempts: u32,
+        /// What had come by then, if anything.
+        paid: Option<Box<Paid>>,
     },
     /// The provider does not take this request: unknown model, prompt too long, and the like.
     #[error("`{provider}` does not accept the request (status {status}): {message}")]
@@ -203,7 +207,9 @@ impl Error {
             | Self::Truncated { paid, .. }
             | Self::Refused { paid }
             | Self::InvalidStructure { paid, .. } => Some(paid),
-            Self::TimedOut { paid, .. } => paid.as_deref(),
+            Self::TimedOut { paid, .. }
+            | Self::RateLimited { paid, .. }
+            | Self::Overloaded { paid, .. } => paid.as_deref(),
             _ => None,
         }
     }

@@ -282,6 +282,9 @@ impl Connection {
                 status, message, ..
             } => {
                 let message = self.scrub(&message);
+                // An error in the middle of a stream does not take back what came before it.
+                let has_begun = !tally.draft.text.is_empty();
+                let paid = has_begun.then(|| Box::new(tally.bill(self.bill(&tally.draft))));
                 match status {
                     _ if decision == Decision::SpendLimit => {
                         Error::SpendLimit { provider, message }
@@ -292,6 +295,7 @@ impl Connection {
                         message,
                         retry_after,
                         attempts,
+                        paid,
                     },
                     408 | 409 | 500.. => Error::Overloaded {
                         provider,
@@ -299,6 +303,7 @@ impl Connection {
                         message,
                         retry_after,
                         attempts,
+                        paid,
                     },
                     _ => Error::BadRequest {
                         provider,

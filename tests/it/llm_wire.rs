@@ -272,7 +272,7 @@ fn lasting_troubles_end_after_two_retries() {
     lasting(
         Behaviour::OverloadedMidStream("half".to_owned()),
         overloaded,
-        None,
+        Some("half"),
     );
     lasting(
         Behaviour::TruncatedBody("half".to_owned()),
