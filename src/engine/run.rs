@@ -309,6 +309,8 @@ impl Engine {
                 execution,
                 source: error,
             },
+            // Whoever has paid for a part of an answer wants to know where it is.
+            Err(kept @ Error::NotStored { .. }) if error.raw_text().is_some() => kept,
             Err(_) => error.into(),
         }
     }

@@ -361,6 +361,24 @@ fn a_file_that_may_not_grow_stays_as_it_was_and_the_answer_is_kept_beside_it() {
 }
 
 #[test]
+fn the_beginning_of_a_paid_answer_is_kept_even_if_the_call_and_the_store_fail() {
+    let workspace = workspace();
+    let path = workspace.memory(EXECUTIONS);
+    while fs::metadata(&path).map_or(0, |m| m.len()) < 9_000 {
+        workspace.json(&RUN);
+    }
+    workspace.write("model.sh", "echo half an answer; exit 3");
+    let before = fs::read(&path).unwrap();
+    let run = ["run", SKILL, "--model", "exec:sh model.sh"];
+    let ran = with_file_limit(&workspace, before.len() as u64 / 512, &run);
+    let kept = kept(ran.fails(3, "too large"));
+    let kept: Value = serde_json::from_slice(&fs::read(kept).unwrap()).unwrap();
+    assert_eq!(kept["outcome"], "error");
+    assert_eq!(kept["output_summary"]["raw_output"], "half an answer\n");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
 fn where_no_file_may_be_written_nobody_is_asked_and_nothing_is_left() {
     let mut workspace = workspace();
     workspace.set("ASKED", &workspace.root().join("asked").to_string_lossy());
