@@ -18,6 +18,7 @@ mod crowd;
 mod fake_model;
 mod learning;
 mod llm_wire;
+mod models;
 mod readme;
 mod store;
 mod workspace;
