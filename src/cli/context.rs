@@ -2,6 +2,8 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -176,13 +178,32 @@ impl Context {
     }
 }
 
-/// Waits for something that needs a runtime: one thread, made for this one wait.
+/// Waits for something that needs a runtime: one thread, made for this one wait. An interrupt gives
+/// it up in order, so that a program that was started for it does not go on.
 pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    Ok(runtime.block_on(future))
+    let ended = runtime.block_on(async {
+        let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+        let mut future = std::pin::pin!(future);
+        std::future::poll_fn(|task| {
+            if interrupt.as_mut().poll(task).is_ready() {
+                return std::task::Poll::Ready(None);
+            }
+            // The interrupt is heard from here on.
+            END_AT_ONCE.store(false, Ordering::SeqCst);
+            future.as_mut().poll(task).map(Some)
+        })
+        .await
+    });
+    END_AT_ONCE.store(true, Ordering::SeqCst);
+    ended.ok_or_else(CliError::interrupted)
 }
+
+/// Whether an interrupt ends the process where it stands.
+pub(super) static END_AT_ONCE: LazyLock<Arc<AtomicBool>> =
+    LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
 fn random() -> String {
     uuid::Uuid::new_v4().to_string()

@@ -1,6 +1,7 @@
 //! `correct`: what was wrong, said once.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use clap::Args;
 use dialoguer::{Editor, FuzzySelect, Input};
@@ -8,7 +9,7 @@ use dialoguer::{Editor, FuzzySelect, Input};
 use crate::engine::{CorrectOptions, CorrectReport, Engine};
 use crate::model::{Execution, SkillPath};
 
-use super::context::{Context, follow, wait};
+use super::context::{Context, END_AT_ONCE, follow, wait};
 use super::error::CliError;
 use super::output::{Page, Report, Style, middle, when};
 
@@ -127,11 +128,22 @@ fn pick(
             )
         })
         .collect();
+    // An interrupt comes back as an error here, so that the cursor can be shown again.
+    END_AT_ONCE.store(false, Ordering::SeqCst);
     let chosen = FuzzySelect::new()
         .with_prompt("Which execution was wrong?")
         .items(&items)
         .default(0)
-        .interact()?;
+        .interact_opt();
+    END_AT_ONCE.store(true, Ordering::SeqCst);
+    console::Term::stderr().show_cursor()?;
+    let chosen = match chosen {
+        Ok(chosen) => chosen.ok_or_else(CliError::interrupted)?,
+        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
+            return Err(CliError::interrupted());
+        }
+        Err(error) => return Err(error.into()),
+    };
     Ok(executions.swap_remove(chosen))
 }
 

@@ -63,6 +63,14 @@ impl CliError {
         }
     }
 
+    pub(super) fn interrupted() -> Self {
+        Self {
+            kind: Kind::Interrupted,
+            message: "interrupted".to_owned(),
+            hint: None,
+        }
+    }
+
     /// The document that `--json` prints.
     pub(super) fn json(&self) -> serde_json::Value {
         json!({ "error": { "kind": self.kind.name(), "message": self.message, "hint": self.hint } })

@@ -186,7 +186,7 @@ fn signals(sees_to_interrupts: bool) {
         drop(signal_hook::flag::register_conditional_shutdown(
             SIGINT,
             code,
-            always(),
+            std::sync::Arc::clone(&context::END_AT_ONCE),
         ));
     }
     drop(signal_hook::flag::register(SIGXFSZ, always()));
