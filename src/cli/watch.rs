@@ -26,6 +26,8 @@ use super::run::latency;
 const TICK: Duration = Duration::from_secs(5);
 /// Events that follow each other within this time are one.
 const SETTLE: Duration = Duration::from_millis(15);
+/// What goes on for longer than this is looked at while it goes on.
+const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 /// Show executions as they come in
 #[derive(Debug, Args)]
@@ -152,14 +154,16 @@ impl Watch<'_> {
         Ok(code)
     }
 
-    /// Prints a line an execution until interrupted.
+    /// Prints a line an execution until interrupted, or until nobody reads them any more.
     fn lines(&self, events: &Receiver<Event>) -> Result<u8, CliError> {
+        let (mut next, mut total) = self.recent();
         let mut shown: HashSet<String> = HashSet::new();
         loop {
-            let (executions, _) = self.recent();
-            for execution in executions {
-                if shown.insert(execution.execution_id.clone()) {
-                    self.context.printer.write(&self.one_line(&execution)?);
+            for execution in next {
+                if shown.insert(execution.execution_id.clone())
+                    && !self.context.printer.write(&self.one_line(&execution)?)
+                {
+                    return Ok(0);
                 }
             }
             let event = match events.recv() {
@@ -172,6 +176,33 @@ impl Watch<'_> {
                 Some(Event::Failed(reason)) => self.context.printer.warn(&reason),
                 Some(Event::Changed) | None => {}
             }
+            next = self.news(&shown, &mut total);
+        }
+    }
+
+    /// The executions behind the last one that was shown, however many they are.
+    fn news(&self, shown: &HashSet<String>, total: &mut u64) -> Vec<Execution> {
+        let mut limit = self.limit;
+        loop {
+            let Ok((mut executions, now)) =
+                self.engine.recent_executions(self.skill.as_ref(), limit)
+            else {
+                return Vec::new();
+            };
+            let torn = self.engine.store.has_problems(Kind::Execution);
+            if now == 0 || (now < *total && torn.unwrap_or(true)) {
+                // Another program is just writing the file anew: the rest comes with its next event.
+                return Vec::new();
+            }
+            let last = executions
+                .iter()
+                .rposition(|execution| shown.contains(&execution.execution_id));
+            if last.is_none() && limit as u64 <= now && !shown.is_empty() {
+                limit *= 2;
+                continue;
+            }
+            *total = now;
+            return executions.split_off(last.map_or(0, |last| last + 1));
         }
     }
 
@@ -220,7 +251,8 @@ impl Watch<'_> {
         for execution in executions.iter().rev().take(room) {
             table.styled_row(cells(execution, &when(&execution.timestamp, now)));
         }
-        let cost: f64 = executions.iter().filter_map(|e| e.cost_usd).sum();
+        // The sum of nothing is a negative zero, which nobody wants to see.
+        let cost = executions.iter().filter_map(|e| e.cost_usd).sum::<f64>() + 0.0;
         let known: Vec<f64> = executions.iter().filter_map(|e| e.latency_ms).collect();
         #[expect(clippy::cast_precision_loss, reason = "a screen holds few rows")]
         let mean = known.iter().sum::<f64>() / (known.len().max(1) as f64);
@@ -275,11 +307,14 @@ fn cells(execution: &Execution, time: &str) -> Vec<(Style, String)> {
 
 /// Waits until a burst of events is over: one write is several of them. Answers what else came.
 fn settle(events: &Receiver<Event>) -> Option<Event> {
-    loop {
+    let start = Instant::now();
+    // In a crowd of writers it is never over.
+    while start.elapsed() < LONGEST_BURST {
         match events.recv_timeout(SETTLE) {
             Ok(Event::Changed) => {}
             Ok(other) => return Some(other),
             Err(_) => return None,
         }
     }
+    None
 }

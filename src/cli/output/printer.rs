@@ -71,11 +71,12 @@ impl Printer {
         Ok(report.exit_code())
     }
 
-    /// Writes to standard output. A reader that has gone away has seen enough.
+    /// Writes to standard output. A reader that has gone away has seen enough, and `false` says so.
     #[expect(clippy::unused_self, reason = "whoever writes has to hold the printer")]
-    pub(in crate::cli) fn write(&self, text: &str) {
+    pub(in crate::cli) fn write(&self, text: &str) -> bool {
         let mut out = io::stdout().lock();
-        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        written.is_ok()
     }
 
     /// Says something on standard error that is neither a result nor a trouble.
