@@ -21,4 +21,6 @@ mod llm_wire;
 mod models;
 mod readme;
 mod store;
+mod terminal;
+mod watch;
 mod workspace;

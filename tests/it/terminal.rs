@@ -1,0 +1,114 @@
+//! A real terminal: a `tmux` of our own, with a shell in it that knows the program as `memctl`.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::crowd::skipped;
+use crate::workspace::Workspace;
+
+/// A terminal with a shell in the project directory; closed when dropped.
+pub(crate) struct Terminal {
+    socket: PathBuf,
+}
+
+impl Terminal {
+    /// `None`, loudly, where there is no `tmux`.
+    pub(crate) fn open(workspace: &Workspace, columns: u16, rows: u16) -> Option<Self> {
+        let program = workspace.command();
+        let top = workspace.root().parent().unwrap().to_owned();
+        std::os::unix::fs::symlink(program.get_program(), top.join("memctl")).unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let terminal = Self {
+            socket: top.join("tmux"),
+        };
+        let mut tmux = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
+        tmux.args(["-x", &columns.to_string(), "-y", &rows.to_string(), "sh"])
+            .current_dir(workspace.root())
+            .env_clear()
+            .envs(program.get_envs().filter_map(|(k, v)| Some((k, v?))))
+            .env("PATH", format!("{}:{path}", top.display()))
+            .env("TERM", "xterm-256color")
+            .env("PS1", "$ ")
+            .env("LC_ALL", "C.UTF-8");
+        match tmux.output() {
+            Ok(output) if output.status.success() => Some(terminal),
+            Ok(output) => panic!("{output:?}"),
+            Err(error) => {
+                skipped(&format!("what a terminal shows: no tmux here ({error})"));
+                None
+            }
+        }
+    }
+
+    fn tmux(&self, args: &[&str]) -> Command {
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-u").arg("-S").arg(&self.socket).args(args);
+        tmux
+    }
+
+    fn ask(&self, args: &[&str]) -> String {
+        let Output { stdout, status, .. } = self.tmux(args).output().unwrap();
+        assert!(status.success(), "{args:?}");
+        String::from_utf8(stdout).unwrap()
+    }
+
+    /// Presses keys, in the names of `tmux`.
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        self.ask(&[&["send-keys"][..], keys].concat());
+    }
+
+    /// Types a line and presses enter.
+    pub(crate) fn type_line(&self, line: &str) {
+        self.ask(&["send-keys", "-l", line]);
+        self.keys(&["Enter"]);
+    }
+
+    /// What is on the screen, without the empty lines at its end.
+    pub(crate) fn screen(&self) -> String {
+        self.ask(&["capture-pane", "-p"]).trim_end().to_owned()
+    }
+
+    /// What has scrolled off the screen.
+    pub(crate) fn history(&self) -> String {
+        self.ask(&["capture-pane", "-p", "-S", "-", "-E", "-1"])
+    }
+
+    /// Whether the cursor is visible.
+    pub(crate) fn has_cursor(&self) -> bool {
+        self.ask(&["display-message", "-p", "#{cursor_flag}"])
+            .trim()
+            == "1"
+    }
+
+    /// Waits until a text stands on the screen, and until nothing changes there any more.
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            // What was typed is no answer.
+            let is_there = screen
+                .lines()
+                .any(|l| l.contains(text) && !l.starts_with(['$', '#']));
+            if is_there {
+                std::thread::sleep(Duration::from_millis(40));
+                let later = self.screen();
+                if later == screen {
+                    return screen;
+                }
+                continue;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "no `{text}`:\n{screen}"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        drop(self.tmux(&["kill-server"]).output());
+    }
+}

@@ -1,0 +1,482 @@
+//! What is seen of a store while others write to it, and what an interrupt leaves behind.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+
+use crate::crowd::skipped;
+use crate::fake_model::{Behaviour, FakeModel};
+use crate::terminal::Terminal;
+use crate::workspace::{Ran, Workspace};
+
+const SKILL: &str = "hr/resume-screen";
+const RUN: [&str; 6] = [
+    "run",
+    SKILL,
+    "--input",
+    "fixtures/sample_input.json",
+    "--model",
+    "scripted:replies.jsonl",
+];
+/// Longer than anything takes, however busy the machine is.
+const EVER: Duration = Duration::from_secs(10);
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
+    workspace
+}
+
+fn record(workspace: &Workspace) -> String {
+    let report = workspace.json(&RUN);
+    report["execution_id"].as_str().unwrap().to_owned()
+}
+
+/// A running `memctl watch`; killed when dropped.
+struct Watcher {
+    child: Child,
+    lines: Receiver<(Instant, String)>,
+}
+
+impl Watcher {
+    fn start(workspace: &Workspace, args: &[&str]) -> Self {
+        let mut child = workspace
+            .command()
+            .arg("watch")
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send((Instant::now(), line)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next line, and when it came.
+    fn line(&self) -> (Instant, String) {
+        self.lines.recv_timeout(EVER).unwrap()
+    }
+
+    /// The id in the next line, which is JSON.
+    fn id(&self) -> String {
+        let line: Value = serde_json::from_str(&self.line().1).unwrap();
+        line["execution_id"].as_str().unwrap().to_owned()
+    }
+
+    fn expect(&self, ids: &[String]) {
+        for id in ids {
+            assert_eq!(&self.id(), id);
+        }
+    }
+
+    /// Nothing more comes than what has been read.
+    fn interrupt(mut self) {
+        interrupt(&self.child);
+        assert_eq!(self.child.wait().unwrap().code(), Some(130));
+        let rest: Vec<_> = self.lines.iter().collect();
+        assert!(rest.is_empty(), "{rest:?}");
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn interrupt(child: &Child) {
+    rustix::process::kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}
+
+/// Waits until something holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < EVER, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Appends executions as the reference does: the whole file is read, and written anew in place.
+/// `false`, loudly, where there is no Python.
+fn append_with_python(workspace: &Workspace, skill: &str, ids: &[String]) -> bool {
+    const PROGRAM: &str = r#"
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1])
+data = json.loads(path.read_text()) if path.exists() else {"entries": []}
+for id in sys.argv[3:]:
+    data["entries"].append({"execution_id": id, "skill": sys.argv[2],
+        "timestamp": "2026-02-20T12:43:41.681444+00:00", "input_summary": {"text": "x" * 500},
+        "output_summary": {"score": float("1e16")}, "outcome": "accepted", "cost_usd": 0.0093,
+        "latency_ms": 1062.0, "model_used": "anthropic/claude-sonnet-4.5", "triggered_by": ""})
+path.write_text(json.dumps(data, indent=2))
+"#;
+    let mut python = Command::new("python3");
+    python.args(["-c", PROGRAM]);
+    python.arg(workspace.memory("episodic_memory.json"));
+    match python.arg(skill).args(ids).status() {
+        Ok(status) => {
+            assert!(status.success());
+            true
+        }
+        Err(error) => {
+            skipped(&format!("a store that Python writes: {error}"));
+            false
+        }
+    }
+}
+
+fn numbered(from: u32, to: u32) -> Vec<String> {
+    let id = |n| format!("EXEC-20260220130000-{n:06x}");
+    (from..to).map(id).collect()
+}
+
+#[test]
+fn every_execution_is_shown_soon_after_it_was_recorded() {
+    let workspace = workspace();
+    let first = [record(&workspace), record(&workspace)];
+    let watcher = Watcher::start(&workspace, &["--json"]);
+    watcher.expect(&first);
+    let mut delays = Vec::new();
+    for _ in 0..21 {
+        let id = record(&workspace);
+        let acknowledged = Instant::now();
+        let (seen, line) = watcher.line();
+        assert!(line.contains(&format!("\"{id}\"")), "{line}");
+        delays.push(seen.saturating_duration_since(acknowledged));
+    }
+    delays.sort();
+    let median = delays[delays.len() / 2];
+    let text = format!("watch: a new execution is shown after {median:?} (median)\n");
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+    assert!(median < Duration::from_secs(2), "{delays:?}");
+    watcher.interrupt();
+}
+
+#[test]
+fn piped_it_prints_a_line_for_each_execution() {
+    let workspace = workspace();
+    record(&workspace);
+    let watcher = Watcher::start(&workspace, &[]);
+    let line = watcher.line().1;
+    for part in [
+        "EXEC-20260220124341", SKILL, "pending_review", "replies", "2026-02-20T12:43:41",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+    record(&workspace);
+    assert!(watcher.line().1.contains("EXEC-20260220124341-2"));
+    watcher.interrupt();
+}
+
+#[test]
+fn what_another_program_writes_is_seen_too_and_none_is_missed() {
+    let workspace = workspace();
+    fs::create_dir(workspace.memory("")).unwrap();
+    let first = numbered(0, 60);
+    if !append_with_python(&workspace, SKILL, &first) {
+        return;
+    }
+    let watcher = Watcher::start(&workspace, &["--json", "-n", "5"]);
+    watcher.expect(&first[55..]);
+    for n in 60..65 {
+        let next = numbered(n, n + 1);
+        append_with_python(&workspace, SKILL, &next);
+        watcher.expect(&next);
+    }
+    // More at once than fit on the screen.
+    let many = numbered(65, 105);
+    append_with_python(&workspace, SKILL, &many);
+    watcher.expect(&many);
+    // What is removed brings nothing old back.
+    workspace.run(&["memory", "forget", &many[39]]).succeeds();
+    let ours = record(&workspace);
+    watcher.expect(&[ours]);
+    watcher.interrupt();
+}
+
+#[test]
+fn a_crowd_of_writers_is_followed_without_a_gap() {
+    let workspace = workspace();
+    record(&workspace);
+    let watcher = Watcher::start(&workspace, &["--json", "-n", "3"]);
+    watcher.id();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..15).for_each(|_| drop(record(&workspace))));
+        }
+    });
+    let mut seen: Vec<String> = (0..60).map(|_| watcher.id()).collect();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 60);
+    watcher.interrupt();
+}
+
+#[test]
+fn only_the_skill_that_was_named_is_shown() {
+    let workspace = workspace();
+    fs::create_dir(workspace.memory("")).unwrap();
+    let watcher = Watcher::start(&workspace, &["--json", "--skill", SKILL]);
+    let ids = numbered(0, 5);
+    let skills = [
+        "dev/resume-screen", "hr/resume-screen-2", "hr/resume", "resume-screen", SKILL,
+    ];
+    for (id, skill) in ids.iter().zip(skills) {
+        if !append_with_python(&workspace, skill, std::slice::from_ref(id)) {
+            return;
+        }
+    }
+    watcher.expect(&ids[4..]);
+    let ours = record(&workspace);
+    watcher.expect(&[ours]);
+    watcher.interrupt();
+    let ran = workspace.run(&["watch", "--skill", "no skill"]);
+    ran.fails(2, "no skill");
+}
+
+#[test]
+fn a_memory_that_is_made_later_is_seen() {
+    for _ in 0..5 {
+        let workspace = workspace();
+        let watcher = Watcher::start(&workspace, &["--json"]);
+        // Whether it is watching by then or not, nothing may be missed.
+        let first = record(&workspace);
+        watcher.expect(&[first]);
+        let second = record(&workspace);
+        watcher.expect(&[second]);
+        watcher.interrupt();
+    }
+    for _ in 0..5 {
+        let workspace = workspace();
+        let watcher = Watcher::start(&workspace, &["--json"]);
+        std::thread::sleep(Duration::from_millis(60));
+        let first = record(&workspace);
+        watcher.expect(&[first]);
+        watcher.interrupt();
+    }
+}
+
+/// Clock ticks that a process has used so far; a hundred are a second.
+fn ticks(child: &Child) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[test]
+fn waiting_costs_nothing() {
+    let workspace = workspace();
+    let first = record(&workspace);
+    let watcher = Watcher::start(&workspace, &["--json"]);
+    watcher.expect(&[first]);
+    let Some(before) = ticks(&watcher.child) else {
+        return skipped("the cost of waiting: there is no /proc");
+    };
+    std::thread::sleep(Duration::from_secs(2));
+    let used = ticks(&watcher.child).unwrap() - before;
+    assert!(used < 10, "{used} of 200 ticks");
+    watcher.interrupt();
+}
+
+#[test]
+fn it_ends_when_nobody_reads_any_more() {
+    let workspace = workspace();
+    record(&workspace);
+    let mut command = workspace.command();
+    let mut child = command.arg("watch").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    reader.read_line(&mut line).unwrap();
+    drop(reader);
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > EVER {
+            child.kill().unwrap();
+            panic!("it goes on for nobody");
+        }
+        record(&workspace);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn on_a_terminal_the_table_is_redrawn_in_place() {
+    let workspace = workspace();
+    for _ in 0..3 {
+        record(&workspace);
+    }
+    let Some(terminal) = Terminal::open(&workspace, 100, 14) else {
+        return;
+    };
+    terminal.type_line("memctl watch; echo code=$?");
+    let screen = terminal.wait_for("3 executions shown of 3");
+    assert!(!terminal.has_cursor(), "{screen}");
+    let before = screen.lines().count();
+    let newest = record(&workspace);
+    let screen = terminal.wait_for("4 executions shown of 4");
+    assert_eq!(screen.lines().count(), before + 1, "{screen}");
+    let rows: Vec<&str> = screen.lines().filter(|l| l.contains(SKILL)).collect();
+    assert_eq!(rows.len(), 4, "{screen}");
+    assert!(rows[0].contains(&newest), "{screen}");
+    assert!(rows[3].contains("EXEC-20260220124341 "), "{screen}");
+
+    // More than the screen holds: the newest of them, and nothing scrolls away.
+    for _ in 0..16 {
+        record(&workspace);
+    }
+    let screen = terminal.wait_for("of 20");
+    assert_eq!(screen.matches("Outcome").count(), 1, "{screen}");
+    assert_eq!(screen.matches("shown of").count(), 1, "{screen}");
+    assert!(screen.contains("EXEC-20260220124341-20 "), "{screen}");
+    assert!(
+        !terminal.history().contains("shown of"),
+        "{}",
+        terminal.history()
+    );
+
+    terminal.keys(&["C-c"]);
+    terminal.wait_for("code=130");
+    assert!(terminal.has_cursor());
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_sound_store() {
+    let server = FakeModel::answering(|_| Behaviour::Stalls("half of".to_owned()));
+    let mut workspace = workspace();
+    record(&workspace);
+    workspace
+        .set("ANTHROPIC_API_KEY", "sk-test")
+        .set("ANTHROPIC_BASE_URL", &server.anthropic_url());
+    let start = |args: &[&str]| {
+        let asked = server.requests().len();
+        let mut command = workspace.command();
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        until("asked", || server.requests().len() > asked);
+        interrupt(&child);
+        Ran::of(child.wait_with_output().unwrap())
+    };
+    let ran = start(&["run", SKILL]);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    let ran = start(&[
+        "correct",
+        SKILL,
+        "--execution-id",
+        "latest",
+        "--correction",
+        "Always give the evidence.",
+    ]);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    // What the person has said is there.
+    let corrections = workspace.stored("corrections.json");
+    let said = &corrections["corrections"][0]["user_correction"];
+    assert_eq!(said, "Always give the evidence.");
+    workspace.run(&["doctor"]).succeeds();
+    record(&workspace);
+    workspace.run(&["doctor"]).succeeds();
+}
+
+#[test]
+fn an_interrupt_ends_the_program_that_was_asked() {
+    let workspace = workspace();
+    workspace.write("model.sh", "echo $$ > started\nsleep 30\ntouch finished\n");
+    let mut command = workspace.command();
+    command.args(["run", SKILL, "--model", "exec:sh model.sh"]);
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let started = workspace.root().join("started");
+    until("started", || {
+        fs::read_to_string(&started).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let number = workspace.read("started").trim().to_owned();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let process = format!("/proc/{number}/cmdline");
+    // A process that has ended and is not yet collected has no command line.
+    until("the program has ended", || {
+        fs::read(Path::new(&process)).is_ok_and(|line| line.is_empty())
+            || !Path::new(&process).exists()
+    });
+    workspace.run(&["doctor"]).succeeds();
+}
+
+/// An editor that writes a correction above what it finds, and keeps what it was given.
+const EDITOR: &str = "cp \"$1\" given.md\n{ echo 'When a role is senior, ALWAYS weigh system design \
+     separately.'; cat given.md; } > \"$1\"\n";
+
+#[test]
+fn a_correction_is_asked_for_on_a_terminal() {
+    let mut workspace = workspace();
+    for score in [41, 42, 43] {
+        workspace.write(
+            "replies.jsonl",
+            format!("{{\"reply\": {{\"overall_score\": {score}}}}}"),
+        );
+        record(&workspace);
+    }
+    let editor = workspace.write("editor.sh", EDITOR);
+    workspace.set("EDITOR", &format!("sh {}", editor.display()));
+    let Some(terminal) = Terminal::open(&workspace, 100, 30) else {
+        return;
+    };
+    terminal.type_line("memctl correct --model offline; echo code=$?");
+    let screen = terminal.wait_for("Which execution was wrong?");
+    for n in ["", "-2", "-3"] {
+        assert!(
+            screen.contains(&format!("EXEC-20260220124341{n} ")),
+            "{screen}"
+        );
+    }
+    // The newest comes first; the one below it was meant.
+    terminal.keys(&["Down", "Enter"]);
+    let screen = terminal.wait_for("code=0");
+    assert!(
+        screen.contains("CORR-001 (corrects EXEC-20260220124341-2)"),
+        "{screen}"
+    );
+    assert!(workspace.read("given.md").contains("\"overall_score\": 42"));
+    let stored = workspace.stored("corrections.json")["corrections"][0].clone();
+    assert_eq!(stored["execution_id"], "EXEC-20260220124341-2");
+    assert_eq!(
+        stored["user_correction"],
+        "When a role is senior, ALWAYS weigh system design separately."
+    );
+    assert_eq!(stored["original_output"]["overall_score"], 42);
+    let rules = workspace.stored("reflexion_entries.json");
+    assert_eq!(rules["entries"].as_array().unwrap().len(), 1);
+
+    // Whoever gives up leaves nothing but the terminal as it was.
+    terminal.type_line("clear; memctl correct; echo code=$?");
+    terminal.wait_for("Which execution was wrong?");
+    terminal.keys(&["C-c"]);
+    terminal.wait_for("code=130");
+    assert!(terminal.has_cursor());
+    terminal.type_line("clear; EDITOR=true memctl correct --execution-id latest; echo code=$?");
+    let screen = terminal.wait_for("code=2");
+    assert!(screen.contains("the correction is empty"), "{screen}");
+    assert_eq!(
+        workspace.stored("corrections.json")["corrections"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+}
