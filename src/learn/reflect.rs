@@ -201,7 +201,7 @@ fn root_cause(said: &str, output: &RawValue) -> &'static str {
             "Model chose wrong approach or value.",
         ),
     ];
-    if matches!(output.get(), "null" | "{}" | "[]" | "\"\"" | "0" | "false") {
+    if is_empty(output) {
         return "Original output was empty or missing.";
     }
     let lower = said.to_lowercase();
@@ -212,6 +212,19 @@ fn root_cause(said: &str, output: &RawValue) -> &'static str {
             "Model output did not match domain expectations.",
             |(_, cause)| cause,
         )
+}
+
+/// What Python takes for false: nothing, an empty list, zero.
+fn is_empty(output: &RawValue) -> bool {
+    match serde_json::from_str(output.get()) {
+        Ok(Value::Null) => true,
+        Ok(Value::Bool(is)) => !is,
+        Ok(Value::Number(number)) => number.as_f64() == Some(0.0),
+        Ok(Value::String(text)) => text.is_empty(),
+        Ok(Value::Array(items)) => items.is_empty(),
+        Ok(Value::Object(fields)) => fields.is_empty(),
+        Err(_) => false,
+    }
 }
 
 /// How many fields of the input a condition names.
