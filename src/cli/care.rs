@@ -63,7 +63,12 @@ impl Report for DoctorReport {
         }
         if self.healthy {
             page.styled(&[(Style::Good, "Everything that is remembered is sound.")]);
-        } else if self.repaired.is_empty() {
+        } else if self
+            .problems
+            .iter()
+            .any(|p| p.kind != ProblemKind::Unreadable)
+        {
+            // References that lead nowhere are for a person to look at.
             page.styled(&[
                 (Style::Dim, "hint: "),
                 (Style::Plain, "memctl doctor --repair"),

@@ -53,7 +53,8 @@ impl Engine {
 
     fn dangling(&self) -> Result<Vec<String>, Error> {
         let ids = |kind| -> Result<HashSet<String>, Error> {
-            let mut ids = HashSet::new();
+            // What was removed on purpose is missing on purpose.
+            let mut ids = self.store.buried_ids(kind)?;
             self.store
                 .each_entry(kind, &Selection::default(), &mut |entry| {
                     ids.insert(entry.id);

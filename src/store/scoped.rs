@@ -3,6 +3,7 @@
 //! What lies outside the scope does not exist for the reader: it is not listed, not counted, not
 //! found by its id. The saved table only pre-selects by hash; what is shown has been compared.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -338,6 +339,11 @@ impl Scoped {
         content: &str,
     ) -> Result<Option<tombstones::Tombstone>, Error> {
         tombstones::find(&self.directory, kind, content)
+    }
+
+    /// The ids of a kind that were removed on purpose, whoever they belonged to.
+    pub fn buried_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
+        tombstones::ids(&self.directory, kind)
     }
 
     /// Whether the last scan of any file found problems, without scanning where that is known.

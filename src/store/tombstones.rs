@@ -3,6 +3,7 @@
 //! A tombstone holds the id, the time, and a keyed hash of the content. The hash says "this is what
 //! was removed" to whoever comes with the same content, and nothing to whoever does not.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use hmac::{Hmac, Mac as _};
@@ -63,6 +64,13 @@ pub(super) fn find(
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.digest == digest))
+}
+
+/// The ids of this kind that were removed.
+pub(super) fn ids(directory: &Path, kind: Kind) -> Result<HashSet<String>, Error> {
+    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    let of_kind = all.into_iter().filter(|t| t.kind == kind);
+    Ok(of_kind.map(|t| t.id).collect())
 }
 
 /// The highest id that was ever removed. What cannot be read gives none: ids are then unique
