@@ -14,8 +14,10 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod conformance;
 mod crowd;
 mod fake_model;
+mod layers;
 mod learning;
 mod llm_wire;
 mod models;

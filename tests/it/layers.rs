@@ -1,0 +1,452 @@
+//! The layers of the table in `src/lib.rs` hold: the source is read, and whatever a module
+//! mentions that is not its to know is a breach.
+//!
+//! What is read is code: comments and the text of strings do not count, and neither do items for
+//! tests, which may make the files and call the clocks that the program must cope with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// What only some may mention: the words, who may, and why nobody else.
+const RESERVED: &[(&[&str], May, &str)] = &[
+    (
+        &[
+            "println!", "print!", "eprintln!", "eprint!", "dbg!", "io::stdout", "io::stderr",
+            "io::stdin", "stdout()", "stderr()", "stdin()", "process::exit", "process::abort",
+            "std::env", "env::var", "env::args", "env::temp_dir", "env::current_dir", "Utc::now",
+            "Local::now", "SystemTime",
+        ],
+        May::FromLayer(4),
+        "only the edge prints, exits, reads the environment and asks for the time",
+    ),
+    (
+        &[
+            "async", "await", "tokio", "std::fs", "fs", "File", "OpenOptions",
+        ],
+        May::AllBut(&["model", "search", "learn", "prompt"]),
+        "it is pure: neither files nor waiting",
+    ),
+    (&["anyhow"], May::Only(&["cli"]), "errors are typed inside"),
+    (
+        &[
+            "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
+            "UnixStream", "UnixListener",
+        ],
+        May::Only(&["llm"]),
+        "only `llm` opens sockets",
+    ),
+    (
+        &[
+            "fs::rename", "fs::write", "fs::copy", "fs::hard_link", "symlink", "File::create",
+            "File::create_new", "File::options", "OpenOptions", "DirBuilder", "fs::create_dir",
+            "fs::create_dir_all",
+        ],
+        May::File("store/atomic.rs"),
+        "only `store::atomic` makes and renames files",
+    ),
+];
+
+/// Who may.
+enum May {
+    /// Modules of this layer and those above.
+    FromLayer(u8),
+    /// These modules.
+    Only(&'static [&'static str]),
+    /// Every module except these.
+    AllBut(&'static [&'static str]),
+    /// This one file.
+    File(&'static str),
+}
+
+impl May {
+    fn allows(&self, file: &str, module: &str, layer: u8) -> bool {
+        match self {
+            Self::FromLayer(lowest) => layer >= *lowest,
+            Self::Only(modules) => modules.contains(&module),
+            Self::AllBut(modules) => !modules.contains(&module),
+            Self::File(only) => file == *only,
+        }
+    }
+}
+
+/// Module to layer, as the rows `| 1 | [`store`], … |` of a documentation comment have it.
+fn table(docs: &str) -> BTreeMap<String, u8> {
+    let mut layers = BTreeMap::new();
+    for line in docs.lines() {
+        let Some(row) = line.strip_prefix("//! | ") else {
+            continue;
+        };
+        let mut cells = row.split(" | ");
+        let Some(Ok(layer)) = cells.next().map(str::parse) else {
+            continue;
+        };
+        for name in cells.next().unwrap_or_default().split(", ") {
+            let name = name.trim_matches(['[', ']', '`']).to_owned();
+            assert_eq!(layers.insert(name.clone(), layer), None, "`{name}` twice");
+        }
+    }
+    layers
+}
+
+/// The text without comments, without the insides of strings and characters, and without items
+/// that are compiled for tests only.
+fn code(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
+    let mut out = String::new();
+    let mut i = 0;
+    while i < chars.len() {
+        let word_before = i > 0 && is_word(at(i - 1));
+        let hashes = chars[i + 1..].iter().take_while(|c| **c == '#').count();
+        match at(i) {
+            '/' if at(i + 1) == '/' => {
+                while i < chars.len() && at(i) != '\n' {
+                    i += 1;
+                }
+            }
+            '/' if at(i + 1) == '*' => {
+                let mut depth = 0;
+                loop {
+                    match (at(i), at(i + 1)) {
+                        ('/', '*') => depth += 1,
+                        ('*', '/') => depth -= 1,
+                        _ if i >= chars.len() => break,
+                        _ => {
+                            i += 1;
+                            continue;
+                        }
+                    }
+                    i += 2;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+            'r' if !word_before && at(i + 1 + hashes) == '"' => {
+                i += hashes + 2;
+                let closes = |i: usize| at(i) == '"' && (1..=hashes).all(|n| at(i + n) == '#');
+                while i < chars.len() && !closes(i) {
+                    i += 1;
+                }
+                i += hashes + 1;
+                out.push_str("\"\"");
+            }
+            quote @ ('"' | '\'') => {
+                // A quote that nothing closes at once begins a lifetime.
+                if quote == '\'' && at(i + 1) != '\\' && at(i + 2) != '\'' {
+                    out.push(quote);
+                    i += 1;
+                    continue;
+                }
+                i += 1;
+                while i < chars.len() && at(i) != quote {
+                    i += if at(i) == '\\' { 2 } else { 1 };
+                }
+                i += 1;
+                out.extend([quote, quote]);
+            }
+            c => {
+                out.push(c);
+                i += 1;
+            }
+        }
+    }
+    without_tests(&out)
+}
+
+fn without_tests(code: &str) -> String {
+    const MARK: &str = "#[cfg(test)]";
+    let mut out = String::new();
+    let mut rest = code;
+    while let Some((before, item)) = rest.split_once(MARK) {
+        out.push_str(before);
+        let mut depth = 0_usize;
+        let end = item.char_indices().find(|(_, c)| {
+            match c {
+                '{' | '(' | '[' => depth += 1,
+                '}' | ')' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && matches!(c, '}' | ';')
+        });
+        rest = end.map_or("", |(at, _)| &item[at + 1..]);
+    }
+    out + rest
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether these words stand in the code, and not as parts of others.
+fn mentions(code: &str, words: &str) -> bool {
+    code.match_indices(words).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + words.len()..].chars().next();
+        let open = |c: Option<char>| c.is_none_or(|c| !is_word(c));
+        open(before) && (!words.ends_with(is_word) || open(after))
+    })
+}
+
+/// The modules of the crate that the code of a file names, by `crate::` or by enough `super::`.
+fn named(file: &str, code: &str) -> BTreeSet<String> {
+    // `super` of `store/mod.rs` is the crate, and so is that of `prompt.rs`.
+    let up = file.trim_end_matches("/mod.rs").split('/').count();
+    let packed: String = code.split_whitespace().collect::<Vec<_>>().join(" ");
+    let packed = packed.replace(" ::", "::").replace(":: ", "::");
+    let mut names = BTreeSet::new();
+    for root in ["crate::".to_owned(), "super::".repeat(up)] {
+        for (at, _) in packed.match_indices(&root) {
+            if packed[..at].ends_with(is_word) || packed[..at].ends_with(':') {
+                continue;
+            }
+            let path = &packed[at + root.len()..];
+            match path.strip_prefix('{') {
+                Some(list) => names.extend(first_names(list)),
+                None => names.extend(path.split(|c| !is_word(c)).next().map(str::to_owned)),
+            }
+        }
+    }
+    names.retain(|name| name.starts_with(char::is_lowercase) && name != "super");
+    names
+}
+
+/// The first name of each part of `a, b::{c, d}, e}`.
+fn first_names(list: &str) -> Vec<String> {
+    let mut depth = 1;
+    let mut top = String::new();
+    for c in list.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            c if depth == 1 => top.push(c),
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    top.split(',')
+        .map(|part| {
+            part.trim()
+                .split(|c| !is_word(c))
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// What a file does that its layer may not. `file` is relative to `src/`.
+fn breaches(layers: &BTreeMap<String, u8>, file: &str, text: &str) -> Vec<String> {
+    let module = file.split(['/', '.']).next().unwrap_or_default();
+    let Some(&layer) = layers.get(module) else {
+        return vec![format!(
+            "{file}: `{module}` has no row in the table of layers"
+        )];
+    };
+    let code = code(text);
+    let mut found = Vec::new();
+    for name in named(file, &code) {
+        if name == module {
+            continue;
+        }
+        match layers.get(&name) {
+            None => found.push(format!("{file}: `{name}` has no row in the table")),
+            // The modules of the edge may know each other; everywhere else only downwards.
+            Some(&other) if other < layer || (other == layer && layer == 4) => {}
+            Some(other) => found.push(format!(
+                "{file}: `{module}` of layer {layer} knows `{name}` of layer {other}"
+            )),
+        }
+    }
+    for (words, may, why) in RESERVED {
+        if may.allows(file, module, layer) {
+            continue;
+        }
+        let said = words.iter().filter(|words| mentions(&code, words));
+        found.extend(said.map(|words| format!("{file}: mentions `{words}`: {why}")));
+    }
+    found
+}
+
+/// Every source file below a directory, as its path relative to it and its text.
+fn sources(dir: &Path, below: &str, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            sources(&path, &format!("{below}{name}/"), found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push((format!("{below}{name}"), fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn every_module_knows_only_what_its_layer_may() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let layers = table(&fs::read_to_string(src.join("lib.rs")).unwrap());
+    assert_eq!(layers.get("model"), Some(&0));
+    assert_eq!(layers.get("cli"), Some(&4));
+    let mut files = Vec::new();
+    sources(&src, "", &mut files);
+    assert!(files.len() > 50, "{} files", files.len());
+    let mut found = Vec::new();
+    for (file, text) in &files {
+        if file != "lib.rs" && file != "main.rs" {
+            found.extend(breaches(&layers, file, text));
+        }
+    }
+    // The other way round: a row of the table for a module that is gone misleads.
+    for module in layers.keys() {
+        let begins = |file: &String| file.split(['/', '.']).next() == Some(module);
+        if !files.iter().any(|(file, _)| begins(file)) {
+            found.push(format!("`{module}` stands in the table and nowhere else"));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_program_itself_is_a_few_lines() {
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs");
+    assert!(fs::read_to_string(main).unwrap().lines().count() < 20);
+}
+
+/// `text`, as this file, must breach just this; an empty list is no breach at all.
+fn check(file: &str, text: &str, expected: &[&str]) {
+    let docs = "//! | layer | modules | x |\n//! |---|---|---|\n//! | 0 | [`model`] | x |\n\
+        //! | 1 | [`store`], [`search`], [`llm`] | x |\n//! | 2 | [`learn`], [`prompt`] | x |\n\
+        //! | 3 | [`engine`] | x |\n//! | 4 | [`config`], [`cli`] | x |\n";
+    let found = breaches(&table(docs), file, text);
+    assert_eq!(found.len(), expected.len(), "{file}: {text}: {found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{file}: {text}: {found}");
+    }
+}
+
+#[test]
+fn upward_and_sideways_imports_are_seen() {
+    check("model/id.rs", "use crate::model::Kind;", &[]);
+    check(
+        "model/id.rs",
+        "use crate::store::Scoped;",
+        &["knows `store`"],
+    );
+    check("store/scan.rs", "use crate::model::{Kind, Record};", &[]);
+    check(
+        "store/scan.rs",
+        "use crate::search::Corpus;",
+        &["of layer 1"],
+    );
+    check(
+        "search/mod.rs",
+        "use crate::{model, llm::Llm};",
+        &["`llm` of"],
+    );
+    check("learn/a.rs", "use crate::{\n    model::{a, llm},\n};", &[]);
+    check(
+        "learn/a.rs",
+        "fn f() -> crate::engine::Error {}",
+        &["`engine`"],
+    );
+    check(
+        "prompt.rs",
+        "use crate::learn::reflect;",
+        &["knows `learn`"],
+    );
+    check("prompt.rs", "use super::engine::Engine;", &["`engine`"]);
+    check("prompt.rs", "use super::model::Kind;", &[]);
+    check("store/scan.rs", "use super::error::Error;", &[]);
+    check(
+        "store/scan.rs",
+        "use super::super::llm::Llm;",
+        &["knows `llm`"],
+    );
+    check("store/mod.rs", "use super::llm::Llm;", &["knows `llm`"]);
+    check("config/mod.rs", "use crate::cli::Printer;", &[]);
+    check("engine/run.rs", "use crate::config::Config;", &["`config`"]);
+    check("engine/run.rs", "use crate::serve::X;", &["no row"]);
+    check("serve/mod.rs", "", &["`serve` has no row"]);
+}
+
+#[test]
+fn what_is_reserved_is_seen_wherever_else_it_stands() {
+    check("engine/run.rs", "println!(\"x\");", &["println!"]);
+    check("cli/run.rs", "println!(\"x\"); std::env::args();", &[]);
+    check(
+        "llm/http.rs",
+        "let now = Utc::now ;",
+        &["mentions `Utc::now`"],
+    );
+    check("engine/run.rs", "std::process::exit(1)", &["process::exit"]);
+    check("llm/exec.rs", "use std::process::ExitStatus;", &[]);
+    check(
+        "learn/a.rs",
+        "async fn f() {}",
+        &["mentions `async`: it is pure"],
+    );
+    check("search/a.rs", "f().await", &["`await`"]);
+    check("model/a.rs", "use std::fs;", &["`std::fs`", "`fs`"]);
+    check("model/a.rs", "use std::{fs, io};", &["`fs`"]);
+    check("model/a.rs", "let refs = offs; Profile::new()", &[]);
+    check(
+        "engine/a.rs",
+        "fn f() -> anyhow::Result<()> {}",
+        &["`anyhow`"],
+    );
+    check("engine/a.rs", "reqwest::get(url)", &["`reqwest`"]);
+    check("llm/a.rs", "reqwest::get(url)", &[]);
+    check(
+        "store/scan.rs",
+        "fs::rename(a, b)",
+        &["mentions `fs::rename`"],
+    );
+    check("store/atomic.rs", "fs::rename(a, b)", &[]);
+    check(
+        "cli/man.rs",
+        "File::create(path)",
+        &["mentions `File::create`"],
+    );
+}
+
+#[test]
+fn comments_strings_and_tests_do_not_count() {
+    check("model/a.rs", "// use crate::llm; println!()\n", &[]);
+    check(
+        "model/a.rs",
+        "/* a /* std::fs */ std::fs */ let x = 1;",
+        &[],
+    );
+    check("model/a.rs", "let s = \"\\\"std::fs\";", &[]);
+    check("model/a.rs", "let s = r#\"a \" std::fs\"#;", &[]);
+    check("model/a.rs", "let s = br\"std::fs\";", &[]);
+    check(
+        "model/a.rs",
+        "let c = ['\"', '\\'']; std::fs",
+        &["std::fs", "`fs`"],
+    );
+    check(
+        "model/a.rs",
+        "fn f<'a>(x: &'a str) { std::fs }",
+        &["std::fs", "`fs`"],
+    );
+    check(
+        "model/a.rs",
+        "#[cfg(test)]\nmod tests { fn f() { std::fs } }",
+        &[],
+    );
+    check(
+        "model/a.rs",
+        "#[cfg(test)] use std::fs; println!()",
+        &["println!"],
+    );
+    check(
+        "model/a.rs",
+        "#[cfg(test)]\nfn f(x: [u8; 2]) {} println!()",
+        &["println!"],
+    );
+}
