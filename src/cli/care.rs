@@ -63,12 +63,8 @@ impl Report for DoctorReport {
         }
         if self.healthy {
             page.styled(&[(Style::Good, "Everything that is remembered is sound.")]);
-        } else if self
-            .problems
-            .iter()
-            .any(|p| p.kind != ProblemKind::Unreadable)
-        {
-            // References that lead nowhere are for a person to look at.
+        } else if self.problems.iter().any(|p| p.kind.is_mendable()) {
+            // Whatever else is wrong is for a person to look at.
             page.styled(&[
                 (Style::Dim, "hint: "),
                 (Style::Plain, "memctl doctor --repair"),

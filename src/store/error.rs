@@ -122,6 +122,13 @@ pub enum ProblemKind {
     File,
 }
 
+impl ProblemKind {
+    /// Whether `doctor --repair` can do something about it.
+    pub const fn is_mendable(self) -> bool {
+        matches!(self, Self::TornTail | Self::Damage | Self::File)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -104,7 +104,12 @@ impl<'a> JsonFile<'a> {
     /// less. Looking again is cheaper than reading 150 MB, and is never done for long.
     pub(super) fn snapshot(self) -> Result<Snapshot, Error> {
         if self.held {
-            return self.by_table()?.map_or_else(|| self.by_scan(), Ok);
+            if let Some(snapshot) = self.by_table()? {
+                return Ok(snapshot);
+            }
+            let snapshot = self.by_scan()?;
+            self.keep(&snapshot);
+            return Ok(snapshot);
         }
         for _ in 0..60 {
             if let Some(snapshot) = self.by_table()? {
@@ -118,9 +123,7 @@ impl<'a> JsonFile<'a> {
             if self.stamp()? == Some(snapshot.table.header.stamp)
                 && !directory::is_being_written(self.directory)
             {
-                if snapshot.table.header.stamp.size >= SMALL {
-                    snapshot.table.save(&self.table_path());
-                }
+                self.keep(&snapshot);
                 return Ok(snapshot);
             }
         }
@@ -137,6 +140,13 @@ impl<'a> JsonFile<'a> {
                 .retain(|p| p.kind != ProblemKind::TornTail);
         }
         Ok(snapshot)
+    }
+
+    /// Saves the table of a file that is worth one.
+    fn keep(self, snapshot: &Snapshot) {
+        if snapshot.table.header.stamp.size >= SMALL {
+            snapshot.table.save(&self.table_path());
+        }
     }
 
     fn stamp(self) -> Result<Option<Stamp>, Error> {

@@ -90,16 +90,11 @@ impl Scoped {
             });
         }
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
-        let file = self.file(kind);
+        let held = self.held();
+        let file = held.file(kind);
         let snapshot = file.by_scan()?;
         let format = snapshot.table.header.format;
-        let is_damaged = snapshot.problems.iter().any(|p| {
-            matches!(
-                p.kind,
-                ProblemKind::TornTail | ProblemKind::Damage | ProblemKind::File
-            )
-        });
-        if !is_damaged {
+        if !snapshot.problems.iter().any(|p| p.kind.is_mendable()) {
             return Ok(None);
         }
         let path = self.directory().join(kind.file());

@@ -322,6 +322,20 @@ fn what_a_crash_left_is_put_aside_and_reported() {
 }
 
 #[test]
+fn whoever_holds_the_lock_reads_what_is_there_and_waits_for_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let torn = "{\n  \"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"user_corr";
+    fs::write(dir.path().join("corrections.json"), torn).unwrap();
+    let store = store(dir.path());
+    let all = Selection::default();
+    let writer = store.write(&mut random()).unwrap();
+    // Another reader could not tell this from a write that is going on.
+    let own = writer.store().list::<Correction>(&all).unwrap();
+    assert_eq!(own.records[0].correction_id, "CORR-001");
+    assert_eq!(own.problems[0].kind, ProblemKind::TornTail);
+}
+
+#[test]
 fn damage_in_the_middle_is_kept_and_the_rest_stays_usable() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("corrections.json");
