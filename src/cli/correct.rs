@@ -21,7 +21,8 @@ use super::output::{Page, Report, Style, middle, when};
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
     --correction \"When screening for senior roles, weigh system design separately.\"\n  \
-    memctl correct hr/resume-screen --execution-id EXEC-20260220124341 --correction - --expected right.json\n  \
+    memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
+    --correction - --expected right.json\n  \
     memctl correct"
 )]
 pub(super) struct CorrectArgs {
@@ -188,7 +189,7 @@ impl Report for CorrectReport {
         page.field("correction", &stored);
         if let Some(reason) = &self.not_learned {
             page.styled(&[
-                (Style::Warn, "No rule was learnt. "),
+                (Style::Warn, "No rule was learnt: "),
                 (Style::Plain, reason),
             ]);
             return;

@@ -15,6 +15,7 @@ use super::output::{Align, Page, Report, Style, Table, clean, plural, when};
 
 /// What is remembered
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl memory status")]
 pub(super) enum MemoryCommand {
     Status(StatusArgs),
     Search(SearchArgs),

@@ -18,6 +18,7 @@ mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::config::Environment;
@@ -153,6 +154,17 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        if !printer.is_json() {
+            printer.note(&text);
+        }
+        let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+        let hint = usage.map_or("memctl --help".to_owned(), |usage| {
+            format!("usage: {usage}")
+        });
+        printer.error(&CliError::usage("the command is missing", hint));
+        return ExitCode::from(Kind::Usage.code());
+    }
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
     // Clap's own suggestions stay in the message; what remains to be said is where help is.
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));

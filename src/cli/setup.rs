@@ -42,6 +42,7 @@ impl Report for InitReport {
 
 /// Settings and where they come from
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl config show")]
 pub(super) enum ConfigCommand {
     /// Show every setting, its value, and where the value comes from
     #[command(after_help = "Example:\n  memctl config show")]
