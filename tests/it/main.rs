@@ -15,8 +15,11 @@
 )]
 
 mod conformance;
+mod contract;
 mod crowd;
 mod fake_model;
+mod garbage;
+mod help;
 mod layers;
 mod learning;
 mod llm_wire;
