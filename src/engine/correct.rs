@@ -175,8 +175,7 @@ impl Engine {
             .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
         if let Some(mut known) = same {
             if let Some(expected) = &options.expected {
-                let value = serde_json::to_value(expected).map_err(crate::store::Error::from)?;
-                let change = [("expected_output", value)];
+                let change = [("expected_output", expected)];
                 writer.update(Kind::Correction, &known.correction_id, &change)?;
                 known.expected_output = Some(expected.clone());
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::model::{self, IdShape, Kind, Record};
 
@@ -79,12 +79,13 @@ impl Writer {
         Ok(record)
     }
 
-    /// Sets fields of a record. Its other fields keep every byte.
-    pub fn update(
+    /// Sets fields of a record. Its other fields keep every byte, and so does JSON text that is
+    /// given as such.
+    pub fn update<V: Serialize>(
         &mut self,
         kind: Kind,
         id: &str,
-        changes: &[(&str, Value)],
+        changes: &[(&str, V)],
     ) -> Result<Entry, Error> {
         let snapshot = self.prepare(kind)?;
         let (row, mut entry) = self
@@ -94,8 +95,8 @@ impl Writer {
         let text = String::from_utf8_lossy(&entry.text).into_owned();
         let changes: Vec<(&str, String)> = changes
             .iter()
-            .map(|(name, value)| (*name, json_text::pretty(&value.to_string(), 3)))
-            .collect();
+            .map(|(name, value)| Ok((*name, json_text::pretty(&serde_json::to_string(value)?, 3))))
+            .collect::<Result<_, serde_json::Error>>()?;
         let text = json_text::with_fields(&text, &changes, 6);
         self.store.file(kind).replace(&snapshot, &row, &text)?;
         entry.text = text.into_bytes();

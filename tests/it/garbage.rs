@@ -9,7 +9,7 @@ use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
 /// Few, for each is several processes; the readers themselves are tried harder beside their code.
-const CASES: u32 = 48;
+const CASES: u32 = 32;
 
 /// Bytes that are often almost right: pieces of the formats, and anything.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {

@@ -207,6 +207,29 @@ fn case_04_numbers_stay_as_they_were_written() {
 }
 
 #[test]
+fn case_04_numbers_of_a_better_output_stay_as_they_were_written() {
+    let workspace = Workspace::sample();
+    workspace.json(&RUN);
+    let said = "Always round to whole points.";
+    correct(&workspace, SKILL, "latest", said).succeeds();
+    // Said again, now with the output as it should have been.
+    let right = r#"{"big":123456789012345678901234567890,"exponent":1e+16,"whole":54.0}"#;
+    workspace.write("right.json", right);
+    let again = [
+        "correct", SKILL, "--execution-id", "latest", "--correction", said, "--expected",
+        "right.json",
+    ];
+    assert_eq!(workspace.json(&again)["correction_id"], "CORR-001");
+    let shown = workspace
+        .run(&["memory", "show", "CORR-001", "--json"])
+        .stdout;
+    assert!(
+        shown.contains(&format!("\"expected_output\":{right}")),
+        "{shown}"
+    );
+}
+
+#[test]
 fn case_05_text_in_any_script_comes_back_equal() {
     let workspace = Workspace::sample();
     let text = "résumé — 日本語 😀 \u{7f} \\ \" / \u{2028} é";
