@@ -161,6 +161,9 @@ impl Record for Execution {
     fn summary(&self) -> String {
         let mut words = String::new();
         push_values(&self.output_summary, &mut words);
+        if words.is_empty() {
+            push_values(&self.input_summary, &mut words);
+        }
         one_line(&words)
     }
 

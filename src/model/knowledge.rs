@@ -125,9 +125,13 @@ impl Record for Reflexion {
     }
 
     fn content(&self) -> String {
-        [&self.rule, &self.applies_when]
-            .map(String::as_str)
-            .join("\n")
+        // The condition that names nothing but the skill and its input would make all rules of a
+        // skill alike.
+        let generic = self
+            .applies_when
+            .starts_with(&format!("When executing {}", self.skill));
+        let condition = if generic { "" } else { &self.applies_when };
+        format!("{}\n{condition}", self.rule)
     }
 
     fn summary(&self) -> String {

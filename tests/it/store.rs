@@ -390,7 +390,10 @@ fn a_file_whose_end_is_broken_is_not_written_to() {
         ("no json at all", 0),
         ("{}", 0),
         // Torn behind damage: nobody can say which bracket closes what.
-        ("{\"corrections\": [\n {\"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"b\" x}, {", 1),
+        (
+            "{\"corrections\": [\n {\"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"b\" x}, {",
+            1,
+        ),
     ] {
         fs::write(&path, text).unwrap();
         let refused = store
