@@ -8,6 +8,7 @@ mod care;
 mod context;
 mod correct;
 mod error;
+mod follow;
 mod memory;
 mod output;
 mod review;

@@ -5,13 +5,10 @@
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
-use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use console::Term;
-use notify::{RecursiveMode, Watcher as _};
 
 use crate::engine::Engine;
 use crate::model::{Execution, Kind, Outcome, SkillPath};
@@ -19,15 +16,12 @@ use crate::store::compact;
 
 use super::context::Context;
 use super::error::{self, CliError};
+use super::follow::{Event, Follower};
 use super::output::{Align, Style, Table, plural, when};
 use super::run::latency;
 
 /// How often ages are counted anew on a quiet screen.
 const TICK: Duration = Duration::from_secs(5);
-/// Events that follow each other within this time are one.
-const SETTLE: Duration = Duration::from_millis(15);
-/// What goes on for longer than this is looked at while it goes on.
-const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 /// Show executions as they come in
 #[derive(Debug, Args)]
@@ -43,19 +37,10 @@ pub(super) struct WatchArgs {
     limit: u32,
 }
 
-/// What wakes a watcher up.
-enum Event {
-    Changed,
-    Interrupted,
-    Failed(String),
-}
-
 pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
-    let (sender, events) = mpsc::channel();
-    interrupts(sender.clone())?;
-    let _watcher = follow(&context.places.memory, sender)?;
+    let mut follower = Follower::new(&context.places.memory)?;
     let watch = Watch {
         context,
         engine,
@@ -63,55 +48,10 @@ pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError>
         limit: args.limit as usize,
     };
     if std::io::stdout().is_terminal() && !context.printer.is_json() {
-        watch.table(&events)
+        watch.table(&mut follower)
     } else {
-        watch.lines(&events)
+        watch.lines(&mut follower)
     }
-}
-
-/// Turns an interrupt into an event, so that the screen can be left as it was found.
-fn interrupts(sender: mpsc::Sender<Event>) -> Result<(), CliError> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])?;
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            drop(sender.send(Event::Interrupted));
-        }
-    });
-    Ok(())
-}
-
-/// Has the file system say when the file of executions may have changed. The directory is watched,
-/// not the file: that is replaced on a rewrite, and may not exist yet.
-fn follow(
-    memory: &Path,
-    sender: mpsc::Sender<Event>,
-) -> Result<notify::RecommendedWatcher, CliError> {
-    let mut existing = memory;
-    while !existing.is_dir() {
-        existing = existing
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-    }
-    // Until the memory directory exists, everything below its nearest ancestor may be its birth.
-    let mode = if existing == memory {
-        RecursiveMode::NonRecursive
-    } else {
-        RecursiveMode::Recursive
-    };
-    let file = Kind::Execution.file();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let event = match event {
-            Ok(event) if event.kind.is_access() => return,
-            Ok(event) if event.need_rescan() => Event::Changed,
-            Ok(event) if event.paths.iter().any(|path| path.ends_with(file)) => Event::Changed,
-            Ok(_) => return,
-            Err(error) => Event::Failed(error.to_string()),
-        };
-        drop(sender.send(event));
-    })?;
-    watcher.watch(existing, mode)?;
-    Ok(watcher)
 }
 
 struct Watch<'a> {
@@ -123,7 +63,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Redraws a table in place until interrupted.
-    fn table(&self, events: &Receiver<Event>) -> Result<u8, CliError> {
+    fn table(&self, follower: &mut Follower) -> Result<u8, CliError> {
         let terminal = Term::stdout();
         let start = Instant::now();
         let mut drawn = 0;
@@ -134,20 +74,11 @@ impl Watch<'_> {
             terminal.clear_last_lines(drawn)?;
             terminal.write_str(&frame)?;
             drawn = frame.lines().count();
-            let event = match events.recv_timeout(TICK) {
-                Ok(event) => event,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => break 0,
-            };
-            let changed = matches!(event, Event::Changed);
-            let event = if changed { settle(events) } else { Some(event) };
-            if changed {
-                seen = self.recent();
-            }
-            match event {
-                Some(Event::Interrupted) => break error::Kind::Interrupted.code(),
-                Some(Event::Failed(reason)) => self.context.printer.warn(&reason),
-                Some(Event::Changed) | None => {}
+            match follower.next(Some(TICK))? {
+                Event::Changed => seen = self.recent(),
+                Event::Nothing => {}
+                Event::Interrupted => break error::Kind::Interrupted.code(),
+                Event::Failed(reason) => self.context.printer.warn(&reason),
             }
         };
         terminal.show_cursor()?;
@@ -155,7 +86,7 @@ impl Watch<'_> {
     }
 
     /// Prints a line an execution until interrupted, or until nobody reads them any more.
-    fn lines(&self, events: &Receiver<Event>) -> Result<u8, CliError> {
+    fn lines(&self, follower: &mut Follower) -> Result<u8, CliError> {
         let (mut next, mut total) = self.recent();
         let mut shown: HashSet<String> = HashSet::new();
         loop {
@@ -166,15 +97,10 @@ impl Watch<'_> {
                     return Ok(0);
                 }
             }
-            let event = match events.recv() {
-                Ok(Event::Changed) => settle(events),
-                Ok(event) => Some(event),
-                Err(_) => return Ok(0),
-            };
-            match event {
-                Some(Event::Interrupted) => return Ok(error::Kind::Interrupted.code()),
-                Some(Event::Failed(reason)) => self.context.printer.warn(&reason),
-                Some(Event::Changed) | None => {}
+            match follower.next(None)? {
+                Event::Changed | Event::Nothing => {}
+                Event::Interrupted => return Ok(error::Kind::Interrupted.code()),
+                Event::Failed(reason) => self.context.printer.warn(&reason),
             }
             next = self.news(&shown, &mut total);
         }
@@ -303,18 +229,4 @@ fn cells(execution: &Execution, time: &str) -> Vec<(Style, String)> {
         (Style::Dim, model.to_owned()),
         (Style::Dim, time.to_owned()),
     ]
-}
-
-/// Waits until a burst of events is over: one write is several of them. Answers what else came.
-fn settle(events: &Receiver<Event>) -> Option<Event> {
-    let start = Instant::now();
-    // In a crowd of writers it is never over.
-    while start.elapsed() < LONGEST_BURST {
-        match events.recv_timeout(SETTLE) {
-            Ok(Event::Changed) => {}
-            Ok(other) => return Some(other),
-            Err(_) => return None,
-        }
-    }
-    None
 }
