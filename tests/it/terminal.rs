@@ -32,7 +32,15 @@ impl Terminal {
             .env("PS1", "$ ")
             .env("LC_ALL", "C.UTF-8");
         match tmux.output() {
-            Ok(output) if output.status.success() => Some(terminal),
+            Ok(output) if output.status.success() => {
+                // What is typed before the shell has asked for it stands in front of its prompt.
+                let start = Instant::now();
+                while !terminal.screen().starts_with(['$', '#']) {
+                    assert!(start.elapsed() < Duration::from_secs(20), "no shell");
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Some(terminal)
+            }
             Ok(output) => panic!("{output:?}"),
             Err(error) => {
                 skipped(&format!("what a terminal shows: no tmux here ({error})"));
