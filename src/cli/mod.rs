@@ -11,6 +11,7 @@ mod error;
 mod follow;
 mod memory;
 mod output;
+mod records;
 mod review;
 mod run;
 mod setup;

@@ -6,7 +6,8 @@
 //! to a model.
 //!
 //! - `directory`: where the directory is, who it is, the lock.
-//! - `json_file`: one seed file; O(1) append, recovery. `scan` and `json_text` find entries in it.
+//! - `json_file`, `json_write`: one seed file, read and written; O(1) append, recovery. `scan` and
+//!   `json_text` find entries in it.
 //! - `offsets`: the derived table that spares reading the file.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
@@ -20,6 +21,7 @@ mod directory;
 mod error;
 mod json_file;
 mod json_text;
+mod json_write;
 mod log;
 mod offsets;
 mod repair;

@@ -1,0 +1,294 @@
+//! Writing one seed file.
+//!
+//! Invariants:
+//! - An entry that is not changed is never written again, and keeps every byte.
+//! - Appending writes the new entry and the closing brackets over the old closing brackets, in one
+//!   write, then syncs: its cost does not depend on the size of the file.
+//! - Changing and removing copy the file with the one span replaced, sync, and rename.
+//! - What a crash has left behind the last whole entry is put aside, never thrown away.
+//! - A file that is damaged where it matters, or newer than this program, is not written.
+//!
+//! All of it needs the [`Lock`].
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use crate::model::IdShape;
+
+use super::atomic;
+use super::directory::Lock;
+use super::error::{Error, Problem, ProblemKind};
+use super::json_file::{FORMAT, JsonFile, Snapshot};
+use super::offsets::{Header, Offsets, Row, Stamp};
+
+/// Where the tails that crashes left are put, inside the memory directory.
+const RECOVERED: &str = "recovered";
+/// What may stand behind the last entry: closing brackets and a few keys of the root.
+const LONGEST_CLOSING: u64 = 1 << 20;
+const CLOSING: &str = "\n  ]\n}\n";
+
+impl JsonFile<'_> {
+    /// The file as it is now, mended and fit to be written to. What was mended is reported.
+    pub(super) fn prepare(self, lock: &Lock, mended: &mut Vec<Problem>) -> Result<Snapshot, Error> {
+        debug_assert_eq!(lock.directory(), self.directory);
+        let snapshot = match self.by_table()? {
+            // A table spares the scan unless the file's end has to be looked at.
+            Some(s) if s.file.is_none() || s.table.header.close != 0 => s,
+            _ => self.by_scan()?,
+        };
+        let header = &snapshot.table.header;
+        if header.format > FORMAT {
+            return Err(Error::NewerFormat {
+                path: snapshot.path,
+                found: header.format,
+                ours: FORMAT,
+            });
+        }
+        if snapshot.file.is_none() || header.close != 0 {
+            return Ok(snapshot);
+        }
+        // A torn tail is cut back only behind a sound beginning: between damaged parts nobody can
+        // say which bracket closes what.
+        let [torn] = snapshot.problems.as_slice() else {
+            let broken = snapshot.problems.into_iter().next();
+            return Err(broken.map_or_else(|| self.endless(), Error::Damaged));
+        };
+        if torn.kind != ProblemKind::TornTail {
+            return Err(Error::Damaged(torn.clone()));
+        }
+        mended.push(torn.clone());
+        self.cut_back(header.tail)?;
+        let snapshot = self.by_scan()?;
+        if snapshot.table.header.close == 0 {
+            return Err(self.endless());
+        }
+        Ok(snapshot)
+    }
+
+    fn endless(self) -> Error {
+        Error::io("write", &self.path())(io::Error::other("its end was not found"))
+    }
+
+    /// Puts what stands behind the last whole entry aside and closes the brackets there.
+    fn cut_back(self, tail: u64) -> Result<(), Error> {
+        let path = self.path();
+        let Some(mut file) = atomic::open_for_update(&path)? else {
+            return Ok(());
+        };
+        let mut rest = Vec::new();
+        file.seek(SeekFrom::Start(tail))
+            .and_then(|_| file.read_to_end(&mut rest))
+            .map_err(Error::io("read", &path))?;
+        if rest
+            .iter()
+            .any(|b| !b.is_ascii_whitespace() && *b != b',' && *b != 0)
+        {
+            let aside = self.directory.join(RECOVERED);
+            atomic::create_dir(&aside)?;
+            let name = format!("{}.{tail}.txt", self.kind.file());
+            atomic::replace(&aside.join(name), &rest)?;
+        }
+        // Shortening first: a crash here leaves a torn tail again, and nothing else.
+        file.set_len(tail)
+            .and_then(|()| file.write_all_at(CLOSING.as_bytes(), tail))
+            .and_then(|()| file.sync_all())
+            .map_err(Error::io("write", &path))
+    }
+
+    /// Whether the file, or the directory that it is to be made in, takes writes.
+    pub(super) fn check_writable(self, snapshot: &Snapshot) -> Result<(), Error> {
+        if snapshot.file.is_some() {
+            return atomic::open_for_update(&self.path()).map(drop);
+        }
+        let probe = self.directory.join(".writable");
+        atomic::replace(&probe, b"")
+            .and_then(|()| std::fs::remove_file(&probe).map_err(Error::io("write", &probe)))
+    }
+
+    /// Adds an entry behind the last one.
+    pub(super) fn append(
+        self,
+        snapshot: &Snapshot,
+        entry: &str,
+        id: &str,
+        skill: &str,
+    ) -> Result<(), Error> {
+        let path = self.path();
+        let old = &snapshot.table.header;
+        let Some(file) = snapshot
+            .file
+            .is_some()
+            .then(|| atomic::open_for_update(&path))
+            .transpose()?
+            .flatten()
+        else {
+            let opening = format!("{{\n  \"{}\": [\n    ", self.kind.root_key());
+            atomic::replace(&path, format!("{opening}{entry}{CLOSING}").as_bytes())?;
+            let row = Row::new(opening.len() as u64, entry.len(), id, skill);
+            let tail = row.at + entry.len() as u64;
+            // Behind the entry comes one line break and two spaces.
+            let header = Header {
+                tail,
+                close: tail + 3,
+                count: 0,
+                format: FORMAT,
+                ..old.clone()
+            };
+            self.record(&path, &header, row, None);
+            return Ok(());
+        };
+        let cannot_write = |source| Error::io("write", &path)(source);
+        let closing = read_closing(&file, old).map_err(cannot_write)?;
+        let is_first = byte_before(&file, old.tail).map_err(cannot_write)? == b'[';
+        let between = usize::try_from(old.close - old.tail).unwrap_or(0);
+        // Empty arrays are opened up; otherwise the layout behind the last entry is kept.
+        let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
+        let (gap, rest) = if keep {
+            closing.split_at(between)
+        } else {
+            (&b"\n  "[..], &closing[between..])
+        };
+        let comma = if is_first { "" } else { "," };
+        let mut bytes = format!("{comma}\n    {entry}").into_bytes();
+        let row = Row::new(old.tail + comma.len() as u64 + 5, entry.len(), id, skill);
+        let tail = old.tail + bytes.len() as u64;
+        let close = tail + gap.len() as u64;
+        bytes.extend_from_slice(gap);
+        bytes.extend_from_slice(rest);
+        let written = file
+            .write_all_at(&bytes, old.tail)
+            .and_then(|()| file.sync_data());
+        if let Err(source) = written {
+            // The old closing brackets fit where they were, however full the disk is.
+            drop(
+                file.write_all_at(&closing, old.tail)
+                    .and_then(|()| file.set_len(old.stamp.size)),
+            );
+            return Err(cannot_write(source));
+        }
+        let header = Header {
+            tail,
+            close,
+            ..old.clone()
+        };
+        self.record(&path, &header, row, Some(&snapshot.table));
+        Ok(())
+    }
+
+    /// Moves the saved table on to a file that has just got one more entry. What fails here is
+    /// made good by the next scan.
+    fn record(self, path: &Path, old: &Header, row: Row, table: Option<&Offsets>) {
+        let Ok(metadata) = std::fs::metadata(path) else {
+            return;
+        };
+        let shape = IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default();
+        let header = Header {
+            stamp: Stamp::of(&metadata),
+            count: old.count + 1,
+            highest: old.highest.max(shape),
+            ..old.clone()
+        };
+        if table.is_some_and(Offsets::is_saved) {
+            drop(Offsets::append(&self.table_path(), &header, &row));
+            return;
+        }
+        let mut rows = Vec::new();
+        if let Some(table) = table {
+            drop(table.each(false, &mut |row| {
+                rows.push(row.clone());
+                true
+            }));
+        }
+        rows.push(row);
+        Offsets::in_memory(header, rows).save(&self.table_path());
+    }
+
+    /// Replaces the text of one entry.
+    pub(super) fn replace(self, snapshot: &Snapshot, row: &Row, entry: &str) -> Result<(), Error> {
+        let end = row.at + u64::from(row.length);
+        self.rewrite(snapshot, row.at..end, entry.as_bytes())
+    }
+
+    /// Removes one entry, with the comma that belongs to it.
+    pub(super) fn remove(self, snapshot: &Snapshot, row: &Row) -> Result<(), Error> {
+        let Some(file) = &snapshot.file else {
+            return Ok(());
+        };
+        let span = removal(file, row, &snapshot.table.header)
+            .map_err(Error::io("read", &snapshot.path))?;
+        self.rewrite(snapshot, span, b"")
+    }
+
+    fn rewrite(
+        self,
+        snapshot: &Snapshot,
+        span: std::ops::Range<u64>,
+        new: &[u8],
+    ) -> Result<(), Error> {
+        let Some(file) = &snapshot.file else {
+            return Ok(());
+        };
+        atomic::replace_with(&snapshot.path, |out| {
+            let mut source = file;
+            source.rewind()?;
+            io::copy(&mut source.take(span.start), out)?;
+            out.write_all(new)?;
+            source.seek(SeekFrom::Start(span.end))?;
+            io::copy(&mut source, out)?;
+            Ok(())
+        })?;
+        // The table could be shifted, but changes are rare and a scan is sure.
+        self.refresh()
+    }
+
+    /// Makes the saved table anew from the file.
+    pub(super) fn refresh(self) -> Result<(), Error> {
+        self.by_scan()?.table.save(&self.table_path());
+        Ok(())
+    }
+}
+
+/// What stands between the last entry and the end of the file.
+fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
+    let length = header.stamp.size - header.tail;
+    if length > LONGEST_CLOSING {
+        return Err(io::Error::other(
+            "more than 1 MiB stands behind the last entry",
+        ));
+    }
+    let mut closing = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut closing, header.tail)?;
+    Ok(closing)
+}
+
+fn byte_before(file: &File, at: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at.saturating_sub(1))?;
+    Ok(byte[0])
+}
+
+/// The span that has to go so that the rest is an array again.
+fn removal(file: &File, row: &Row, header: &Header) -> io::Result<std::ops::Range<u64>> {
+    let (start, end) = (row.at, row.at + u64::from(row.length));
+    let skip = |mut at: u64| -> io::Result<u64> {
+        while at < header.stamp.size && byte_before(file, at + 1)?.is_ascii_whitespace() {
+            at += 1;
+        }
+        Ok(at)
+    };
+    let next = skip(end)?;
+    if byte_before(file, next + 1)? == b',' {
+        return Ok(start..skip(next + 1)?);
+    }
+    // The last entry takes the comma before it along, or the white space where there is none.
+    let mut from = start;
+    while byte_before(file, from)?.is_ascii_whitespace() {
+        from -= 1;
+    }
+    if byte_before(file, from)? == b',' {
+        return Ok(from - 1..end);
+    }
+    Ok(from..next)
+}
