@@ -57,6 +57,8 @@ pub struct CorrectReport {
     pub duplicate_of: Option<String>,
     /// Who put the rule into words: `offline`, or `provider/model`.
     pub distilled_by: String,
+    /// What that cost, in US dollars; `None` where the price is not known.
+    pub cost_usd: Option<f64>,
     /// Why there is no rule, and what to say for one.
     pub not_learned: Option<String>,
     /// What went wrong and did not stop it.
@@ -70,6 +72,15 @@ pub struct Conflict {
     pub id: String,
     /// What contradicts what.
     pub reason: String,
+}
+
+/// A correction in the words of a rule.
+struct Worded {
+    reflection: Reflection,
+    /// `offline`, or `provider/model`.
+    by: String,
+    /// US dollars; `None` where the price is not known.
+    cost_usd: Option<f64>,
 }
 
 impl Engine {
@@ -96,38 +107,55 @@ impl Engine {
             input: &execution.input_summary,
             output: &execution.output_summary,
         };
-        let (reflection, distilled_by) = self.reflect(&lesson, &mut warnings, progress).await;
-        let draft = match reflection {
-            Reflection::Rule(draft) => draft,
-            Reflection::Nothing { reason, confidence } => {
-                let mut report = report(&correction, None, warnings);
-                report.confidence = confidence;
-                report.distilled_by = distilled_by;
-                report.not_learned = Some(reason);
-                return Ok(report);
+        let Worded {
+            reflection,
+            by,
+            cost_usd,
+        } = self
+            .reflect(&correction, &lesson, &mut warnings, progress)
+            .await;
+        let (draft, refused) = match reflection {
+            Reflection::Rule(draft) => {
+                let refused = self.refused(&draft)?;
+                (Ok(draft), refused)
             }
+            Reflection::Nothing { reason, confidence } => (Err(confidence), Some(reason)),
         };
-        if let Some(tombstone) = self.store.buried(Kind::Reflexion, &draft.rule)? {
-            let mut report = report(&correction, None, warnings);
-            report.confidence = draft.confidence;
-            report.distilled_by = distilled_by;
-            report.not_learned = Some(format!(
-                "this rule was removed on purpose ({} on {}); say it in other words to learn it again",
-                tombstone.id,
-                tombstone.at.split('T').next().unwrap_or_default(),
-            ));
-            return Ok(report);
-        }
-        let (rule, duplicate_of) =
-            self.store_rule(&correction, draft, distilled_by, &mut warnings)?;
-        let mut guardrails = Vec::new();
-        if duplicate_of.is_none() {
-            guardrails = self.add_guardrails(&options.skill, &rule, &mut warnings);
-        }
-        let mut report = report(&correction, Some(&rule), warnings);
-        report.guardrails = guardrails;
-        report.duplicate_of = duplicate_of;
+        let mut report = match (draft, refused) {
+            (Ok(draft), None) => {
+                let (rule, duplicate_of) =
+                    self.store_rule(&correction, draft, &by, &mut warnings)?;
+                let guardrails = match duplicate_of {
+                    Some(_) => Vec::new(),
+                    None => self.add_guardrails(&options.skill, &rule, &mut warnings),
+                };
+                CorrectReport {
+                    guardrails,
+                    duplicate_of,
+                    ..report(&correction, Some(&rule), warnings)
+                }
+            }
+            (draft, not_learned) => CorrectReport {
+                confidence: draft.map_or_else(|confidence| confidence, |draft| draft.confidence),
+                distilled_by: by,
+                not_learned,
+                ..report(&correction, None, warnings)
+            },
+        };
+        report.cost_usd = cost_usd;
         Ok(report)
+    }
+
+    /// Why a rule that could be learnt is not: it was removed on purpose.
+    fn refused(&self, draft: &Draft) -> Result<Option<String>, Error> {
+        let tombstone = self.store.buried(Kind::Reflexion, &draft.rule)?;
+        Ok(tombstone.map(|tombstone| {
+            let day = tombstone.at.split('T').next().unwrap_or_default();
+            format!(
+                "this rule was removed on purpose ({} on {day}); say it in other words to learn it again",
+                tombstone.id
+            )
+        }))
     }
 
     /// The execution that is meant. One of another skill is refused: a rule that was learnt from
@@ -199,24 +227,36 @@ impl Engine {
     }
 
     /// Turns the correction into words of a rule: by a model, where there is one and it answers.
+    /// An answer that was paid for and is no rule is kept in a file that the warning names.
     async fn reflect(
         &self,
+        correction: &Correction,
         lesson: &Lesson<'_>,
         warnings: &mut Vec<String>,
         progress: OnProgress<'_>,
-    ) -> (Reflection, String) {
+    ) -> Worded {
         let asked = self
             .skills()
             .and_then(|skills| Ok(skills.load(lesson.skill)?.model))
             .unwrap_or_default();
-        let mut offline = |why: Option<String>| {
+        let mut offline = |why: Option<String>, answer: Option<&str>, cost_usd| {
             warnings.extend(why.map(|why| format!("the rule was made without a model: {why}")));
-            (reflect::offline(lesson), OFFLINE.to_owned())
+            if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
+                let name = format!("{}-answer.txt", correction.correction_id);
+                let kept = self.set_aside(&name, answer.as_bytes());
+                warnings
+                    .extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
+            }
+            Worded {
+                reflection: reflect::offline(lesson),
+                by: OFFLINE.to_owned(),
+                cost_usd,
+            }
         };
         let llm = match self.providers.choose(asked.as_deref()).await {
             Ok(Chosen::Model(llm)) => llm,
-            Ok(Chosen::Offline) => return offline(None),
-            Err(error) => return offline(Some(chain(&error))),
+            Ok(Chosen::Offline) => return offline(None, None, Some(0.0)),
+            Err(error) => return offline(Some(chain(&error)), None, Some(0.0)),
         };
         let system = self
             .settings
@@ -225,14 +265,21 @@ impl Engine {
             .unwrap_or(reflect::PROMPT);
         let reply = match llm.ask(&reflect::ask(lesson, system), progress).await {
             Ok(reply) => reply,
-            Err(error) => return offline(Some(chain(&error))),
+            Err(error) => {
+                let cost = error.paid().and_then(|paid| paid.cost_usd);
+                return offline(Some(chain(&error)), error.raw_text(), cost);
+            }
         };
         match reflect::accept(lesson, &reply.text) {
-            Ok(reflection) => (reflection, reply.model),
-            Err(reason) => offline(Some(format!(
-                "the answer of `{}` is no rule: {reason}",
-                reply.model
-            ))),
+            Ok(reflection) => Worded {
+                reflection,
+                by: reply.model,
+                cost_usd: reply.cost_usd,
+            },
+            Err(reason) => {
+                let why = format!("the answer of `{}` is no rule: {reason}", reply.model);
+                offline(Some(why), Some(&reply.text), reply.cost_usd)
+            }
         }
     }
 
@@ -242,7 +289,7 @@ impl Engine {
         &self,
         correction: &Correction,
         draft: Draft,
-        distilled_by: String,
+        distilled_by: &str,
         warnings: &mut Vec<String>,
     ) -> Result<(Reflexion, Option<String>), Error> {
         let skill: SkillPath = correction.skill.parse()?;
@@ -278,7 +325,7 @@ impl Engine {
             confidence: Some(draft.confidence),
             validated_by_test: false,
             generated_test_ids: Vec::new(),
-            distilled_by,
+            distilled_by: distilled_by.to_owned(),
             utility_score: None,
             times_injected: None,
             times_helped: None,
@@ -360,6 +407,7 @@ fn report(
         distilled_by: rule
             .map(|rule| rule.distilled_by.clone())
             .unwrap_or_default(),
+        cost_usd: Some(0.0),
         not_learned: None,
         warnings,
     }

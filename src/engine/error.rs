@@ -21,7 +21,7 @@ pub enum Error {
     #[error(transparent)]
     SkillPath(#[from] InvalidSkillPath),
     /// A model that is named in a way that nobody understands.
-    #[error("`{}` names no model: {reason}", given.escape_debug())]
+    #[error("`{}` cannot be used as a model: {reason}", given.escape_debug())]
     ModelName {
         /// What was given.
         given: String,

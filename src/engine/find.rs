@@ -11,7 +11,7 @@ use crate::model::{
 use crate::search::{Corpus, snippet, words};
 use crate::store::{Entry, Selection};
 
-use super::{Engine, Error};
+use super::{Engine, Error, milliseconds};
 
 /// The longest excerpt that is shown of a record, in characters.
 const SNIPPET: usize = 200;
@@ -110,7 +110,7 @@ impl Engine {
             results: results.collect(),
             query: options.query.clone(),
             rewritten: None,
-            took_ms: (start.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
+            took_ms: milliseconds(start.elapsed()),
             warnings,
         })
     }

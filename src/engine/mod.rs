@@ -25,7 +25,7 @@ use chrono::{DateTime, Utc};
 
 use crate::model::SkillPath;
 use crate::skill::{Skill, Skills};
-use crate::store::{Problem, Scoped};
+use crate::store::{Problem, Scoped, atomic};
 
 pub use assemble::PromptReport;
 pub use browse::{ListReport, Listed, ShowReport};
@@ -99,6 +99,20 @@ impl Engine {
         Ok(self.store.write(&mut || (self.random)())?)
     }
 
+    /// Keeps something that was paid for, and has no other place, in a file of its own: beside the
+    /// data files, or where temporary files go. Answers where.
+    fn set_aside(&self, name: &str, bytes: &[u8]) -> Option<std::path::PathBuf> {
+        let beside = self.store.directory().join("recovered");
+        [beside, self.spare_dir.clone()]
+            .into_iter()
+            .find_map(|directory| {
+                let path = directory.join(name);
+                atomic::create_dir(&directory).ok()?;
+                atomic::replace(&path, bytes).ok()?;
+                Some(path)
+            })
+    }
+
     /// The time as records carry it: RFC 3339 with microseconds and `+00:00`.
     fn timestamp(&self) -> String {
         self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
@@ -110,4 +124,9 @@ fn mended(problems: Vec<Problem>) -> impl Iterator<Item = String> {
     problems.into_iter().map(|problem| {
         format!("mended after a crash: {problem}; what stood there is kept in `recovered/`")
     })
+}
+
+/// A duration as reports show it: milliseconds, to a tenth.
+fn milliseconds(duration: std::time::Duration) -> f64 {
+    (duration.as_secs_f64() * 10_000.0).round() / 10.0
 }

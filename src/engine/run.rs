@@ -13,10 +13,10 @@ use crate::llm::{self, Llm, OnProgress, Reply, Request};
 use crate::model::{Execution, Kind, NearestCase, Outcome, SkillPath, Usage};
 use crate::prompt::{Assembly, Injected, LayerSize};
 use crate::skill::{Skill, Skills};
-use crate::store::{Selection, atomic};
+use crate::store::Selection;
 
 use super::model::Chosen;
-use super::{Engine, Error, mended, nearest};
+use super::{Engine, Error, mended, milliseconds, nearest};
 
 /// What offline answers are recorded as.
 const OFFLINE: &str = "offline/nearest-case";
@@ -115,13 +115,17 @@ impl Engine {
         if options.dry_run {
             return Ok(report);
         }
+        let start = Instant::now();
         let answer = match &chosen {
             Chosen::Offline => {
                 self.answer_offline(&skills, &skill, &input, &mut report.warnings)?
             }
             Chosen::Model(llm) => match self.answer(llm, &assembly, &input, progress).await {
                 Ok(answer) => answer,
-                Err(error) => return Err(self.failed(&report, &input, records, llm, error)),
+                Err(error) => {
+                    report.latency_ms = milliseconds(start.elapsed());
+                    return Err(self.failed(&report, &input, records, llm, error));
+                }
             },
         };
         report.outcome = Some(Outcome::PendingReview);
@@ -162,7 +166,7 @@ impl Engine {
             output: output(&text),
             model,
             cost_usd,
-            latency_ms: (latency.as_secs_f64() * 10_000.0).round() / 10.0,
+            latency_ms: milliseconds(latency),
             usage: usage.map(|u| Usage {
                 input_tokens: u.input_tokens,
                 output_tokens: u.output_tokens,
@@ -211,7 +215,7 @@ impl Engine {
             output: case.output,
             model: OFFLINE.to_owned(),
             cost_usd: Some(0.0),
-            latency_ms: (start.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
+            latency_ms: milliseconds(start.elapsed()),
             usage: None,
             nearest_case: Some(NearestCase {
                 source: case.source,
@@ -253,16 +257,10 @@ impl Engine {
             return source.into();
         };
         let name = format!("unsaved-{}.json", self.now.format("%Y%m%d%H%M%S%6f"));
-        for directory in [
-            self.store.directory().join("recovered"),
-            self.spare_dir.clone(),
-        ] {
-            let kept = directory.join(&name);
-            if atomic::create_dir(&directory).is_ok() && atomic::replace(&kept, &text).is_ok() {
-                return Error::NotStored { kept, source };
-            }
+        match self.set_aside(&name, &text) {
+            Some(kept) => Error::NotStored { kept, source },
+            None => source.into(),
         }
-        source.into()
     }
 
     /// Records that a model was asked in vain, with whatever it said.
@@ -290,7 +288,7 @@ impl Engine {
             output,
             model_used: llm.model().to_owned(),
             cost_usd: paid.and_then(|paid| paid.cost_usd),
-            latency_ms: 0.0,
+            latency_ms: report.latency_ms,
             usage: usage.map(|u| Usage {
                 input_tokens: u.input_tokens,
                 output_tokens: u.output_tokens,

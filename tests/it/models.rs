@@ -393,6 +393,9 @@ fn a_rule_that_is_none_does_not_cost_the_correction() {
                 "{ran:?}"
             );
             assert!(ran.stderr.contains("has not the asked form"), "{ran:?}");
+            // It was paid for, and so it is kept.
+            let kept = workspace.memory("recovered/CORR-001-answer.txt");
+            assert_eq!(std::fs::read_to_string(kept).unwrap(), answer);
             assert_eq!(
                 last(&workspace, "reflexion_entries.json")["distilled_by"],
                 "offline"
@@ -533,7 +536,8 @@ fn recorded_replies_and_the_memory_itself_answer_by_name() {
         &[&RUN[..], &["--model", "scripted:nowhere.jsonl"]].concat(),
     )
     .fails(2, "nowhere.jsonl");
-    run(&workspace, &[&RUN[..], &["--model", "gpt"]].concat()).fails(2, "`gpt` names no model");
+    run(&workspace, &[&RUN[..], &["--model", "gpt"]].concat())
+        .fails(2, "`gpt` cannot be used as a model");
 }
 
 #[test]
