@@ -13,7 +13,7 @@ use crate::skill::guardrails::Guardrail;
 use crate::store::{Selection, atomic};
 
 use super::model::Chosen;
-use super::{Engine, Error, mended};
+use super::{Engine, Error, dollars, mended};
 
 const OFFLINE: &str = "offline";
 
@@ -142,7 +142,7 @@ impl Engine {
                 ..report(&correction, None, warnings)
             },
         };
-        report.cost_usd = cost_usd;
+        report.cost_usd = cost_usd.map(dollars);
         Ok(report)
     }
 

@@ -130,3 +130,8 @@ fn mended(problems: Vec<Problem>) -> impl Iterator<Item = String> {
 fn milliseconds(duration: std::time::Duration) -> f64 {
     (duration.as_secs_f64() * 10_000.0).round() / 10.0
 }
+
+/// An amount as records carry it: to a billionth of a dollar, which is less than any token costs.
+fn dollars(amount: f64) -> f64 {
+    (amount * 1e9).round() / 1e9
+}

@@ -16,7 +16,7 @@ use crate::skill::{Skill, Skills};
 use crate::store::Selection;
 
 use super::model::Chosen;
-use super::{Engine, Error, mended, milliseconds, nearest};
+use super::{Engine, Error, dollars, mended, milliseconds, nearest};
 
 /// What offline answers are recorded as.
 const OFFLINE: &str = "offline/nearest-case";
@@ -165,7 +165,7 @@ impl Engine {
         Ok(Answer {
             output: output(&text),
             model,
-            cost_usd,
+            cost_usd: cost_usd.map(dollars),
             latency_ms: milliseconds(latency),
             usage: usage.map(|u| Usage {
                 input_tokens: u.input_tokens,
@@ -287,7 +287,7 @@ impl Engine {
             outcome: Some(Outcome::Error),
             output,
             model_used: llm.model().to_owned(),
-            cost_usd: paid.and_then(|paid| paid.cost_usd),
+            cost_usd: paid.and_then(|paid| paid.cost_usd).map(dollars),
             latency_ms: report.latency_ms,
             usage: usage.map(|u| Usage {
                 input_tokens: u.input_tokens,

@@ -30,7 +30,7 @@ const COMPLAINT: &[&str] = &[
     "thats", "wrong", "incorrect", "bad", "terrible", "awful", "horrible", "useless", "garbage",
     "broken", "mistake", "error", "no", "not", "nope", "right", "correct", "good", "great", "this",
     "that", "it", "its", "is", "was", "isnt", "wasnt", "are", "the", "a", "an", "output", "answer",
-    "result", "response", "again", "still", "please", "just", "so", "very", "totally",
+    "result", "response", "again", "still", "please", "just", "so", "too", "very", "totally",
     "completely", "fix", "redo", "retry", "try", "better", "do", "does", "doesnt", "didnt", "work",
     "works", "you", "i", "me", "to", "be", "ugh", "wtf", "come", "on", "seriously", "why", "what",
     "all", "at", "really", "hate", "like", "dont", "need", "needs", "should", "could", "must",
@@ -39,10 +39,21 @@ const COMPLAINT: &[&str] = &[
 ];
 
 fn is_vague(said: &str) -> bool {
-    said.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
+    let telling = said
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
         .map(|word| word.replace(['\'', '’'], "").to_lowercase())
-        .filter(|word| !word.is_empty())
-        .all(|word| COMPLAINT.contains(&word.as_str()))
+        .filter(|word| !word.is_empty() && !COMPLAINT.contains(&word.as_str()))
+        .count();
+    // "Too high" says of nothing what it should be; "use snake_case" does.
+    let specific = demands(said)
+        || names_something(said)
+        || said.contains(|c: char| c.is_ascii_digit() || !c.is_ascii());
+    telling == 0 || (telling == 1 && !specific)
+}
+
+fn demands(said: &str) -> bool {
+    let rule = wording::as_rule(said);
+    rule.contains("ALWAYS") || rule.contains("NEVER")
 }
 
 fn is_question(said: &str) -> bool {
@@ -80,13 +91,10 @@ pub(super) fn confidence(said: &str) -> f64 {
     }
     let lower = format!(" {} ", said.to_lowercase());
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let demand = wording::as_rule(said);
     let words = said.split(' ').count();
     let points: [(bool, f64); 6] = [
         (
-            demand.contains("ALWAYS")
-                || demand.contains("NEVER")
-                || has(&[" avoid ", " prefer ", " only "]),
+            demands(said) || has(&[" avoid ", " prefer ", " only "]),
             0.10,
         ),
         (

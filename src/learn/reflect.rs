@@ -314,6 +314,7 @@ mod tests {
             "no",
             "wrong again, fix it",
             "this should be better",
+            "too high",
             "why is the score 72?",
             "do it and remove the comment as well",
             "let's cut a branch first",

@@ -395,7 +395,7 @@ fn a_rule_that_is_none_does_not_cost_the_correction() {
             assert!(ran.stderr.contains("has not the asked form"), "{ran:?}");
             // It was paid for, and so it is kept.
             let kept = workspace.memory("recovered/CORR-001-answer.txt");
-            assert_eq!(std::fs::read_to_string(kept).unwrap(), answer);
+            assert_eq!(fs::read_to_string(kept).unwrap(), answer);
             assert_eq!(
                 last(&workspace, "reflexion_entries.json")["distilled_by"],
                 "offline"
