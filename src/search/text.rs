@@ -9,10 +9,13 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 /// Words that say nothing about what a text is about.
 const STOP: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "had", "has", "have",
-    "he", "her", "his", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not", "of",
-    "on", "or", "our", "she", "so", "such", "that", "the", "their", "then", "there", "these",
-    "they", "this", "to", "was", "we", "were", "will", "with", "you", "your",
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
+    "but", "by", "can", "could", "did", "do", "does", "doing", "for", "from", "had", "has", "have",
+    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may",
+    "me", "might", "must", "my", "no", "not", "of", "on", "only", "or", "our", "she", "should",
+    "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "this", "those", "to", "too", "us", "very", "was", "we", "were", "what", "when", "where",
+    "which", "who", "whom", "why", "will", "with", "would", "you", "your",
 ];
 
 /// The words of a text, in their order, repetitions included.
