@@ -157,6 +157,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "check it with: python3 -m json.tool {}",
             path.display()
         )),
+        Error::Embed(_) => (Kind::Model, None),
         Error::Unreadable { .. } => (Kind::Usage, None),
         Error::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
         Error::EmptyCorrection => usage("say what should be different: --correction \"…\""),

@@ -8,6 +8,7 @@ mod care;
 mod context;
 mod correct;
 mod error;
+mod eval;
 mod follow;
 mod memory;
 mod output;
@@ -89,6 +90,8 @@ enum Command {
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
+    #[command(subcommand)]
+    Eval(eval::EvalCommand),
     Trust(setup::TrustArgs),
     Doctor(care::DoctorArgs),
     Completions(care::CompletionsArgs),
@@ -135,6 +138,7 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
         Command::Watch(args) => return watch::watch(context, &args),
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
+        Command::Eval(command) => eval::eval(context, command)?,
         Command::Trust(args) => setup::trust(context, &args)?,
         Command::Doctor(args) => care::doctor(context, &args)?,
         Command::Completions(args) => care::completions(&args, Cli::command()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::model::{InvalidSkillPath, SkillPath};
-use crate::{llm, skill, store};
+use crate::{llm, search, skill, store};
 
 /// Why a verb did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,9 @@ pub enum Error {
     /// A model; nothing was paid, or what was paid has been stored.
     #[error(transparent)]
     Llm(#[from] llm::Error),
+    /// The built-in model of the semantic search.
+    #[error(transparent)]
+    Embed(#[from] search::EmbedError),
     /// Text that is no skill path.
     #[error(transparent)]
     SkillPath(#[from] InvalidSkillPath),

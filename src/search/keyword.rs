@@ -1,5 +1,9 @@
 //! BM25 (Robertson and Zaragoza, *The Probabilistic Relevance Framework*, 2009) over the words of
 //! `text`.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts of documents and words are small"
+)]
 
 use std::collections::HashMap;
 
@@ -46,23 +50,15 @@ impl Corpus {
     }
 
     /// The documents that hold a word of the query, best first; equal ones in their order.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of documents and words are small"
-    )]
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let total = self.lengths.len() as f64;
         let average = self.lengths.iter().sum::<usize>() as f64 / total.max(1.0);
-        let mut asked = words(query);
-        asked.sort();
-        asked.dedup();
         let mut scores: HashMap<usize, f64> = HashMap::new();
-        for word in &asked {
+        for word in &asked(query) {
             let Some(postings) = self.postings.get(word) else {
                 continue;
             };
-            let holding = postings.len() as f64;
-            let weight = (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln();
+            let weight = self.weight(postings.len());
             for &(document, count) in postings {
                 let length = self.lengths[document] as f64 / average.max(1.0);
                 let count = f64::from(count);
@@ -81,11 +77,49 @@ impl Corpus {
         });
         hits
     }
+
+    /// What no document's score for this query exceeds: that of one which is full of every word of
+    /// it. Words that no document holds count as the rarest, so a query that is about something else
+    /// keeps all its documents far from this.
+    pub fn ceiling(&self, query: &str) -> f64 {
+        let weights = asked(query)
+            .into_iter()
+            .map(|word| self.weight(self.postings.get(&word).map_or(0, Vec::len)));
+        weights.sum::<f64>() * (K1 + 1.0)
+    }
+
+    /// How much a word says that so many documents hold.
+    fn weight(&self, holding: usize) -> f64 {
+        let (total, holding) = (self.lengths.len() as f64, holding as f64);
+        (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln()
+    }
+}
+
+/// The words of a query, each once.
+fn asked(query: &str) -> Vec<String> {
+    let mut asked = words(query);
+    asked.sort();
+    asked.dedup();
+    asked
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_score_exceeds_the_ceiling_of_its_query() {
+        let mut corpus = Corpus::default();
+        for text in ["disk disk disk", "disk full", "memory full", "nothing else"] {
+            corpus.add(text);
+        }
+        for query in ["disk", "disk full", "disk quota", "unheard of", ""] {
+            let ceiling = corpus.ceiling(query);
+            let best = corpus.search(query).first().map_or(0.0, |hit| hit.score);
+            assert!(best <= ceiling, "{query}: {best} of {ceiling}");
+        }
+        assert!(corpus.ceiling("disk quota") > corpus.ceiling("disk full"));
+    }
 
     #[test]
     fn rarer_words_and_shorter_documents_come_first() {

@@ -3,14 +3,23 @@
 //! - `text`: how words are taken from text, the same for documents and queries.
 //! - `keyword`: BM25 over those words.
 //! - `embed`, `wordpiece`: the built-in sentence transformer and its tokenizer.
+//! - `fuse`: two rankings made one.
+//! - `rank`: all of that behind one type, the only ranking that the program uses.
+//! - `evaluate`: how good a ranking is.
 //!
 //! Pure: no files, no clock, nothing asynchronous.
 
 mod embed;
+mod evaluate;
+mod fuse;
 mod keyword;
+mod rank;
 mod text;
 mod wordpiece;
 
 pub use embed::{BuiltIn, DIMENSIONS, EMBEDDER, EmbedError, Vector, cosine};
+pub use evaluate::{Metrics, percentile};
+pub use fuse::{Fusion, Rrf};
 pub use keyword::{Corpus, Hit};
+pub use rank::{Ranked, Ranker};
 pub use text::{snippet, words};

@@ -115,6 +115,18 @@ impl Printer {
         }
     }
 
+    /// A bar on standard error, for work whose end is known.
+    pub(in crate::cli) fn bar(&self, message: &str) -> Bar {
+        if self.quiet || !io::stderr().is_terminal() {
+            return Bar(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0).with_message(message.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ({eta})") {
+            bar.set_style(style);
+        }
+        Bar(bar)
+    }
+
     /// A spinner on standard error, for work that may take longer than a moment.
     pub(in crate::cli) fn spinner(&self, message: &str) -> Spinner {
         if self.quiet || !io::stderr().is_terminal() {
@@ -126,6 +138,24 @@ impl Printer {
         }
         bar.enable_steady_tick(Duration::from_millis(120));
         Spinner(bar)
+    }
+}
+
+/// Shows how much is done, until it is dropped.
+#[derive(Debug)]
+pub(in crate::cli) struct Bar(ProgressBar);
+
+impl Bar {
+    /// Says how much is done, and of how much.
+    pub(in crate::cli) fn reach(&self, done: usize, of: usize) {
+        self.0.set_length(of as u64);
+        self.0.set_position(done as u64);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

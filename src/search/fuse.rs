@@ -1,0 +1,209 @@
+//! Two rankings made one: by words and by meaning.
+//!
+//! Either half can be nearly worthless for a query. An error code says all to the keyword half
+//! and little to the other; a question in other words than the answer's the other way round. Fusing
+//! by rank cannot see that: the best of a bad ranking counts as much as the best of a good one, and
+//! equal weights then lose to the better half alone. So the default keeps to scores that mean the same
+//! in every query, and needs no weights by query: a half that has found nothing scores low by itself.
+//!
+//! Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009) is here for those who ask for it, and
+//! because a database that can only rank uses it.
+
+use std::collections::BTreeMap;
+
+use super::keyword::Hit;
+
+/// How two rankings become one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Fusion {
+    /// By how much of the query's weight in words a document covers, and its cosine.
+    #[default]
+    Coverage,
+    /// By the ranks alone.
+    Rrf(Rrf),
+    /// The keyword ranking alone.
+    Keyword,
+    /// The semantic ranking alone.
+    Semantic,
+}
+
+impl Fusion {
+    /// Its name on the command line and in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Coverage => "default",
+            Self::Rrf(_) => "rrf",
+            Self::Keyword => "keyword",
+            Self::Semantic => "semantic",
+        }
+    }
+}
+
+/// The parameters of reciprocal rank fusion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rrf {
+    /// How little the first ranks stand out.
+    pub k: f64,
+    /// The weight of the keyword ranking.
+    pub keyword: f64,
+    /// The weight of the semantic ranking.
+    pub semantic: f64,
+}
+
+impl Default for Rrf {
+    fn default() -> Self {
+        Self {
+            k: 50.0,
+            keyword: 1.0,
+            semantic: 1.0,
+        }
+    }
+}
+
+/// What a cosine of 1 counts against a document that is full of all words of the query.
+const MEANING: f64 = 0.8;
+
+/// The fused score of each document of two rankings, best first; equal ones in their order. A rank
+/// from 1 adds `weight / (k + rank)`.
+#[expect(clippy::cast_precision_loss, reason = "ranks are small")]
+pub(super) fn rrf(keyword: &[Hit], semantic: &[Hit], parameters: Rrf) -> Vec<Hit> {
+    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    for (ranking, weight) in [
+        (keyword, parameters.keyword),
+        (semantic, parameters.semantic),
+    ] {
+        for (i, hit) in ranking.iter().enumerate() {
+            *scores.entry(hit.document).or_default() += weight / (parameters.k + 1.0 + i as f64);
+        }
+    }
+    best_first(scores)
+}
+
+/// The fused score of each document of two rankings, from 0 to 1, best first; equal ones in their
+/// order.
+///
+/// `ceiling` is what a keyword score could be at most: a score's share of it falls with every word
+/// that the document lacks, most with the rare ones. A semantic score is a cosine. A document that
+/// has no vector yet is taken to be as near in meaning as it is in words, so that it neither wins nor
+/// loses by that, and without any vectors the order is the keyword order.
+pub(super) fn coverage(keyword: &[Hit], ceiling: f64, semantic: &[Hit]) -> Vec<Hit> {
+    let mut halves: BTreeMap<usize, (f64, Option<f64>)> = BTreeMap::new();
+    for hit in keyword {
+        halves.entry(hit.document).or_default().0 = hit.score / ceiling.max(f64::MIN_POSITIVE);
+    }
+    for hit in semantic {
+        halves.entry(hit.document).or_default().1 = Some(hit.score.max(0.0));
+    }
+    let fused = |(words, meaning): (f64, Option<f64>)| {
+        (words + MEANING * meaning.unwrap_or(words)) / (1.0 + MEANING)
+    };
+    best_first(
+        halves
+            .into_iter()
+            .map(|(document, halves)| (document, fused(halves))),
+    )
+}
+
+/// Orders documents by their scores.
+pub(super) fn best_first(scores: impl IntoIterator<Item = (usize, f64)>) -> Vec<Hit> {
+    let hit = |(document, score)| Hit { document, score };
+    let mut hits: Vec<Hit> = scores.into_iter().map(hit).collect();
+    hits.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then(a.document.cmp(&b.document))
+    });
+    hits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hits(scores: &[(usize, f64)]) -> Vec<Hit> {
+        best_first(scores.iter().copied())
+    }
+
+    fn order(hits: &[Hit]) -> Vec<usize> {
+        hits.iter().map(|hit| hit.document).collect()
+    }
+
+    #[test]
+    fn first_in_both_is_two_fifty_firsts() {
+        let fused = rrf(
+            &hits(&[(3, 9.0), (1, 8.0)]),
+            &hits(&[(3, 0.9), (2, 0.8)]),
+            Rrf::default(),
+        );
+        assert_eq!(order(&fused), [3, 1, 2]);
+        assert!((fused[0].score - 2.0 / 51.0).abs() < 1e-12);
+        assert!((fused[1].score - 1.0 / 52.0).abs() < 1e-12);
+        let parameters = Rrf {
+            semantic: 2.0,
+            ..Rrf::default()
+        };
+        let fused = rrf(&hits(&[(1, 1.0)]), &hits(&[(2, 1.0)]), parameters);
+        assert_eq!(order(&fused), [2, 1]);
+    }
+
+    #[test]
+    fn a_half_that_found_little_says_little() {
+        // Two of the query's words are nowhere: the best keyword score is far from its ceiling.
+        let semantic = hits(&[(0, 0.2), (1, 0.7)]);
+        let fused = coverage(&hits(&[(0, 2.0)]), 20.0, &semantic);
+        assert_eq!(order(&fused), [1, 0]);
+        // Nearly all of them are in one document.
+        let fused = coverage(&hits(&[(0, 14.0)]), 20.0, &semantic);
+        assert_eq!(order(&fused), [0, 1]);
+    }
+
+    #[test]
+    fn without_vectors_the_order_is_the_keyword_order() {
+        let keyword = hits(&[(4, 3.0), (2, 5.0), (7, 1.0)]);
+        assert_eq!(order(&coverage(&keyword, 9.0, &[])), [2, 4, 7]);
+        // One that has no vector does not lose for it.
+        let fused = coverage(&keyword, 9.0, &hits(&[(7, 0.1)]));
+        assert_eq!(order(&fused), [2, 4, 7]);
+        assert_eq!(coverage(&[], 0.0, &[]), []);
+    }
+
+    fn ranking() -> impl Strategy<Value = Vec<Hit>> {
+        prop::collection::btree_map(0usize..40, 0.0f64..1.0, 0..30).prop_map(best_first)
+    }
+
+    proptest! {
+        #[test]
+        fn rrf_takes_its_halves_in_any_order(a in ranking(), b in ranking()) {
+            let there = rrf(&a, &b, Rrf::default());
+            let back = rrf(&b, &a, Rrf::default());
+            prop_assert_eq!(there, back);
+        }
+
+        #[test]
+        fn every_document_comes_once_and_best_first(a in ranking(), b in ranking()) {
+            for fused in [rrf(&a, &b, Rrf::default()), coverage(&a, 1.0, &b)] {
+                let mut once = order(&fused);
+                once.sort_unstable();
+                once.dedup();
+                prop_assert_eq!(once.len(), fused.len());
+                prop_assert!(fused.is_sorted_by(|a, b| a.score >= b.score));
+                prop_assert!(fused.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
+            }
+        }
+
+        #[test]
+        fn what_both_halves_prefer_comes_first(a in ranking(), b in ranking()) {
+            let fused = order(&coverage(&a, 1.0, &b));
+            let score = |hits: &[Hit], d| hits.iter().find(|h| h.document == d).map(|h| h.score);
+            for (i, x) in fused.iter().enumerate() {
+                for y in &fused[i + 1..] {
+                    let both = (score(&a, *x), score(&a, *y), score(&b, *x), score(&b, *y));
+                    if let (Some(ax), Some(ay), Some(bx), Some(by)) = both {
+                        prop_assert!(ax >= ay || bx >= by);
+                    }
+                }
+            }
+        }
+    }
+}

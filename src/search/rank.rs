@@ -1,0 +1,148 @@
+//! Documents, ready to be ranked by words, by meaning, or by both.
+//!
+//! The one ranking of this program: `memory search` and `eval retrieval` both come here, so what is
+//! measured is what is used. Makes no vectors: who asks brings them, for as many documents as
+//! there are.
+
+use super::embed::{Vector, cosine};
+use super::fuse::{Fusion, best_first, coverage, rrf};
+use super::keyword::{Corpus, Hit};
+
+/// How near in meaning a document must be that holds no word of the query. Unrelated texts have
+/// cosines of 0 to 0.2.
+const FLOOR: f32 = 0.25;
+
+/// Documents, ready to be ranked.
+#[derive(Debug, Default)]
+pub struct Ranker {
+    corpus: Corpus,
+    vectors: Vec<Option<Box<Vector>>>,
+}
+
+/// A document that fits the query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The document's number, in the order of insertion.
+    pub document: usize,
+    /// Higher is better; comparable within one answer only.
+    pub score: f64,
+    /// Its rank by words, from 1; `None` where it holds none of them.
+    pub keyword: Option<usize>,
+    /// Its rank by meaning, from 1; `None` where it has no vector or is too far.
+    pub semantic: Option<usize>,
+}
+
+impl Ranker {
+    /// Adds a document, and its vector if there is one.
+    pub fn add(&mut self, text: &str, vector: Option<Box<Vector>>) {
+        self.corpus.add(text);
+        self.vectors.push(vector);
+    }
+
+    /// The documents that fit the query, best first. Without the query's vector there is no ranking
+    /// by meaning, and every fusion is the keyword ranking.
+    pub fn rank(&self, query: &str, vector: Option<&Vector>, fusion: Fusion) -> Vec<Ranked> {
+        let by_words = match fusion {
+            Fusion::Semantic if vector.is_some() => Vec::new(),
+            _ => self.corpus.search(query),
+        };
+        let by_meaning = match (vector, fusion) {
+            (None, _) | (_, Fusion::Keyword) => Vec::new(),
+            (Some(vector), _) => self.by_meaning(vector, &by_words),
+        };
+        let words = self.ranks(&by_words);
+        let meaning = self.ranks(&by_meaning);
+        let fused = match fusion {
+            Fusion::Coverage => coverage(&by_words, self.corpus.ceiling(query), &by_meaning),
+            Fusion::Rrf(parameters) => rrf(&by_words, &by_meaning, parameters),
+            Fusion::Semantic if vector.is_some() => by_meaning,
+            Fusion::Keyword | Fusion::Semantic => by_words,
+        };
+        let ranked = |hit: Hit| Ranked {
+            document: hit.document,
+            score: hit.score,
+            keyword: words[hit.document],
+            semantic: meaning[hit.document],
+        };
+        fused.into_iter().map(ranked).collect()
+    }
+
+    /// The documents by their cosines: those that are near enough, and those that hold a word, so
+    /// that their meaning can count for or against them.
+    fn by_meaning(&self, vector: &Vector, by_words: &[Hit]) -> Vec<Hit> {
+        let mut wanted = vec![false; self.vectors.len()];
+        for hit in by_words {
+            wanted[hit.document] = true;
+        }
+        let cosines = self.vectors.iter().enumerate().filter_map(|(i, other)| {
+            let cosine = cosine(vector, other.as_deref()?);
+            (wanted[i] || cosine >= FLOOR).then_some((i, f64::from(cosine)))
+        });
+        best_first(cosines)
+    }
+
+    /// For each document its rank from 1.
+    fn ranks(&self, hits: &[Hit]) -> Vec<Option<usize>> {
+        let mut ranks = vec![None; self.vectors.len()];
+        for (i, hit) in hits.iter().enumerate() {
+            ranks[hit.document] = Some(i + 1);
+        }
+        ranks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::embed::DIMENSIONS;
+    use super::*;
+
+    /// A vector in the plane of the first two axes.
+    fn at(degrees: f32) -> Vector {
+        let mut vector = [0.0; DIMENSIONS];
+        (vector[1], vector[0]) = degrees.to_radians().sin_cos();
+        vector
+    }
+
+    fn ranker() -> Ranker {
+        let mut ranker = Ranker::default();
+        ranker.add("verify regulatory requirements", Some(Box::new(at(10.0))));
+        ranker.add("check compliance", Some(Box::new(at(20.0))));
+        ranker.add("bake bread", Some(Box::new(at(85.0))));
+        ranker.add("compliance without a vector", None);
+        ranker
+    }
+
+    fn order(fusion: Fusion, vector: Option<&Vector>) -> Vec<usize> {
+        let ranked = ranker().rank("compliance check", vector, fusion);
+        ranked.iter().map(|hit| hit.document).collect()
+    }
+
+    #[test]
+    fn each_fusion_ranks_its_own_way_and_leaves_out_what_is_far() {
+        let query = at(0.0);
+        assert_eq!(order(Fusion::Coverage, Some(&query)), [1, 0, 3]);
+        assert_eq!(order(Fusion::Keyword, Some(&query)), [1, 3]);
+        assert_eq!(order(Fusion::Semantic, Some(&query)), [0, 1]);
+        assert_eq!(
+            order(Fusion::Rrf(super::super::Rrf::default()), Some(&query)),
+            [1, 0, 3]
+        );
+        for fusion in [Fusion::Coverage, Fusion::Semantic, Fusion::Keyword] {
+            assert_eq!(order(fusion, None), [1, 3]);
+        }
+    }
+
+    #[test]
+    fn ranks_say_which_half_found_it() {
+        let ranked = ranker().rank("compliance check", Some(&at(0.0)), Fusion::Coverage);
+        let ranks: Vec<_> = ranked.iter().map(|r| (r.keyword, r.semantic)).collect();
+        assert_eq!(
+            ranks,
+            [(Some(1), Some(2)), (None, Some(1)), (Some(2), None)]
+        );
+        assert_eq!(
+            Ranker::default().rank("x", Some(&at(0.0)), Fusion::Coverage),
+            []
+        );
+    }
+}
