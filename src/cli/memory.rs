@@ -83,7 +83,7 @@ impl Report for StatusReport {
     }
 }
 
-/// Find records by their words
+/// Find records by their words and their meaning
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl memory search \"compliance check\" -n 5")]
 pub(super) struct SearchArgs {
@@ -98,6 +98,9 @@ pub(super) struct SearchArgs {
     /// Records of this skill only
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
+    /// By words alone
+    #[arg(long)]
+    keyword: bool,
 }
 
 fn search(context: &Context, args: SearchArgs) -> Result<Box<dyn Report>, CliError> {
@@ -106,6 +109,7 @@ fn search(context: &Context, args: SearchArgs) -> Result<Box<dyn Report>, CliErr
         limit: args.limit as usize,
         kind: args.kind.map(KindName::kind),
         skill: args.skill.as_deref().map(str::parse).transpose()?,
+        keyword: args.keyword,
     };
     let engine = context.engine(None)?;
     let spinner = context.printer.spinner("searching");
@@ -122,7 +126,7 @@ impl Report for FindReport {
     fn page(&self, page: &mut Page) {
         if self.results.is_empty() {
             page.line(format!(
-                "Nothing that is remembered holds a word of \"{}\".",
+                "Nothing that is remembered fits \"{}\".",
                 self.query
             ));
             return;

@@ -1,17 +1,24 @@
 //! Searches everything that is remembered.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::model::{
-    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
-    SkillPath, Trust,
+    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Scope,
+    Session, SkillPath, Trust,
 };
-use crate::search::{Corpus, snippet, words};
-use crate::store::{Entry, Selection};
+use crate::search::{
+    BuiltIn, COMPACT, Corpus, EMBEDDER, Fusion, Ranker, Vector, compact, restore, snippet, words,
+};
+use crate::store::{Entry, Selection, TextKey, text_key};
 
 use super::{Engine, Error, milliseconds};
+
+/// So many records at most get their vectors during one search: nobody waits long for the first
+/// search after an import, and the others are found by their words until their turn comes.
+const NEW_VECTORS: usize = 64;
 
 /// The longest excerpt that is shown of a record, in characters.
 const SNIPPET: usize = 200;
@@ -27,6 +34,8 @@ pub struct FindOptions {
     pub kind: Option<Kind>,
     /// Records of this skill only.
     pub skill: Option<SkillPath>,
+    /// By words alone; the model of meanings is not loaded.
+    pub keyword: bool,
 }
 
 /// What was found.
@@ -79,18 +88,24 @@ impl Engine {
     pub fn find(&self, options: &FindOptions) -> Result<FindReport, Error> {
         let start = Instant::now();
         let (documents, warnings) = self.documents(options.kind, options.skill.as_ref())?;
-        let mut corpus = Corpus::default();
+        let (vectors, query) = if options.keyword || documents.is_empty() {
+            (Vec::new(), None)
+        } else {
+            self.meanings(&documents, options)?
+        };
+        let mut vectors = vectors.into_iter();
+        let mut ranker = Ranker::default();
         for document in &documents {
-            corpus.add(&document.content);
+            ranker.add(&document.content, vectors.next().flatten());
         }
-        let mut hits = corpus.search(&options.query);
+        let mut hits = ranker.rank(&options.query, query.as_ref(), Fusion::default());
         for hit in &mut hits {
             hit.score *= weight(documents[hit.document].kind);
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         let asked = words(&options.query);
         let origin = self.store.identity().map(|identity| identity.origin);
-        let results = hits.iter().take(options.limit).enumerate().map(|(i, hit)| {
+        let results = hits.iter().take(options.limit).map(|hit| {
             let document = &documents[hit.document];
             Found {
                 id: document.id.clone(),
@@ -99,8 +114,8 @@ impl Engine {
                 score: (hit.score * 10_000.0).round() / 10_000.0,
                 snippet: snippet(&document.content, &asked, SNIPPET),
                 ranks: Ranks {
-                    keyword: Some(i + 1),
-                    semantic: None,
+                    keyword: hit.keyword,
+                    semantic: hit.semantic,
                 },
                 origin: origin.clone(),
                 trust: document.trust,
@@ -113,6 +128,47 @@ impl Engine {
             took_ms: milliseconds(start.elapsed()),
             warnings,
         })
+    }
+
+    /// The vectors of the documents, as far as there are any, and of the query. Missing ones are
+    /// made for the best by words first, then for the newest, and kept for the next search.
+    #[expect(clippy::type_complexity, reason = "two results of one loading")]
+    fn meanings(
+        &self,
+        documents: &[Document],
+        options: &FindOptions,
+    ) -> Result<(Vec<Option<Box<Vector>>>, Option<Vector>), Error> {
+        let mut kept = self.store.vectors::<COMPACT>(EMBEDDER);
+        let keys: Vec<TextKey> = documents.iter().map(|d| text_key(&d.content)).collect();
+        let mut missing = Vec::new();
+        if keys.iter().any(|key| kept.get(key).is_none()) {
+            let mut corpus = Corpus::default();
+            for document in documents {
+                corpus.add(&document.content);
+            }
+            let by_words = corpus.search(&options.query);
+            let by_words = by_words.iter().map(|hit| hit.document);
+            let mut seen = HashSet::new();
+            missing.extend(
+                by_words
+                    .chain((0..documents.len()).rev())
+                    .filter(|i| kept.get(&keys[*i]).is_none() && seen.insert(keys[*i]))
+                    .take(NEW_VECTORS),
+            );
+        }
+        let mut texts = vec![options.query.as_str()];
+        texts.extend(missing.iter().map(|i| documents[*i].content.as_str()));
+        let mut made = BuiltIn::load()?.embed(&texts)?.into_iter();
+        let query = made.next();
+        for (i, vector) in missing.into_iter().zip(made) {
+            kept.insert(keys[i], compact(&vector));
+        }
+        if options.kind.is_none() && options.skill.is_none() && *self.store.scope() == Scope::All {
+            kept.retain(&keys.iter().copied().collect());
+        }
+        kept.save();
+        let vector = |key| kept.get(key).and_then(restore).map(Box::new);
+        Ok((keys.iter().map(vector).collect(), query))
     }
 
     fn documents(

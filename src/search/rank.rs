@@ -10,7 +10,11 @@ use super::keyword::{Corpus, Hit};
 
 /// How near in meaning a document must be that holds no word of the query. Unrelated texts have
 /// cosines of 0 to 0.2.
-const FLOOR: f32 = 0.25;
+const FLOOR: f32 = 0.3;
+
+/// The least fused score of a document whose meaning is known: what shares a passing word with the
+/// query and means something else lies below it.
+const LEAST: f64 = 0.1;
 
 /// Documents, ready to be ranked.
 #[derive(Debug, Default)]
@@ -53,7 +57,11 @@ impl Ranker {
         let words = self.ranks(&by_words);
         let meaning = self.ranks(&by_meaning);
         let fused = match fusion {
-            Fusion::Coverage => coverage(&by_words, self.corpus.ceiling(query), &by_meaning),
+            Fusion::Coverage => {
+                let mut fused = coverage(&by_words, self.corpus.ceiling(query), &by_meaning);
+                fused.retain(|hit| hit.score >= LEAST || meaning[hit.document].is_none());
+                fused
+            }
             Fusion::Rrf(parameters) => rrf(&by_words, &by_meaning, parameters),
             Fusion::Semantic if vector.is_some() => by_meaning,
             Fusion::Keyword | Fusion::Semantic => by_words,
@@ -130,6 +138,15 @@ mod tests {
         for fusion in [Fusion::Coverage, Fusion::Semantic, Fusion::Keyword] {
             assert_eq!(order(fusion, None), [1, 3]);
         }
+    }
+
+    #[test]
+    fn a_passing_word_is_no_answer_where_the_meaning_is_another() {
+        let query = "compliance of the yearly audit with foreign regulations of trade";
+        let ranked = ranker().rank(query, Some(&at(100.0)), Fusion::Coverage);
+        let found: Vec<usize> = ranked.iter().map(|hit| hit.document).collect();
+        // What has no vector may still be right; bread is near by its vector alone.
+        assert_eq!(found, [2, 3]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! - `json_file`, `json_write`: one seed file, read and written; O(1) append, recovery. `scan` and
 //!   `json_text` find entries in it.
 //! - `offsets`: the derived table that spares reading the file.
+//! - `vectors`: the derived file of what texts mean, as bytes.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
 //! - `repair`: what `doctor` finds and mends.
@@ -28,6 +29,7 @@ mod repair;
 mod scan;
 mod scoped;
 mod tombstones;
+mod vectors;
 mod writer;
 
 pub use directory::{DIRECTORY, Identity, find};
@@ -36,4 +38,5 @@ pub use json_text::compact;
 pub use repair::Repaired;
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use tombstones::Tombstone;
+pub use vectors::{TextKey, Vectors, text_key};
 pub use writer::Writer;

@@ -26,6 +26,7 @@ mod learning;
 mod llm_wire;
 mod models;
 mod readme;
+mod search;
 mod store;
 mod terminal;
 mod watch;

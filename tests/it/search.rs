@@ -1,0 +1,67 @@
+//! `memory search` by words and by meaning.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::workspace::{Workspace, copy};
+
+/// A project that remembers what the repository's own sample does.
+fn workspace() -> Workspace {
+    let workspace = Workspace::sample();
+    let memory = Path::new(env!("CARGO_MANIFEST_DIR")).join(".agentura");
+    copy(&memory, &workspace.root().join(".agentura"));
+    workspace
+}
+
+fn ids(report: &Value) -> Vec<&str> {
+    let results = report["results"].as_array().unwrap();
+    results.iter().map(|r| r["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_is_said_otherwise_is_found_by_its_meaning() {
+    let workspace = workspace();
+    let query = ["memory", "search", "verify regulatory requirements"];
+    let report = workspace.json(&query);
+    assert!(ids(&report).contains(&"REFL-001"), "{report}");
+    assert!(report["results"][0]["ranks"]["keyword"].is_null());
+    assert_eq!(report["results"][0]["ranks"]["semantic"], 1);
+    let report = workspace.json(&[&query[..], &["--keyword"]].concat());
+    assert_eq!(ids(&report), [""; 0]);
+}
+
+#[test]
+fn what_fits_neither_way_is_left_out() {
+    let workspace = workspace();
+    for query in [
+        "execution_id input_summary output_summary",
+        "timestamp user_correction original_output",
+        "baking bread",
+        "",
+    ] {
+        let report = workspace.json(&["memory", "search", query]);
+        assert_eq!(ids(&report), [""; 0], "{query}: {report}");
+    }
+}
+
+#[test]
+fn vectors_are_kept_and_forgotten_with_their_records() {
+    let workspace = workspace();
+    let vectors = workspace.memory(".index/vectors");
+    let size = || std::fs::metadata(&vectors).unwrap().len();
+    let search =
+        |more: &[&str]| workspace.json(&[&["memory", "search", "compliance check"], more].concat());
+    let first = search(&[]);
+    let whole = size();
+    let kept = std::fs::read(&vectors).unwrap();
+    std::fs::write(&vectors, &kept[..kept.len() / 2]).unwrap();
+    assert_eq!(search(&[])["results"], first["results"]);
+    assert_eq!(size(), whole);
+    // A search of a part says nothing about the rest.
+    search(&["--kind", "correction"]);
+    assert_eq!(size(), whole);
+    workspace.json(&["memory", "forget", "REFL-001"]);
+    assert!(!ids(&search(&[])).contains(&"REFL-001"));
+    assert!(size() < whole);
+}
