@@ -14,6 +14,9 @@ use super::output::{Align, Page, Report, Style, Table, plural};
 
 /// Measure how well this program does
 #[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
+)]
 pub(super) enum EvalCommand {
     Retrieval(RetrievalArgs),
 }

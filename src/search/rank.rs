@@ -44,8 +44,10 @@ impl Ranker {
     }
 
     /// The documents that fit the query, best first. Without the query's vector there is no ranking
-    /// by meaning, and every fusion is the keyword ranking.
+    /// by meaning, and every fusion is the keyword ranking; likewise where the query is in a script
+    /// that the model has not learnt.
     pub fn rank(&self, query: &str, vector: Option<&Vector>, fusion: Fusion) -> Vec<Ranked> {
+        let vector = vector.filter(|_| is_readable(query));
         let by_words = match fusion {
             Fusion::Semantic if vector.is_some() => Vec::new(),
             _ => self.corpus.search(query),
@@ -99,6 +101,18 @@ impl Ranker {
     }
 }
 
+/// Whether most letters are Latin. Of other scripts the model knows single characters, and finds
+/// texts alike that merely share some of them.
+fn is_readable(query: &str) -> bool {
+    let (latin, letters) = query
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .fold((0, 0), |(l, n), c| {
+            (l + usize::from(u32::from(c) < 0x0250), n + 1)
+        });
+    latin * 2 > letters
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::embed::DIMENSIONS;
@@ -135,6 +149,8 @@ mod tests {
             order(Fusion::Rrf(super::super::Rrf::default()), Some(&query)),
             [1, 0, 3]
         );
+        let foreign = ranker().rank("проверка соответствия", Some(&query), Fusion::Coverage);
+        assert!(foreign.is_empty(), "{foreign:?}");
         for fusion in [Fusion::Coverage, Fusion::Semantic, Fusion::Keyword] {
             assert_eq!(order(fusion, None), [1, 3]);
         }
