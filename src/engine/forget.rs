@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use crate::model::Kind;
+use crate::search::{COMPACT, EMBEDDER};
+use crate::store::text_key;
 
 use super::find::document;
 use super::{Engine, Error, mended};
@@ -37,6 +39,10 @@ impl Engine {
             &content
         };
         writer.remove(kind, &id, remembered, self.now)?;
+        // A text can be guessed from its vector: both go.
+        let mut vectors = self.store.vectors::<COMPACT>(EMBEDDER);
+        vectors.remove(&text_key(&content));
+        vectors.save();
         Ok(ForgetReport {
             id,
             kind,

@@ -82,6 +82,11 @@ impl<const WIDTH: usize> Vectors<WIDTH> {
         self.changed |= self.entries.insert(key, vector) != Some(vector);
     }
 
+    /// Drops the vector of a text. Whoever else has the same text gets it made again.
+    pub fn remove(&mut self, key: &TextKey) {
+        self.changed |= self.entries.remove(key).is_some();
+    }
+
     /// Drops the vectors of all other texts: what was forgotten leaves nothing behind.
     pub fn retain(&mut self, keys: &HashSet<TextKey>) {
         let before = self.entries.len();

@@ -62,6 +62,6 @@ fn vectors_are_kept_and_forgotten_with_their_records() {
     search(&["--kind", "correction"]);
     assert_eq!(size(), whole);
     workspace.json(&["memory", "forget", "REFL-001"]);
+    assert!(size() < whole, "the vector went with the text");
     assert!(!ids(&search(&[])).contains(&"REFL-001"));
-    assert!(size() < whole);
 }
