@@ -21,7 +21,8 @@
 //!
 //! - Nothing below layer 4 prints, exits, reads the environment or asks for the time; `now` and
 //!   randomness are arguments.
-//! - Only [`store`] writes files. Only [`llm`] opens sockets.
+//! - Only [`store`] writes what is remembered, and every other file but the manual pages of
+//!   `memctl man --dir`. Only [`llm`] opens sockets.
 //! - What a person or a paid model gave is stored before the next step can fail.
 //! - An entry of a data file that is not changed keeps every byte.
 //! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.
