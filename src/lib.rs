@@ -38,7 +38,7 @@
 //! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, and the
 //! guardrail files get a section. The next run is the first walk unchanged: the rule is simply
 //! there.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cli;
 pub mod config;

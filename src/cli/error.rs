@@ -158,6 +158,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             path.display()
         )),
         Error::Embed(_) => (Kind::Model, None),
+        Error::Index => (Kind::Store, Some("memctl index".to_owned())),
         Error::Unreadable { .. } => (Kind::Usage, None),
         Error::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
         Error::EmptyCorrection => usage("say what should be different: --correction \"…\""),

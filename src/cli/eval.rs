@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
 use crate::engine::{EvaluateReport, Passage, Question, evaluate};
-use crate::search::{Fusion, Rrf};
 
 use super::context::Context;
 use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural};
+use super::search::FusionArgs;
 
 /// Measure how well this program does
 #[derive(Debug, Subcommand)]
@@ -49,34 +49,8 @@ pub(super) struct RetrievalArgs {
     /// The field of a query that holds its text
     #[arg(long, value_name = "FIELD", default_value = "text")]
     query_field: String,
-    /// How the rankings by words and by meaning become one
-    #[arg(long, value_name = "HOW", default_value = "default")]
-    fusion: FusionName,
-}
-
-/// How two rankings become one.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-enum FusionName {
-    /// What `memory search` does
-    Default,
-    /// Reciprocal rank fusion, k = 50, equal weights
-    Rrf,
-    /// Words alone
-    Keyword,
-    /// Meaning alone
-    Semantic,
-}
-
-impl FusionName {
-    fn fusion(self) -> Fusion {
-        match self {
-            Self::Default => Fusion::Coverage,
-            Self::Rrf => Fusion::Rrf(Rrf::default()),
-            Self::Keyword => Fusion::Keyword,
-            Self::Semantic => Fusion::Semantic,
-        }
-    }
+    #[command(flatten)]
+    fusion: FusionArgs,
 }
 
 fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, CliError> {

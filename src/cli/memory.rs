@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::engine::{FindOptions, FindReport, PromptReport, StatusReport};
+use crate::engine::{PromptReport, StatusReport};
 use crate::model::SkillPath;
 
 use super::context::Context;
 use super::error::CliError;
-use super::output::{Align, Page, Report, Style, Table, plural};
-use super::records::{self, ForgetArgs, KindName, ListArgs, ShowArgs};
+use super::output::{Page, Report, Style, plural};
+use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
+use super::search::{SearchArgs, search};
 
 /// What is remembered
 #[derive(Debug, Subcommand)]
@@ -30,7 +31,7 @@ pub(super) fn memory(
 ) -> Result<Box<dyn Report>, CliError> {
     match command {
         MemoryCommand::Status(args) => status(context, &args),
-        MemoryCommand::Search(args) => search(context, args),
+        MemoryCommand::Search(args) => search(context, &args),
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::List(args) => records::list(context, &args),
         MemoryCommand::Show(args) => records::show(context, &args),
@@ -80,79 +81,6 @@ impl Report for StatusReport {
         for problem in &self.problems {
             page.styled(&[(Style::Warn, "problem: "), (Style::Plain, problem)]);
         }
-    }
-}
-
-/// Find records by their words and their meaning
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory search \"compliance check\" -n 5")]
-pub(super) struct SearchArgs {
-    /// The words
-    query: String,
-    /// How many results at most
-    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
-    limit: u32,
-    /// Records of this kind only
-    #[arg(long, value_name = "KIND")]
-    kind: Option<KindName>,
-    /// Records of this skill only
-    #[arg(long, value_name = "SKILL")]
-    skill: Option<String>,
-    /// By words alone
-    #[arg(long)]
-    keyword: bool,
-}
-
-fn search(context: &Context, args: SearchArgs) -> Result<Box<dyn Report>, CliError> {
-    let options = FindOptions {
-        query: args.query,
-        limit: args.limit as usize,
-        kind: args.kind.map(KindName::kind),
-        skill: args.skill.as_deref().map(str::parse).transpose()?,
-        keyword: args.keyword,
-    };
-    let engine = context.engine(None)?;
-    let spinner = context.printer.spinner("searching");
-    let report = engine.find(&options);
-    drop(spinner);
-    Ok(Box::new(report?))
-}
-
-impl Report for FindReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    fn page(&self, page: &mut Page) {
-        if self.results.is_empty() {
-            page.line(format!(
-                "Nothing that is remembered fits \"{}\".",
-                self.query
-            ));
-            return;
-        }
-        let columns = [
-            ("ID", Align::Left),
-            ("Kind", Align::Left),
-            ("Skill", Align::Left),
-            ("Score", Align::Right),
-            ("Text", Align::Prose),
-        ];
-        let mut table = Table::new(&columns, &[4, 2]);
-        for found in &self.results {
-            table.row([
-                found.id.clone(),
-                found.kind.name().to_owned(),
-                found.skill.clone().unwrap_or_default(),
-                format!("{:.2}", found.score),
-                found.snippet.clone(),
-            ]);
-        }
-        page.table(&table);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 

@@ -15,6 +15,7 @@ mod output;
 mod records;
 mod review;
 mod run;
+mod search;
 mod setup;
 mod watch;
 

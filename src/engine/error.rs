@@ -20,6 +20,9 @@ pub enum Error {
     /// The built-in model of the semantic search.
     #[error(transparent)]
     Embed(#[from] search::EmbedError),
+    /// The search index was made again and is still not sound: the records change all the time.
+    #[error("the search index cannot be made")]
+    Index,
     /// Text that is no skill path.
     #[error(transparent)]
     SkillPath(#[from] InvalidSkillPath),
@@ -92,4 +95,11 @@ pub enum Error {
         /// Why the store refused.
         source: store::Error,
     },
+}
+
+/// Whoever meets damage makes the index again; this is what is left when that did not help.
+impl From<search::Damaged> for Error {
+    fn from(_: search::Damaged) -> Self {
+        Self::Index
+    }
 }

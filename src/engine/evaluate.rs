@@ -8,12 +8,18 @@ use std::time::Instant;
 
 use serde::{Serialize, Serializer};
 
-use crate::search::{BuiltIn, EMBEDDER, Fusion, Metrics, Ranker, Vector, percentile};
+use crate::search::{
+    Attributes, Builder, BuiltIn, DIMENSIONS, EMBEDDER, Fusion, Metrics, Part, Question as Asked,
+    Ranked, Ranker, Segment, Slots, Vector, percentile, slot, slots_header,
+};
 
 use super::Error;
 
 /// So many texts get their vectors between two reports of progress.
 const BATCH: usize = 32;
+
+/// So much of a ranking is looked at.
+const DEPTH: usize = 10;
 
 /// What is searched.
 #[derive(Debug, Clone)]
@@ -87,27 +93,36 @@ pub fn evaluate(
         Fusion::Keyword => None,
         _ => Some(BuiltIn::load()?),
     };
-    let mut vectors = embed(model.as_ref(), passages, progress)?.into_iter();
-    let mut groups: BTreeMap<Option<&str>, (Ranker, Vec<&str>)> = BTreeMap::new();
-    for passage in passages {
-        let (ranker, ids) = groups.entry(passage.group.as_deref()).or_default();
-        ranker.add(&passage.text, vectors.next().map(Box::new));
-        ids.push(&passage.id);
+    let vectors = embed(model.as_ref(), passages, progress)?;
+    let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
+    for (i, passage) in passages.iter().enumerate() {
+        let group = groups.entry(passage.group.as_deref()).or_default();
+        group.add(passage, vectors.get(i));
     }
-    let nothing = (Ranker::default(), Vec::new());
+    let indexed: BTreeMap<_, _> = groups.iter().map(|(name, g)| (*name, g.index())).collect();
     let mut all = Vec::new();
     let mut times = Vec::new();
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
-        let (ranker, ids) = groups.get(&question.group.as_deref()).unwrap_or(&nothing);
+        let name = question.group.as_deref();
         let start = Instant::now();
         let vector = model.as_ref().map(|model| model.embed(&[&question.text]));
-        let vector = vector
-            .transpose()?
-            .and_then(|vectors| vectors.first().copied());
-        let hits = ranker.rank(&question.text, vector.as_ref(), fusion);
+        let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
+        let asked = Asked {
+            text: &question.text,
+            vector: vector.as_ref().map(<[f32; DIMENSIONS]>::as_slice),
+            fusion,
+            limit: DEPTH,
+            weight: |_| 1.0,
+        };
+        let ranker = indexed.get(&name).map(Index::ranker);
+        let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
         let relevant: HashSet<&str> = question.relevant.iter().map(String::as_str).collect();
-        let right = |hit: &crate::search::Ranked| relevant.contains(ids[hit.document]);
+        let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
+        let right = |hit: &Ranked| {
+            ids.get(hit.document)
+                .is_some_and(|id| relevant.contains(id))
+        };
         let ranking: Vec<bool> = hits.iter().map(right).collect();
         all.push(Metrics::of(&ranking, relevant.len()));
     }
@@ -124,6 +139,47 @@ pub fn evaluate(
         embedder: model.is_some().then_some(EMBEDDER),
         warnings: warnings(passages, questions),
     })
+}
+
+/// The passages that are searched together.
+#[derive(Default)]
+struct Group<'a> {
+    ids: Vec<&'a str>,
+    builder: Builder,
+    slots: Vec<u8>,
+}
+
+/// The same as the bytes that a search reads.
+struct Index {
+    segment: Vec<u8>,
+    slots: Vec<u8>,
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, passage: &'a Passage, vector: Option<&Vector>) {
+        self.ids.push(&passage.id);
+        self.builder.add(&Attributes::default(), &passage.text);
+        self.slots
+            .extend(vector.into_iter().flat_map(|vector| slot(vector)));
+    }
+
+    fn index(&self) -> Index {
+        let header = slots_header(EMBEDDER, DIMENSIONS, self.ids.len());
+        Index {
+            segment: self.builder.segment(),
+            slots: [&header[..], &self.slots].concat(),
+        }
+    }
+}
+
+impl Index {
+    fn ranker(&self) -> Ranker<'_> {
+        let part = Segment::open(&self.segment).map(|segment| {
+            let slots = Slots::open(&self.slots, EMBEDDER, DIMENSIONS, segment.len());
+            Part::new(segment, slots, None)
+        });
+        Ranker::new(part.into_iter().collect())
+    }
 }
 
 fn embed(

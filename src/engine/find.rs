@@ -1,24 +1,26 @@
 //! Searches everything that is remembered.
 
-use std::collections::HashSet;
+use std::thread;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::model::{
-    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Scope,
-    Session, SkillPath, Trust,
+    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+    Trust,
 };
-use crate::search::{
-    BuiltIn, COMPACT, Corpus, EMBEDDER, Fusion, Ranker, Vector, compact, restore, snippet, words,
-};
-use crate::store::{Entry, Selection, TextKey, text_key};
+use crate::search::{BuiltIn, Filter, Fusion, Question, Ranked, Ranker, snippet, words};
+use crate::store::Entry;
 
+use super::index::{Embedding, Index, Progress};
 use super::{Engine, Error, milliseconds};
 
 /// So many records at most get their vectors during one search: nobody waits long for the first
 /// search after an import, and the others are found by their words until their turn comes.
 const NEW_VECTORS: usize = 64;
+
+/// With so many records left without a vector, it is time to say how they all get theirs.
+const MANY: usize = 1_000;
 
 /// The longest excerpt that is shown of a record, in characters.
 const SNIPPET: usize = 200;
@@ -30,12 +32,13 @@ pub struct FindOptions {
     pub query: String,
     /// How many results at most; at least one.
     pub limit: usize,
-    /// Records of this kind only.
-    pub kind: Option<Kind>,
-    /// Records of this skill only.
-    pub skill: Option<SkillPath>,
-    /// By words alone; the model of meanings is not loaded.
-    pub keyword: bool,
+    /// What may be found. Its scope and its time are set by the engine.
+    pub filter: Filter,
+    /// How the rankings by words and by meaning become one. By words alone, the model of meanings is
+    /// not loaded.
+    pub fusion: Fusion,
+    /// Whether to say how each result came about.
+    pub explain: bool,
 }
 
 /// What was found.
@@ -47,6 +50,9 @@ pub struct FindReport {
     pub rewritten: Option<String>,
     /// Best first.
     pub results: Vec<Found>,
+    /// How the query was understood, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Milliseconds.
     pub took_ms: f64,
     /// What went wrong and did not stop it.
@@ -68,6 +74,9 @@ pub struct Found {
     pub snippet: String,
     /// Its rank in each ranking, from 1.
     pub ranks: Ranks,
+    /// How it came about, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explanation>,
     /// The workspace that it was born in; `None` where that has no name yet.
     pub origin: Option<String>,
     /// How far it may be believed.
@@ -83,117 +92,218 @@ pub struct Ranks {
     pub semantic: Option<usize>,
 }
 
+/// How a query was understood.
+#[derive(Debug, Serialize)]
+pub struct Asked {
+    /// Its words, as they are compared.
+    pub terms: Vec<Term>,
+    /// How the two rankings became one.
+    pub fusion: &'static str,
+    /// What made the vectors; `None` where meaning was not asked.
+    pub embedder: Option<String>,
+    /// How many records could be found, and how many of them have a vector.
+    pub documents: usize,
+    /// See `documents`.
+    pub vectors: usize,
+}
+
+/// A word of a query.
+#[derive(Debug, Serialize)]
+pub struct Term {
+    /// The word, as it is compared.
+    pub word: String,
+    /// In how many records it stands.
+    pub documents: usize,
+}
+
+/// How a result came about.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The words of the query that stand in it.
+    pub matched: Vec<String>,
+    /// Its BM25 score; 0 where none does.
+    pub keyword: f64,
+    /// The cosine of its vector and the query's; `None` where there is none to compare.
+    pub semantic: Option<f64>,
+}
+
 impl Engine {
-    /// Searches everything that is remembered.
-    pub fn find(&self, options: &FindOptions) -> Result<FindReport, Error> {
+    /// Searches everything that is remembered. `progress` is told how many records were analysed, where
+    /// many are new.
+    pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
         let start = Instant::now();
-        let (documents, warnings) = self.documents(options.kind, options.skill.as_ref())?;
-        let (vectors, query) = if options.keyword || documents.is_empty() {
-            (Vec::new(), None)
-        } else {
-            self.meanings(&documents, options)?
-        };
-        let mut vectors = vectors.into_iter();
-        let mut ranker = Ranker::default();
-        for document in &documents {
-            ranker.add(&document.content, vectors.next().flatten());
-        }
-        let mut hits = ranker.rank(&options.query, query.as_ref(), Fusion::default());
-        for hit in &mut hits {
-            hit.score *= weight(documents[hit.document].kind);
-        }
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let asked = words(&options.query);
-        let origin = self.store.identity().map(|identity| identity.origin);
-        let results = hits.iter().take(options.limit).map(|hit| {
-            let document = &documents[hit.document];
-            Found {
-                id: document.id.clone(),
-                kind: document.kind,
-                skill: document.skill.clone(),
-                score: (hit.score * 10_000.0).round() / 10_000.0,
-                snippet: snippet(&document.content, &asked, SNIPPET),
-                ranks: Ranks {
-                    keyword: hit.keyword,
-                    semantic: hit.semantic,
-                },
-                origin: origin.clone(),
-                trust: document.trust,
-            }
+        let embedding = Embedding::built_in();
+        let mut index = Index::open(&self.store, &embedding)?;
+        let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
+        // The model is loaded while the index is brought up to date.
+        let (updated, model) = thread::scope(|scope| {
+            let model = by_meaning.then(|| scope.spawn(|| Asking::new(&options.query)));
+            let updated = index.update(by_meaning, progress);
+            (updated, model.map(thread::ScopedJoinHandle::join))
         });
+        updated?;
+        let asking = match model {
+            Some(model) => Some(model.map_err(|_| Error::Index)??),
+            None => None,
+        };
+        let filter = Filter {
+            now: self.now.timestamp(),
+            scope: self.store.scope().clone(),
+            ..options.filter.clone()
+        };
+        let searched = search(&mut index, options, &filter, asking.as_ref());
+        let (found, mut asked) = match searched {
+            Err(Error::Index) => {
+                index.renew(progress)?;
+                search(&mut index, options, &filter, asking.as_ref())?
+            }
+            searched => searched?,
+        };
+        if let (Some(asked), true) = (&mut asked, by_meaning) {
+            asked.embedder = Some(embedding.name);
+        }
+        let origin = self.store.identity().map(|identity| identity.origin);
+        let results = found.into_iter().map(|found| Found {
+            origin: origin.clone(),
+            ..found
+        });
+        let waiting = index.without_vector();
+        let warning = (by_meaning && waiting >= MANY).then(|| {
+            format!("{waiting} records are found by their words alone until `memctl index` has run")
+        });
+        let mut warnings = self.damaged_files(&options.filter)?;
+        warnings.extend(warning);
         Ok(FindReport {
             results: results.collect(),
             query: options.query.clone(),
             rewritten: None,
+            asked,
             took_ms: milliseconds(start.elapsed()),
             warnings,
         })
     }
 
-    /// The vectors of the documents, as far as there are any, and of the query. Missing ones are
-    /// made for the best by words first, then for the newest, and kept for the next search.
-    #[expect(clippy::type_complexity, reason = "two results of one loading")]
-    fn meanings(
-        &self,
-        documents: &[Document],
-        options: &FindOptions,
-    ) -> Result<(Vec<Option<Box<Vector>>>, Option<Vector>), Error> {
-        let mut kept = self.store.vectors::<COMPACT>(EMBEDDER);
-        let keys: Vec<TextKey> = documents.iter().map(|d| text_key(&d.content)).collect();
-        let mut missing = Vec::new();
-        if keys.iter().any(|key| kept.get(key).is_none()) {
-            let mut corpus = Corpus::default();
-            for document in documents {
-                corpus.add(&document.content);
-            }
-            let by_words = corpus.search(&options.query);
-            let by_words = by_words.iter().map(|hit| hit.document);
-            let mut seen = HashSet::new();
-            missing.extend(
-                by_words
-                    .chain((0..documents.len()).rev())
-                    .filter(|i| kept.get(&keys[*i]).is_none() && seen.insert(keys[*i]))
-                    .take(NEW_VECTORS),
-            );
-        }
-        let mut texts = vec![options.query.as_str()];
-        texts.extend(missing.iter().map(|i| documents[*i].content.as_str()));
-        let mut made = BuiltIn::load()?.embed(&texts)?.into_iter();
-        let query = made.next();
-        for (i, vector) in missing.into_iter().zip(made) {
-            kept.insert(keys[i], compact(&vector));
-        }
-        if options.kind.is_none() && options.skill.is_none() && *self.store.scope() == Scope::All {
-            kept.retain(&keys.iter().copied().collect());
-        }
-        kept.save();
-        let vector = |key| kept.get(key).and_then(restore).map(Box::new);
-        Ok((keys.iter().map(vector).collect(), query))
-    }
-
-    fn documents(
-        &self,
-        kind: Option<Kind>,
-        skill: Option<&SkillPath>,
-    ) -> Result<(Vec<Document>, Vec<String>), Error> {
-        let mut documents = Vec::new();
+    /// What is wrong with the files that were searched.
+    fn damaged_files(&self, filter: &Filter) -> Result<Vec<String>, Error> {
         let mut warnings = Vec::new();
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
-        for kind in Kind::ALL
-            .into_iter()
-            .filter(|k| kind.is_none_or(|kind| kind == *k))
-        {
-            let problems = self.store.each_entry(kind, &selection, &mut |entry| {
-                // Entries that cannot be read are `doctor`'s to tell of.
-                documents.extend(document(&entry));
-            })?;
-            warnings.extend(problems.iter().map(ToString::to_string));
+        let kinds = Kind::ALL.into_iter();
+        for kind in kinds.filter(|kind| filter.kind.is_none_or(|wanted| wanted == *kind)) {
+            if self.store.has_problems(kind)? {
+                let none = crate::store::Selection {
+                    newest: Some(0),
+                    ..Default::default()
+                };
+                let problems = self.store.each_entry(kind, &none, &mut |_| {})?;
+                warnings.extend(problems.iter().map(ToString::to_string));
+            }
         }
-        Ok((documents, warnings))
+        Ok(warnings)
     }
+}
+
+/// The query's vector, and the model for those of records that have none yet.
+struct Asking {
+    model: BuiltIn,
+    vector: Vec<f32>,
+}
+
+impl Asking {
+    fn new(query: &str) -> Result<Self, Error> {
+        let model = BuiltIn::load()?;
+        let vector = model.embed(&[query])?.pop();
+        let vector = vector.map_or_else(Vec::new, |vector| vector.to_vec());
+        Ok(Self { model, vector })
+    }
+}
+
+/// Ranks, and reads what came out. [`Error::Index`] is damage.
+fn search(
+    index: &mut Index,
+    options: &FindOptions,
+    filter: &Filter,
+    asking: Option<&Asking>,
+) -> Result<(Vec<Found>, Option<Asked>), Error> {
+    if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
+        fill(index, &options.query, filter, &asking.model)?;
+    }
+    let ranker = index.ranker(filter)?;
+    let question = Question {
+        text: &options.query,
+        vector: asking.map(|asking| asking.vector.as_slice()),
+        fusion: options.fusion,
+        limit: options.limit,
+        weight,
+    };
+    let asked = words(&options.query);
+    let mut found = Vec::new();
+    for ranked in ranker.rank(&question)? {
+        let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
+        if let Some(document) = index.record(part, place)? {
+            found.push(result(&document, &ranked, &asked, options.explain));
+        }
+    }
+    let understood = options.explain.then(|| understood(index, &ranker, options));
+    Ok((found, understood.transpose()?))
+}
+
+/// Makes missing vectors: for the best by words first, then for the newest.
+fn fill(index: &mut Index, query: &str, filter: &Filter, model: &BuiltIn) -> Result<(), Error> {
+    let missing = index.ranker(filter)?.without_vector(query, NEW_VECTORS)?;
+    let texts = index.texts(&missing)?;
+    let (documents, texts): (Vec<usize>, Vec<&str>) =
+        texts.iter().map(|(i, text)| (*i, text.as_str())).unzip();
+    let vectors = model.embed(&texts)?;
+    let vectors = vectors.iter().map(|vector| vector.to_vec());
+    let filled: Vec<_> = documents.into_iter().zip(vectors).collect();
+    Ok(index.fill(&filled)?)
+}
+
+fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
+    let explanation = || {
+        let held = words(&document.content);
+        let mut matched: Vec<String> = Vec::new();
+        for word in asked.iter().filter(|word| held.contains(word)) {
+            if !matched.contains(word) {
+                matched.push(word.clone());
+            }
+        }
+        Explanation {
+            matched,
+            keyword: rounded(ranked.words),
+            semantic: ranked.cosine.map(|cosine| rounded(f64::from(cosine))),
+        }
+    };
+    Found {
+        id: document.id.clone(),
+        kind: document.kind,
+        skill: document.skill.clone(),
+        score: rounded(ranked.score),
+        snippet: snippet(&document.content, asked, SNIPPET),
+        ranks: Ranks {
+            keyword: ranked.keyword,
+            semantic: ranked.semantic,
+        },
+        explain: explain.then(explanation),
+        origin: None,
+        trust: document.trust,
+    }
+}
+
+fn understood(index: &Index, ranker: &Ranker<'_>, options: &FindOptions) -> Result<Asked, Error> {
+    let terms = ranker.terms(&options.query)?.into_iter();
+    Ok(Asked {
+        terms: terms
+            .map(|(word, documents)| Term { word, documents })
+            .collect(),
+        fusion: options.fusion.name(),
+        embedder: None,
+        documents: index.len(),
+        vectors: index.len() - index.without_vector(),
+    })
+}
+
+fn rounded(score: f64) -> f64 {
+    (score * 10_000.0).round() / 10_000.0
 }
 
 /// An entry as a document; `None` where it is no readable record.

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::search::{COMPACT, EMBEDDER};
-use crate::store::text_key;
 
 use super::find::document;
+use super::index::{Embedding, Index};
 use super::{Engine, Error, mended};
 
 /// What was removed.
@@ -39,15 +38,15 @@ impl Engine {
             &content
         };
         writer.remove(kind, &id, remembered, self.now)?;
-        // A text can be guessed from its vector: both go.
-        let mut vectors = self.store.vectors::<COMPACT>(EMBEDDER);
-        vectors.remove(&text_key(&content));
-        vectors.save();
+        let warnings = mended(writer.take_mended()).collect();
+        drop(writer);
+        // A text can be guessed from its words and its vector: they go as well.
+        Index::open(&self.store, &Embedding::built_in())?.drop_gone(&mut |_, _| {})?;
         Ok(ForgetReport {
             id,
             kind,
             summary,
-            warnings: mended(writer.take_mended()).collect(),
+            warnings,
         })
     }
 }

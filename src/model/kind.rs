@@ -8,6 +8,8 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::knowledge::MemoryType;
+
 /// A kind of record. The order is the order of the data's way: what happened, then what was
 /// learnt from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -158,6 +160,12 @@ pub struct Document {
     pub created: String,
     /// How far it may be believed.
     pub trust: Trust,
+    /// When it is no longer to be found: RFC 3339, UTC. `None` is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// Which type of note it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_type: Option<MemoryType>,
 }
 
 /// A record of one [`Kind`]: how it names itself, and how it is seen by those who do not care
@@ -191,6 +199,16 @@ pub trait Record: Serialize + DeserializeOwned {
         Trust::User
     }
 
+    /// When it is no longer to be found: RFC 3339, UTC. `None` is never.
+    fn expires(&self) -> Option<&str> {
+        None
+    }
+
+    /// Which type of note it is, if it is one.
+    fn memory_type(&self) -> Option<MemoryType> {
+        None
+    }
+
     /// The record as one [`Document`].
     fn document(&self) -> Document {
         Document {
@@ -201,6 +219,8 @@ pub trait Record: Serialize + DeserializeOwned {
             summary: self.summary(),
             created: self.created().to_owned(),
             trust: self.trust(),
+            expires: self.expires().map(str::to_owned),
+            memory_type: self.memory_type(),
         }
     }
 }

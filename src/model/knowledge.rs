@@ -308,6 +308,14 @@ impl Record for Memory {
     fn created(&self) -> &str {
         &self.created_at
     }
+
+    fn expires(&self) -> Option<&str> {
+        self.expires_at.as_deref()
+    }
+
+    fn memory_type(&self) -> Option<MemoryType> {
+        Some(self.memory_type)
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::keyword::Hit;
+use super::best::Hit;
 
 /// How two rankings become one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -79,40 +79,22 @@ pub(super) fn rrf(keyword: &[Hit], semantic: &[Hit], parameters: Rrf) -> Vec<Hit
     best_first(scores)
 }
 
-/// The fused score of each document of two rankings, from 0 to 1, best first; equal ones in their
-/// order.
+/// The fused score of a document, from 0 to 1.
 ///
-/// `ceiling` is what a keyword score could be at most: a score's share of it falls with every word
-/// that the document lacks, most with the rare ones. A semantic score is a cosine. A document that
+/// `words` is its keyword score as a share of what a score could be at most: it falls with every
+/// word that the document lacks, most with the rare ones. `meaning` is its cosine. A document that
 /// has no vector yet is taken to be as near in meaning as it is in words, so that it neither wins nor
 /// loses by that, and without any vectors the order is the keyword order.
-pub(super) fn coverage(keyword: &[Hit], ceiling: f64, semantic: &[Hit]) -> Vec<Hit> {
-    let mut halves: BTreeMap<usize, (f64, Option<f64>)> = BTreeMap::new();
-    for hit in keyword {
-        halves.entry(hit.document).or_default().0 = hit.score / ceiling.max(f64::MIN_POSITIVE);
-    }
-    for hit in semantic {
-        halves.entry(hit.document).or_default().1 = Some(hit.score.max(0.0));
-    }
-    let fused = |(words, meaning): (f64, Option<f64>)| {
-        (words + MEANING * meaning.unwrap_or(words)) / (1.0 + MEANING)
-    };
-    best_first(
-        halves
-            .into_iter()
-            .map(|(document, halves)| (document, fused(halves))),
-    )
+pub(super) fn coverage(words: f64, meaning: Option<f64>) -> f64 {
+    let meaning = meaning.map_or(words, |cosine| cosine.max(0.0));
+    (words + MEANING * meaning) / (1.0 + MEANING)
 }
 
 /// Orders documents by their scores.
-pub(super) fn best_first(scores: impl IntoIterator<Item = (usize, f64)>) -> Vec<Hit> {
+fn best_first(scores: impl IntoIterator<Item = (usize, f64)>) -> Vec<Hit> {
     let hit = |(document, score)| Hit { document, score };
     let mut hits: Vec<Hit> = scores.into_iter().map(hit).collect();
-    hits.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then(a.document.cmp(&b.document))
-    });
+    hits.sort_unstable_by(Hit::order);
     hits
 }
 
@@ -150,22 +132,16 @@ mod tests {
     #[test]
     fn a_half_that_found_little_says_little() {
         // Two of the query's words are nowhere: the best keyword score is far from its ceiling.
-        let semantic = hits(&[(0, 0.2), (1, 0.7)]);
-        let fused = coverage(&hits(&[(0, 2.0)]), 20.0, &semantic);
-        assert_eq!(order(&fused), [1, 0]);
+        assert!(coverage(0.1, Some(0.2)) < coverage(0.0, Some(0.7)));
         // Nearly all of them are in one document.
-        let fused = coverage(&hits(&[(0, 14.0)]), 20.0, &semantic);
-        assert_eq!(order(&fused), [0, 1]);
+        assert!(coverage(0.7, Some(0.2)) > coverage(0.0, Some(0.7)));
     }
 
     #[test]
-    fn without_vectors_the_order_is_the_keyword_order() {
-        let keyword = hits(&[(4, 3.0), (2, 5.0), (7, 1.0)]);
-        assert_eq!(order(&coverage(&keyword, 9.0, &[])), [2, 4, 7]);
-        // One that has no vector does not lose for it.
-        let fused = coverage(&keyword, 9.0, &hits(&[(7, 0.1)]));
-        assert_eq!(order(&fused), [2, 4, 7]);
-        assert_eq!(coverage(&[], 0.0, &[]), []);
+    fn who_has_no_vector_neither_wins_nor_loses_by_that() {
+        assert!((coverage(0.4, None) - 0.4).abs() < 1e-12);
+        assert!(coverage(0.4, Some(0.3)) < 0.4 && coverage(0.4, Some(0.5)) > 0.4);
+        assert!((coverage(0.0, Some(-1.0))).abs() < 1e-12);
     }
 
     fn ranking() -> impl Strategy<Value = Vec<Hit>> {
@@ -182,28 +158,19 @@ mod tests {
 
         #[test]
         fn every_document_comes_once_and_best_first(a in ranking(), b in ranking()) {
-            for fused in [rrf(&a, &b, Rrf::default()), coverage(&a, 1.0, &b)] {
-                let mut once = order(&fused);
-                once.sort_unstable();
-                once.dedup();
-                prop_assert_eq!(once.len(), fused.len());
-                prop_assert!(fused.is_sorted_by(|a, b| a.score >= b.score));
-                prop_assert!(fused.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
-            }
+            let fused = rrf(&a, &b, Rrf::default());
+            let mut once = order(&fused);
+            once.sort_unstable();
+            once.dedup();
+            prop_assert_eq!(once.len(), fused.len());
+            prop_assert!(fused.is_sorted_by(|a, b| a.score >= b.score));
         }
 
         #[test]
-        fn what_both_halves_prefer_comes_first(a in ranking(), b in ranking()) {
-            let fused = order(&coverage(&a, 1.0, &b));
-            let score = |hits: &[Hit], d| hits.iter().find(|h| h.document == d).map(|h| h.score);
-            for (i, x) in fused.iter().enumerate() {
-                for y in &fused[i + 1..] {
-                    let both = (score(&a, *x), score(&a, *y), score(&b, *x), score(&b, *y));
-                    if let (Some(ax), Some(ay), Some(bx), Some(by)) = both {
-                        prop_assert!(ax >= ay || bx >= by);
-                    }
-                }
-            }
+        fn what_both_halves_prefer_comes_first(words in 0.0f64..1.0, meaning in -1.0f64..1.0, more in 0.0f64..1.0, nearer in 0.0f64..1.0) {
+            let score = coverage(words, Some(meaning));
+            prop_assert!((0.0..=1.0).contains(&score));
+            prop_assert!(coverage(words + more, Some(meaning + nearer)) >= score);
         }
     }
 }

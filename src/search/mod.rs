@@ -1,28 +1,42 @@
 //! Ranking over [`Document`](crate::model::Document)s. Knows no store and no network.
 //!
 //! - `text`: how words are taken from text, the same for documents and queries.
-//! - `keyword`: BM25 over those words.
 //! - `embed`, `wordpiece`: the built-in sentence transformer and its tokenizer.
-//! - `compact`: its vectors in few bytes.
-//! - `fuse`: two rankings made one.
+//! - `attributes`, `filter`: what a document is besides its words, and which may be found.
+//! - `segment`, `build`: documents as bytes that are searched where they lie, and how they are made.
+//! - `slots`: their vectors, likewise.
+//! - `keyword`: BM25 over segments.
+//! - `fuse`, `best`: two rankings made one; the best of many.
 //! - `rank`: all of that behind one type, the only ranking that the program uses.
+//! - `corpus`: a few texts, ranked by words and forgotten.
 //! - `evaluate`: how good a ranking is.
 //!
-//! Pure: no files, no clock, nothing asynchronous.
+//! Pure: no files, no clock, nothing asynchronous. Bytes come from whoever keeps them.
 
-mod compact;
+mod attributes;
+mod best;
+mod build;
+mod corpus;
 mod embed;
 mod evaluate;
+mod filter;
 mod fuse;
 mod keyword;
 mod rank;
+mod segment;
+mod slots;
 mod text;
 mod wordpiece;
 
-pub use compact::{COMPACT, compact, restore};
+pub use attributes::{Attributes, seconds};
+pub use best::Hit;
+pub use build::{Builder, merge};
+pub use corpus::Corpus;
 pub use embed::{BuiltIn, DIMENSIONS, EMBEDDER, EmbedError, Vector, cosine};
 pub use evaluate::{Metrics, percentile};
+pub use filter::Filter;
 pub use fuse::{Fusion, Rrf};
-pub use keyword::{Corpus, Hit};
-pub use rank::{Ranked, Ranker};
+pub use rank::{Part, Question, Ranked, Ranker};
+pub use segment::{ANALYSIS, Damaged, Segment};
+pub use slots::{QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header};
 pub use text::{snippet, words};

@@ -160,7 +160,7 @@ impl<'a> JsonFile<'a> {
             let text = |name| json_text::string_field(entry, name).unwrap_or_default();
             let id = text(self.kind.id_field());
             highest = highest.max(IdShape::of(self.kind, &id).unwrap_or_default());
-            rows.push(Row::new(at, entry.len(), &id, &text("skill")));
+            rows.push(Row::new(at, entry, &id, &text("skill")));
         })
         .map_err(cannot_read)?;
         let Outline {
@@ -177,6 +177,7 @@ impl<'a> JsonFile<'a> {
             close: close.unwrap_or(0),
             format,
             highest,
+            generation: stamp.generation(),
             problems: if outline.empty {
                 0
             } else {

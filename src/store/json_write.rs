@@ -126,7 +126,7 @@ impl JsonFile<'_> {
         else {
             let opening = format!("{{\n  \"{}\": [\n    ", self.kind.root_key());
             atomic::replace(&path, format!("{opening}{entry}{CLOSING}").as_bytes())?;
-            let row = Row::new(opening.len() as u64, entry.len(), id, skill);
+            let row = Row::new(opening.len() as u64, entry.as_bytes(), id, skill);
             let tail = row.at + entry.len() as u64;
             // Behind the entry comes one line break and two spaces.
             let header = Header {
@@ -152,7 +152,12 @@ impl JsonFile<'_> {
         };
         let comma = if is_first { "" } else { "," };
         let mut bytes = format!("{comma}\n    {entry}").into_bytes();
-        let row = Row::new(old.tail + comma.len() as u64 + 5, entry.len(), id, skill);
+        let row = Row::new(
+            old.tail + comma.len() as u64 + 5,
+            entry.as_bytes(),
+            id,
+            skill,
+        );
         let tail = old.tail + bytes.len() as u64;
         let close = tail + gap.len() as u64;
         bytes.extend_from_slice(gap);
@@ -184,8 +189,14 @@ impl JsonFile<'_> {
             return;
         };
         let shape = IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default();
+        let stamp = Stamp::of(&metadata);
         let header = Header {
-            stamp: Stamp::of(&metadata),
+            // A file that is new starts a generation of its own.
+            generation: match old.generation {
+                0 => stamp.generation(),
+                generation => generation,
+            },
+            stamp,
             count: old.count + 1,
             highest: old.highest.max(shape),
             ..old.clone()

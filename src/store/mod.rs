@@ -9,7 +9,8 @@
 //! - `json_file`, `json_write`: one seed file, read and written; O(1) append, recovery. `scan` and
 //!   `json_text` find entries in it.
 //! - `offsets`: the derived table that spares reading the file.
-//! - `vectors`: the derived file of what texts mean, as bytes.
+//! - `positions`, `derived`, `map`: what whoever derives something from the files needs: where
+//!   entries lie, and a place for files that can be made again.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
 //! - `repair`: what `doctor` finds and mends.
@@ -18,25 +19,29 @@
 //! randomness (both are arguments), and anything asynchronous.
 
 pub(crate) mod atomic;
+mod derived;
 mod directory;
 mod error;
 mod json_file;
 mod json_text;
 mod json_write;
 mod log;
+mod map;
 mod offsets;
+mod positions;
 mod repair;
 mod scan;
 mod scoped;
 mod tombstones;
-mod vectors;
 mod writer;
 
+pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
 pub use json_text::compact;
+pub use map::Map;
+pub use positions::Positions;
 pub use repair::Repaired;
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use tombstones::Tombstone;
-pub use vectors::{TextKey, Vectors, text_key};
 pub use writer::Writer;

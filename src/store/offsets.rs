@@ -5,7 +5,7 @@
 //! not believed, and is made again from the file. Writers keep it in step under the lock; readers
 //! take what they find or scan for themselves.
 //!
-//! On disk: one header of 160 bytes, then 64 bytes an entry, little-endian. The header goes last
+//! On disk: one header of 160 bytes, then 72 bytes an entry, little-endian. The header goes last
 //! and carries a checksum, so that a half-written table is a table that does not match.
 
 use std::fs::{File, Metadata};
@@ -13,14 +13,16 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::model::{IdShape, Kind, SkillPath};
 
 use super::atomic;
 
 /// Bumped whenever the layout below changes; an older table is then simply made again.
-const MAGIC: &[u8; 8] = b"mctloff1";
+const MAGIC: &[u8; 8] = b"mctloff2";
 const HEADER: usize = 160;
-const ROW: usize = 64;
+const ROW: usize = 72;
 /// Longer ids are cut in the table, and compared in the file.
 const ID_ROOM: usize = 43;
 const CUT: u8 = u8::MAX;
@@ -47,6 +49,11 @@ impl Stamp {
             changed: [metadata.ctime(), metadata.ctime_nsec()],
         }
     }
+
+    /// A generation for rows that were found in this state of the file.
+    pub(super) fn generation(&self) -> u64 {
+        fnv(format!("{self:?}").as_bytes())
+    }
 }
 
 /// What is known of the file as a whole.
@@ -65,6 +72,8 @@ pub(super) struct Header {
     pub(super) highest: IdShape,
     /// How many problems the last scan found; what they are, only a scan tells.
     pub(super) problems: u64,
+    /// Stays the same for as long as rows are only added behind the others.
+    pub(super) generation: u64,
 }
 
 /// Where one entry lies and what it is.
@@ -72,6 +81,8 @@ pub(super) struct Header {
 pub(super) struct Row {
     pub(super) at: u64,
     pub(super) length: u32,
+    /// A hash of the entry's text: tells this version of it from every other.
+    pub(super) key: u64,
     skill: u32,
     domain: u32,
     id_length: u8,
@@ -79,10 +90,11 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(at: u64, length: usize, id: &str, skill: &str) -> Self {
+    pub(super) fn new(at: u64, entry: &[u8], id: &str, skill: &str) -> Self {
         let mut row = Self {
             at,
-            length: u32::try_from(length).unwrap_or(u32::MAX),
+            length: u32::try_from(entry.len()).unwrap_or(u32::MAX),
+            key: xxh3_64(entry),
             skill: hash(skill),
             domain: domain_hash(skill),
             id_length: CUT,
@@ -123,16 +135,18 @@ impl Row {
         bytes[12..16].copy_from_slice(&self.skill.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.domain.to_le_bytes());
         bytes[20] = self.id_length;
-        bytes[21..].copy_from_slice(&self.id);
+        bytes[21..64].copy_from_slice(&self.id);
+        bytes[64..].copy_from_slice(&self.key.to_le_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
         let mut id = [0; ID_ROOM];
-        id.copy_from_slice(&bytes[21..ROW]);
+        id.copy_from_slice(&bytes[21..64]);
         Self {
             at: u64_at(bytes, 0),
             length: u32_at(bytes, 8),
+            key: u64_at(bytes, 64),
             skill: u32_at(bytes, 12),
             domain: u32_at(bytes, 16),
             id_length: bytes[20],
@@ -217,6 +231,19 @@ impl Offsets {
         file.write_all_at(&header.to_bytes(), 0)
     }
 
+    /// The row at a place, from 0.
+    pub(super) fn get(&self, place: usize) -> io::Result<Option<Row>> {
+        match &self.rows {
+            Rows::Memory(rows) => Ok(rows.get(place).cloned()),
+            Rows::Disk(file) if (place as u64) < self.header.count => {
+                let mut bytes = [0; ROW];
+                file.read_exact_at(&mut bytes, (HEADER + place * ROW) as u64)?;
+                Ok(Some(Row::from_bytes(&bytes)))
+            }
+            Rows::Disk(_) => Ok(None),
+        }
+    }
+
     /// Shows every row, from the oldest or from the newest, until `visit` answers `false`.
     pub(super) fn each(
         &self,
@@ -280,6 +307,7 @@ impl Header {
             self.highest.number,
             u64::from(self.highest.suffix),
             self.problems,
+            self.generation,
         ];
         for (i, number) in numbers.iter().enumerate() {
             bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
@@ -316,6 +344,7 @@ impl Header {
                 suffix: u32::try_from(number(12)).ok()?,
             },
             problems: number(13),
+            generation: number(14),
         })
     }
 }
@@ -378,7 +407,7 @@ mod tests {
         let path = dir.path().join("x.offsets");
         let n = BATCH as u64 * 2 + 3;
         let rows: Vec<Row> = (0..n)
-            .map(|i| Row::new(i, 1, &format!("CORR-{i}"), "hr/x"))
+            .map(|i| Row::new(i, b"{}", &format!("CORR-{i}"), "hr/x"))
             .collect();
         Offsets::in_memory(header(n), rows.clone()).save(&path);
         let table = Offsets::open(&path).unwrap();
@@ -394,6 +423,9 @@ mod tests {
             seen
         };
         assert_eq!(collect(false), rows);
+        for place in [0, 1, BATCH, rows.len() - 1, rows.len()] {
+            assert_eq!(table.get(place).unwrap().as_ref(), rows.get(place));
+        }
         let mut reversed = collect(true);
         reversed.reverse();
         assert_eq!(reversed, rows);
@@ -403,7 +435,7 @@ mod tests {
     fn a_damaged_table_is_no_table() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.offsets");
-        Offsets::in_memory(header(1), vec![Row::new(0, 1, "CORR-1", "hr/x")]).save(&path);
+        Offsets::in_memory(header(1), vec![Row::new(0, b"{}", "CORR-1", "hr/x")]).save(&path);
         let whole = std::fs::read(&path).unwrap();
         for at in 0..HEADER {
             let mut bytes = whole.clone();
@@ -418,11 +450,11 @@ mod tests {
     #[test]
     fn long_ids_are_marked_as_cut() {
         let long = "EXEC-".to_owned() + &"9".repeat(60);
-        let row = Row::from_bytes(&Row::new(1, 2, &long, "hr/x").to_bytes());
+        let row = Row::from_bytes(&Row::new(1, b"{}", &long, "hr/x").to_bytes());
         assert!(row.id_is_cut());
         assert!(long.as_bytes().starts_with(row.id()));
         assert!(row.may_be_of_domain("hr") && row.may_be_of_skill("hr/x"));
         assert!(!row.may_be_of_domain("dev"));
-        assert!(!Row::new(0, 0, "", "hr").may_be_of_domain("hr"));
+        assert!(!Row::new(0, b"", "", "hr").may_be_of_domain("hr"));
     }
 }

@@ -203,7 +203,7 @@ impl Scoped {
         Ok(rows)
     }
 
-    fn read(snapshot: &Snapshot, kind: Kind, row: &Row) -> Result<Entry, Error> {
+    pub(super) fn read(snapshot: &Snapshot, kind: Kind, row: &Row) -> Result<Entry, Error> {
         let text = snapshot.read(row)?;
         let id = if row.id_is_cut() {
             json_text::string_field(&text, kind.id_field())

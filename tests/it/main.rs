@@ -21,6 +21,7 @@ mod eval;
 mod fake_model;
 mod garbage;
 mod help;
+mod index;
 mod layers;
 mod learning;
 mod llm_wire;

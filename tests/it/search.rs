@@ -44,24 +44,3 @@ fn what_fits_neither_way_is_left_out() {
         assert_eq!(ids(&report), [""; 0], "{query}: {report}");
     }
 }
-
-#[test]
-fn vectors_are_kept_and_forgotten_with_their_records() {
-    let workspace = workspace();
-    let vectors = workspace.memory(".index/vectors");
-    let size = || std::fs::metadata(&vectors).unwrap().len();
-    let search =
-        |more: &[&str]| workspace.json(&[&["memory", "search", "compliance check"], more].concat());
-    let first = search(&[]);
-    let whole = size();
-    let kept = std::fs::read(&vectors).unwrap();
-    std::fs::write(&vectors, &kept[..kept.len() / 2]).unwrap();
-    assert_eq!(search(&[])["results"], first["results"]);
-    assert_eq!(size(), whole);
-    // A search of a part says nothing about the rest.
-    search(&["--kind", "correction"]);
-    assert_eq!(size(), whole);
-    workspace.json(&["memory", "forget", "REFL-001"]);
-    assert!(size() < whole, "the vector went with the text");
-    assert!(!ids(&search(&[])).contains(&"REFL-001"));
-}

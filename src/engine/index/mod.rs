@@ -1,0 +1,167 @@
+//! The index of everything that is remembered, kept in step with the files.
+//!
+//! It lies in `.agentura/.index/search/` and may be deleted at any time. Whoever opens it first brings
+//! it up to date: entries that were added are analysed, and nothing else; of a file that was changed
+//! otherwise, entries are recognised by their text, and only what is new is analysed. So what is found
+//! is what the files say at that moment, whoever wrote them.
+//!
+//! - `list`: which files it consists of, and which state of the records they cover.
+//! - `held`: one segment of it, in memory or mapped.
+//! - `follow`: what has changed in the records since.
+//! - `analyse`: new records as segments.
+//! - `save`: the new state in files; merging.
+//! - `meaning`: vectors, made as they are wanted.
+//!
+//! Invariants:
+//! - Saved segments hold no document whose record is gone: what was forgotten leaves nothing
+//!   behind.
+//! - Nobody waits for anybody: who cannot save searches what it has in memory.
+//! - Damage is not an error. The index is made again.
+
+mod analyse;
+mod follow;
+mod held;
+mod list;
+mod meaning;
+mod save;
+
+use crate::model::{Document, Kind};
+use crate::search::{Damaged, Filter, Part, Ranker};
+use crate::store::{Derived, Positions, Scoped};
+
+use super::Error;
+use super::find::document;
+
+use held::{GONE, Held};
+use list::List;
+
+pub(super) use meaning::Embedding;
+
+/// So few new entries are analysed each time rather than saved.
+const SPARE: usize = 64;
+
+/// The index, in step with the files as they were when it was opened.
+#[derive(Debug)]
+pub(super) struct Index {
+    derived: Derived,
+    embedding: Embedding,
+    /// For each kind, in the order of [`Kind::ALL`].
+    files: Vec<Positions>,
+    segments: Vec<Held>,
+    /// The list as it is saved.
+    list: List,
+}
+
+/// Told how many records are analysed, out of how many.
+pub(super) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+impl Index {
+    /// Opens the index as it was saved. It is of no use before it is brought up to date.
+    pub(super) fn open(store: &Scoped, embedding: &Embedding) -> Result<Self, Error> {
+        let derived = store.derived("search");
+        let mut loaded = None;
+        // A list whose files are gone was replaced this moment; one that stays so is damaged.
+        for _ in 0..3 {
+            let list = derived.list().and_then(|bytes| List::parse(&bytes));
+            let Some(list) = list else {
+                break;
+            };
+            let held = |files| Held::open(&derived, files, embedding);
+            if let Some(segments) = list.segments.iter().map(held).collect::<Option<Vec<_>>>() {
+                loaded = Some((list, segments));
+                break;
+            }
+        }
+        let (list, segments) = loaded.unwrap_or_else(|| (List::new(), Vec::new()));
+        let files: Result<Vec<_>, _> = Kind::ALL.iter().map(|k| store.positions(*k)).collect();
+        Ok(Self {
+            derived,
+            embedding: embedding.clone(),
+            files: files?,
+            segments,
+            list,
+        })
+    }
+
+    /// Brings the index up to date. What is new is saved where it is much, or where `save` asks
+    /// for it.
+    pub(super) fn update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
+        match self.try_update(save, progress) {
+            Err(Error::Index) => self.renew(progress),
+            updated => updated,
+        }
+    }
+
+    /// Makes the index again from the files: what was saved is damaged.
+    pub(super) fn renew(&mut self, progress: Progress<'_>) -> Result<(), Error> {
+        self.segments.clear();
+        self.list.segments.clear();
+        self.list.covered.clear();
+        self.try_update(true, progress)
+    }
+
+    fn try_update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
+        let news = self.follow()?;
+        self.take_in(&news, save, progress)
+    }
+
+    /// Brings what is saved up to date, if anything is: no saved segment keeps a record that is gone.
+    pub(super) fn drop_gone(mut self, progress: Progress<'_>) -> Result<(), Error> {
+        if self.segments.is_empty() {
+            return Ok(());
+        }
+        self.update(true, progress)
+    }
+
+    /// Whether nothing is remembered at all.
+    pub(super) fn is_blank(&self) -> bool {
+        self.files.iter().all(Positions::is_empty)
+    }
+
+    /// How many documents there are.
+    pub(super) fn len(&self) -> usize {
+        self.segments.iter().map(|held| held.places.len()).sum()
+    }
+
+    /// How many of them have no vector yet.
+    pub(super) fn without_vector(&self) -> usize {
+        let missing = |held: &Held| held.places.len() - held.filled.min(held.places.len());
+        self.segments.iter().map(missing).sum()
+    }
+
+    /// What the filter admits, ready to be ranked.
+    pub(super) fn ranker(&self, filter: &Filter) -> Result<Ranker<'_>, Damaged> {
+        let mut parts = Vec::with_capacity(self.segments.len());
+        for held in &self.segments {
+            let segment = held.segment()?;
+            segment.verify()?;
+            let admitted = (held.has_gone() || !segment.admits_all(filter)).then(|| {
+                let mut admitted = held.kept();
+                segment.admit(filter, &mut admitted);
+                admitted
+            });
+            parts.push(Part::new(segment, held.slots(&self.embedding), admitted));
+        }
+        Ok(Ranker::new(parts))
+    }
+
+    /// The record of a document, by its place in the ranker's parts; `None` where the scope hides
+    /// it or it cannot be read.
+    pub(super) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
+        let held = self.segments.get(part).ok_or(Error::Index)?;
+        let segment = held.segment().map_err(|_| Error::Index)?;
+        // What the filter admitted is not gone.
+        let row = held.places.get(place).copied().unwrap_or(GONE);
+        let file = self.files.get(usize::from(segment.kind(place)));
+        let Some((key, entry)) = file.ok_or(Error::Index)?.entry(row as usize)? else {
+            return Ok(None);
+        };
+        if key != segment.key(place) {
+            return Err(Error::Index);
+        }
+        Ok(document(&entry))
+    }
+}
+
+/// An entry that is new to the index: its kind, as a place in [`Kind::ALL`], and its place in the file.
+type News = (usize, u32);

@@ -1,0 +1,222 @@
+//! The new state of the index in files.
+//!
+//! New segments go behind the old ones. Small neighbours are merged, each time those that are no
+//! larger than what comes behind them, so that a document is moved a few times in its life and not with every
+//! new one. A segment whose records are partly gone is made again without them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::search::{Damaged, merge, slot_width, slots_header};
+use crate::store::DerivedWriter;
+
+use super::held::{Bytes, GONE, Held, places_bytes};
+use super::list::{Covered, Files, List, Vectors, places_name, words_name};
+use super::{Embedding, Error, Index, News, Progress, SPARE, analyse};
+
+/// Segments are merged up to so many documents in passing; more would keep a search waiting.
+const MERGED: usize = 8_192;
+
+impl Index {
+    /// Takes the new entries in, and saves them where they are many or `save` asks for it.
+    pub(super) fn take_in(
+        &mut self,
+        news: &[News],
+        save: bool,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        let changed = self.segments.iter().any(|held| held.moved);
+        let fresh = analyse::analyse(&self.files, news, progress)?;
+        let first = self.segments.len();
+        self.segments.extend(fresh);
+        if changed || news.len() > SPARE || (save && !news.is_empty()) {
+            self.save(first)?;
+        }
+        Ok(())
+    }
+
+    /// Saves everything, unless somebody else is at it or was since.
+    fn save(&mut self, first_new: usize) -> Result<(), Damaged> {
+        let Some(writer) = self.writer() else {
+            return Ok(());
+        };
+        self.inherit_vectors(first_new)?;
+        self.merge_small()?;
+        let mut list = self.list.clone();
+        list.covered = self.covered();
+        list.segments.clear();
+        for held in &mut self.segments {
+            let Some(files) = held.save(&writer, &mut list, &self.embedding) else {
+                return Ok(());
+            };
+            list.segments.push(files);
+        }
+        self.publish(&writer, list);
+        Ok(())
+    }
+
+    /// The right to write, if the saved state is still the one that was opened.
+    pub(super) fn writer(&self) -> Option<DerivedWriter> {
+        let writer = self.derived.writer()?;
+        let saved = self.derived.list().and_then(|bytes| List::parse(&bytes));
+        let same = match saved {
+            None => true,
+            // What was found to be damaged has no segments any more, and is replaced.
+            Some(saved) => saved == self.list || self.list.covered.is_empty(),
+        };
+        same.then_some(writer)
+    }
+
+    pub(super) fn publish(&mut self, writer: &DerivedWriter, list: List) {
+        let names: HashSet<String> = list.names().collect();
+        if writer.keep(&list.to_bytes(), &names) {
+            self.list = list;
+        }
+    }
+
+    fn covered(&self) -> Vec<Covered> {
+        let kinds = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        let covered = kinds.map(|(kind, file)| Covered {
+            kind,
+            generation: file.generation(),
+            entries: file.len(),
+        });
+        covered.collect()
+    }
+
+    /// A record that was changed but says the same keeps its vector.
+    fn inherit_vectors(&mut self, first_new: usize) -> Result<(), Damaged> {
+        let mut spare: HashMap<u64, Vec<u8>> = HashMap::new();
+        for held in &self.segments[..first_new] {
+            let (Some(slots), segment) = (held.slots(&self.embedding), held.segment()?) else {
+                continue;
+            };
+            for (document, _) in held.places.iter().enumerate().filter(|(_, p)| **p == GONE) {
+                if slots.is_filled(document) && slots.is_intact(document) {
+                    let text = segment.attributes(document).text;
+                    spare.insert(text, slots.get(document).to_vec());
+                }
+            }
+        }
+        if spare.is_empty() {
+            return Ok(());
+        }
+        for held in &mut self.segments[first_new..] {
+            let segment = held.segment()?;
+            let slot = |document| spare.get(&segment.attributes(document).text);
+            let slots: Vec<_> = (0..segment.len()).map(slot).collect();
+            let filled = slots.iter().flatten().count();
+            if filled > 0 {
+                let empty = vec![0; slot_width(self.embedding.dimensions)];
+                let mut bytes = self.embedding.header(slots.len()).to_vec();
+                for slot in slots {
+                    bytes.extend_from_slice(slot.unwrap_or(&empty));
+                }
+                held.vectors = Some(Bytes::Own(bytes));
+                held.filled = filled;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges what is small, from the newest on, and drops the documents that are gone.
+    fn merge_small(&mut self) -> Result<(), Damaged> {
+        let mut segments = std::mem::take(&mut self.segments);
+        let mut merged: Vec<Held> = Vec::new();
+        while let Some(last) = segments.pop() {
+            let mut size = last.places.len();
+            let mut group = vec![last];
+            while let Some(before) = segments.last().map(|held| held.places.len())
+                && before <= size.saturating_mul(2)
+                && before + size <= MERGED
+            {
+                size += before;
+                group.extend(segments.pop());
+            }
+            group.reverse();
+            if group.len() > 1 || group.iter().any(Held::has_gone) {
+                let one = self.one_of(&group)?;
+                merged.extend((!one.places.is_empty()).then_some(one));
+            } else {
+                merged.extend(group);
+            }
+        }
+        merged.reverse();
+        self.segments = merged;
+        Ok(())
+    }
+
+    fn one_of(&self, group: &[Held]) -> Result<Held, Damaged> {
+        let kept: Vec<Vec<bool>> = group.iter().map(Held::kept).collect();
+        let segments: Result<Vec<_>, _> = group.iter().map(Held::segment).collect();
+        let parts: Vec<_> = segments?
+            .into_iter()
+            .zip(kept.iter().map(Vec::as_slice))
+            .collect();
+        let words = merge(&parts)?;
+        let places = group.iter().flat_map(|held| &held.places).copied();
+        let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
+        let mut one = Held::new(words, places);
+        if group.iter().any(|held| held.filled > 0) {
+            let mut bytes = self.embedding.header(one.places.len()).to_vec();
+            for held in group {
+                let (slots, filled) = held.kept_slots(&self.embedding);
+                bytes.extend(slots);
+                one.filled += filled;
+            }
+            one.vectors = Some(Bytes::Own(bytes));
+        }
+        Ok(one)
+    }
+}
+
+impl Held {
+    /// Writes what is in no file yet, or in an old one; `None` where that failed.
+    fn save(
+        &mut self,
+        writer: &DerivedWriter,
+        list: &mut List,
+        embedding: &Embedding,
+    ) -> Option<Files> {
+        let mut files = if let Some(files) = self.files.take() {
+            files
+        } else {
+            let words = list.number();
+            writer
+                .write(&words_name(words), &[&self.words])
+                .then_some(())?;
+            self.moved = true;
+            Files {
+                documents: self.places.len(),
+                words,
+                places: 0,
+                vectors: None,
+            }
+        };
+        if self.moved {
+            files.places = list.number();
+            let name = places_name(files.places);
+            writer
+                .write(&name, &[&places_bytes(&self.places)])
+                .then_some(())?;
+            self.moved = false;
+        }
+        if let Some(Bytes::Own(bytes)) = &self.vectors {
+            let vectors = Vectors {
+                file: list.number(),
+                embedder: embedding.name.clone(),
+                filled: self.filled,
+            };
+            writer.write(&vectors.name(), &[bytes]).then_some(())?;
+            files.vectors = Some(vectors);
+        }
+        self.files = Some(files.clone());
+        Some(files)
+    }
+}
+
+impl Embedding {
+    /// The header of the slots of so many documents.
+    pub(super) fn header(&self, documents: usize) -> [u8; crate::search::SLOTS_HEADER] {
+        slots_header(&self.name, self.dimensions, documents)
+    }
+}

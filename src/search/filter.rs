@@ -1,0 +1,173 @@
+//! Which documents a search may find at all.
+//!
+//! Applied before anything is counted or ranked: what is not admitted has no part in how rare a word
+//! is, so that nothing about it can be learnt from the scores of others.
+
+use crate::model::{Kind, MemoryType, Scope, SkillPath, Trust};
+
+use super::attributes::{Attributes, kind_number, name_hash, note_number, trust_number};
+
+/// What a document must be to be found. The default admits everything, even what has expired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// Seconds since 1970: what has expired by then is not found.
+    pub now: i64,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// Of this skill.
+    pub skill: Option<SkillPath>,
+    /// Within this scope.
+    pub scope: Scope,
+    /// A note of this type.
+    pub memory_type: Option<MemoryType>,
+    /// To be believed at least so far.
+    pub trust: Option<Trust>,
+    /// Made at this time or later, in seconds since 1970.
+    pub since: Option<i64>,
+    /// Made before this time, in seconds since 1970.
+    pub until: Option<i64>,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            now: i64::MIN,
+            kind: None,
+            skill: None,
+            scope: Scope::All,
+            memory_type: None,
+            trust: None,
+            since: None,
+            until: None,
+        }
+    }
+}
+
+/// A filter as numbers, ready to be asked a million times.
+#[derive(Debug)]
+pub(super) struct Admission {
+    now: i64,
+    kind: Option<u8>,
+    skill: Option<u32>,
+    domains: Option<Vec<u32>>,
+    note: Option<u8>,
+    trust: u8,
+    since: Option<i64>,
+    until: Option<i64>,
+}
+
+impl Filter {
+    /// Whether it admits everything that has not expired.
+    pub(super) fn asks_for_nothing(&self) -> bool {
+        let nothing = Self {
+            now: self.now,
+            ..Self::default()
+        };
+        *self == nothing
+    }
+
+    pub(super) fn admission(&self) -> Admission {
+        let domains = match &self.scope {
+            Scope::All => None,
+            Scope::Domains(domains) => Some(domains.iter().map(|d| name_hash(d)).collect()),
+        };
+        Admission {
+            now: self.now,
+            kind: self.kind.map(kind_number),
+            skill: self.skill.as_ref().map(|s| name_hash(&s.to_string())),
+            domains,
+            note: self.memory_type.map(note_number),
+            trust: self.trust.map_or(0, trust_number),
+            since: self.since,
+            until: self.until,
+        }
+    }
+}
+
+impl Admission {
+    pub(super) fn admits(&self, document: &Attributes) -> bool {
+        document.expires > self.now
+            && document.trust >= self.trust
+            && self.kind.is_none_or(|kind| document.kind == kind)
+            && self.skill.is_none_or(|skill| document.skill == skill)
+            && self.note.is_none_or(|note| document.note == note)
+            && self.since.is_none_or(|since| document.created >= since)
+            // What does not say when it was made is not known to be older.
+            && self.until.is_none_or(|until| document.created < until && document.created > i64::MIN)
+            && self
+                .domains
+                .as_ref()
+                .is_none_or(|domains| domains.contains(&document.domain))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_condition_holds_by_itself() {
+        let document = Attributes {
+            created: 100,
+            expires: 200,
+            skill: name_hash("hr/screening"),
+            domain: name_hash("hr"),
+            kind: kind_number(Kind::Memory),
+            trust: trust_number(Trust::Approved),
+            note: note_number(MemoryType::TaskMemory),
+            ..Attributes::default()
+        };
+        let check = |filter: Filter, expected: bool| {
+            let admits = filter.admission().admits(&document);
+            assert_eq!(admits, expected, "{filter:?}");
+        };
+        let all = Filter::default;
+        check(all(), true);
+        check(Filter { now: 199, ..all() }, true);
+        check(Filter { now: 200, ..all() }, false);
+        let kind = |kind| Filter { kind, ..all() };
+        check(kind(Some(Kind::Memory)), true);
+        check(kind(Some(Kind::Fix)), false);
+        let skill = |skill: &str| Filter {
+            skill: skill.parse().ok(),
+            ..all()
+        };
+        check(skill("hr/screening"), true);
+        check(skill("hr/other"), false);
+        let scope = |list| Filter {
+            scope: Scope::parse(list),
+            ..all()
+        };
+        check(scope("dev,hr"), true);
+        check(scope("dev"), false);
+        let note = |memory_type| Filter {
+            memory_type: Some(memory_type),
+            ..all()
+        };
+        check(note(MemoryType::TaskMemory), true);
+        check(note(MemoryType::BrandMemory), false);
+        let trust = |trust| Filter {
+            trust: Some(trust),
+            ..all()
+        };
+        check(trust(Trust::Observed), true);
+        check(trust(Trust::User), false);
+        let time = |since, until| Filter {
+            since,
+            until,
+            ..all()
+        };
+        check(time(Some(100), Some(101)), true);
+        check(time(Some(101), None), false);
+        check(time(None, Some(100)), false);
+    }
+
+    #[test]
+    fn what_belongs_to_no_domain_is_outside_every_scope() {
+        let filter = Filter {
+            scope: Scope::parse("hr"),
+            ..Filter::default()
+        };
+        assert!(!filter.admission().admits(&Attributes::default()));
+    }
+}

@@ -1,0 +1,269 @@
+//! A segment: some thousands of documents, analysed once, as bytes that are searched where they lie.
+//!
+//! ```text
+//! header   88 bytes: magic, analysis, counts, where the sections start, two checksums
+//! columns  one array a property, a value a document: key, text, created, expires (8 bytes each),
+//!          skill, domain, length (4 each), kind, trust, note (1 each)
+//! terms    16 bytes a term, in the order of the names: end of its name, end of its postings, how many
+//!          documents hold it, checksum of all that
+//! names    the terms' texts, one behind the other
+//! postings for each term the documents that hold it and how often: `varint(gap * 2 + more)`, and
+//!          `varint(count)` where `more` says that the count is not 1
+//! ```
+//!
+//! All numbers are little-endian. A segment never changes once it is made. Bytes that are no whole
+//! segment are no segment; damage behind the columns is found when the term is used. Nothing
+//! in it is a text: what a document says is read where it is kept.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::attributes::Attributes;
+use super::filter::Filter;
+
+/// Bumped whenever the layout above changes.
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg1";
+/// Bumped whenever `text` takes other words from a text, which makes every older segment useless.
+pub const ANALYSIS: u32 = 1;
+pub(super) const HEADER: usize = 88;
+/// How many bytes of columns a document has.
+pub(super) const COLUMNS: usize = 4 * 8 + 3 * 4 + 3;
+pub(super) const TERM: usize = 16;
+
+/// The bytes are not what they were when they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the search index is damaged")]
+pub struct Damaged;
+
+/// A segment, ready to be searched.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    documents: usize,
+    words: u64,
+    columns: &'a [u8],
+    columns_sum: u64,
+    terms: &'a [u8],
+    names: &'a [u8],
+    postings: &'a [u8],
+}
+
+/// How often a document holds a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Posting {
+    pub(super) document: u32,
+    pub(super) count: u32,
+}
+
+impl<'a> Segment<'a> {
+    /// The segment that these bytes are; `None` where they are none of this version, or not whole.
+    pub fn open(bytes: &'a [u8]) -> Option<Self> {
+        let header = bytes.get(..HEADER)?;
+        let intact = u64_at(header, 80) == xxh3_64(&header[..80]);
+        if &header[..8] != MAGIC || u32_at(header, 8) != ANALYSIS || !intact {
+            return None;
+        }
+        let documents = u32_at(header, 12) as usize;
+        let terms = u32_at(header, 16) as usize;
+        let at = |i: usize| usize::try_from(u64_at(header, 32 + i * 8)).ok();
+        let (names_at, postings_at, end) = (at(0)?, at(1)?, at(2)?);
+        let terms_at = HEADER + documents.checked_mul(COLUMNS)?;
+        let segment = Self {
+            documents,
+            words: u64_at(header, 24),
+            columns: bytes.get(HEADER..terms_at)?,
+            columns_sum: u64_at(header, 72),
+            terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
+            names: bytes.get(names_at..postings_at)?,
+            postings: bytes.get(postings_at..end)?,
+        };
+        (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
+    }
+
+    /// Looks whether what it says of its documents is what it once said. Terms are looked at when they
+    /// are used.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not.
+    pub fn verify(&self) -> Result<(), Damaged> {
+        let intact = xxh3_64(self.columns) == self.columns_sum;
+        intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// How many documents it holds.
+    pub fn len(&self) -> usize {
+        self.documents
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.documents == 0
+    }
+
+    /// How many words its documents have together.
+    pub(super) fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// What a document is.
+    pub fn attributes(&self, document: usize) -> Attributes {
+        Attributes {
+            key: self.key(document),
+            text: self.wide(1, document),
+            created: self.wide(2, document).cast_signed(),
+            expires: self.wide(3, document).cast_signed(),
+            skill: self.narrow(0, document),
+            domain: self.narrow(1, document),
+            kind: self.kind(document),
+            trust: self.byte(1, document),
+            note: self.byte(2, document),
+        }
+    }
+
+    /// Which version of which record a document is.
+    pub fn key(&self, document: usize) -> u64 {
+        self.wide(0, document)
+    }
+
+    /// The place of a document's kind in [`Kind::ALL`](crate::model::Kind::ALL).
+    pub fn kind(&self, document: usize) -> u8 {
+        self.byte(0, document)
+    }
+
+    /// How many words a document has.
+    pub(super) fn length(&self, document: usize) -> u32 {
+        self.narrow(2, document)
+    }
+
+    /// Whether the filter admits every document, as far as that is known without asking for each.
+    pub fn admits_all(&self, filter: &Filter) -> bool {
+        let lasts = |document| self.wide(3, document).cast_signed() > filter.now;
+        filter.asks_for_nothing() && (0..self.documents).all(lasts)
+    }
+
+    /// Strikes out those of the documents that the filter does not admit.
+    pub fn admit(&self, filter: &Filter, admitted: &mut [bool]) {
+        let admission = filter.admission();
+        for (document, admitted) in admitted.iter_mut().enumerate() {
+            *admitted = *admitted && admission.admits(&self.attributes(document));
+        }
+    }
+
+    fn wide(&self, column: usize, document: usize) -> u64 {
+        u64_at(self.columns, (column * self.documents + document) * 8)
+    }
+
+    fn narrow(&self, column: usize, document: usize) -> u32 {
+        u32_at(
+            self.columns,
+            self.documents * 32 + (column * self.documents + document) * 4,
+        )
+    }
+
+    fn byte(&self, column: usize, document: usize) -> u8 {
+        let at = self.documents * 44 + column * self.documents + document;
+        self.columns.get(at).copied().unwrap_or_default()
+    }
+
+    /// How many terms it knows.
+    pub(super) fn terms(&self) -> usize {
+        self.terms.len() / TERM
+    }
+
+    /// A term's name.
+    pub(super) fn name(&self, term: usize) -> &'a [u8] {
+        self.names.get(self.span(term, 0)).unwrap_or_default()
+    }
+
+    /// The documents that hold a term, by its number.
+    pub(super) fn postings(&self, term: usize) -> Result<Postings<'a>, Damaged> {
+        let bytes = self.postings.get(self.span(term, 4)).ok_or(Damaged)?;
+        let row = term * TERM;
+        let documents = u32_at(self.terms, row + 8);
+        if check(self.name(term), bytes, documents) != u32_at(self.terms, row + 12) {
+            return Err(Damaged);
+        }
+        Ok(Postings {
+            bytes,
+            left: documents,
+            next: 0,
+        })
+    }
+
+    /// The documents that hold a word; `None` where there are none.
+    pub(super) fn find(&self, word: &str) -> Result<Option<Postings<'a>>, Damaged> {
+        let (mut low, mut high) = (0, self.terms());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.name(middle).cmp(word.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.postings(middle).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A term's bytes among the names (field 0) or the postings (field 4).
+    fn span(&self, term: usize, field: usize) -> std::ops::Range<usize> {
+        let end = |term: usize| u32_at(self.terms, term * TERM + field) as usize;
+        let start = term.checked_sub(1).map_or(0, end);
+        start..end(term).max(start)
+    }
+}
+
+/// The documents that hold a term, in their order.
+#[derive(Debug, Clone)]
+pub(super) struct Postings<'a> {
+    bytes: &'a [u8],
+    left: u32,
+    next: u32,
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    fn next(&mut self) -> Option<Posting> {
+        self.left = self.left.checked_sub(1)?;
+        let head = varint(&mut self.bytes)?;
+        let document = self.next.wrapping_add(head >> 1);
+        self.next = document.wrapping_add(1);
+        let count = if head & 1 == 1 {
+            varint(&mut self.bytes)?
+        } else {
+            1
+        };
+        Some(Posting { document, count })
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The checksum of a term.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough to notice damage"
+)]
+pub(super) fn check(name: &[u8], postings: &[u8], documents: u32) -> u32 {
+    xxh3_64_with_seed(postings, xxh3_64(name) ^ u64::from(documents)) as u32
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    chunk.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    chunk.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}

@@ -1,0 +1,214 @@
+//! The vectors of a segment's documents, a byte a number, searched where they lie.
+//!
+//! ```text
+//! header   64 bytes: magic, dimensions, documents, hash of the embedder's name, checksum
+//! slots    for each document: factor (f32), checksum (4 bytes), one signed byte a number
+//! ```
+//!
+//! A slot of zeros is empty: its document has no vector yet. The factor makes the vector's length 1
+//! again, so a cosine moves by less than a hundredth, which is less than what the model's own 8-bit
+//! weights move it. Slots are filled in place; one that is only half there has a wrong checksum,
+//! and costs no more than one document's place in one answer.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: &[u8; 8] = b"mctlvec1";
+/// How many bytes stand before the first slot.
+pub const SLOTS_HEADER: usize = 64;
+/// How many bytes of a slot are not its numbers.
+const SLOT_HEADER: usize = 8;
+/// What 1 is in a query's numbers: products with bytes, summed, stay far inside 32 bits.
+const ONE: f32 = 8192.0;
+
+/// Vectors of the documents of one segment, as far as they have one.
+#[derive(Debug, Clone, Copy)]
+pub struct Slots<'a> {
+    slots: &'a [u8],
+    width: usize,
+}
+
+/// The vector of a query, ready to be compared with a million others.
+#[derive(Debug, Clone)]
+pub struct QueryVector(Vec<i16>);
+
+impl QueryVector {
+    /// Of a vector of length 1.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast to an integer saturates, and none is greater than 8192 here"
+    )]
+    pub fn new(vector: &[f32]) -> Self {
+        Self(vector.iter().map(|x| (x * ONE).round() as i16).collect())
+    }
+}
+
+/// How many bytes a slot has for vectors of so many numbers: a multiple of eight.
+pub fn slot_width(dimensions: usize) -> usize {
+    SLOT_HEADER + dimensions.next_multiple_of(8)
+}
+
+/// The header of the slots of so many documents, for an embedder's vectors.
+pub fn slots_header(embedder: &str, dimensions: usize, documents: usize) -> [u8; SLOTS_HEADER] {
+    let mut out = [0; SLOTS_HEADER];
+    out[..8].copy_from_slice(MAGIC);
+    out[8..16].copy_from_slice(&(dimensions as u64).to_le_bytes());
+    out[16..24].copy_from_slice(&(documents as u64).to_le_bytes());
+    out[24..32].copy_from_slice(&xxh3_64(embedder.as_bytes()).to_le_bytes());
+    let sum = xxh3_64(&out[..32]);
+    out[32..40].copy_from_slice(&sum.to_le_bytes());
+    out
+}
+
+/// A vector as the bytes of a slot. One of no length has no slot, and stays empty.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a quotient of at most 127 fits a byte"
+)]
+pub fn slot(vector: &[f32]) -> Vec<u8> {
+    let mut out = vec![0; slot_width(vector.len())];
+    let largest = vector.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+    if largest <= 0.0 || !largest.is_finite() {
+        return out;
+    }
+    let mut squares = 0.0;
+    for (byte, x) in out[SLOT_HEADER..].iter_mut().zip(vector) {
+        let number = (x / largest * 127.0).round() as i8;
+        squares += f32::from(number).powi(2);
+        *byte = number.cast_unsigned();
+    }
+    out[..4].copy_from_slice(&squares.sqrt().recip().to_le_bytes());
+    let sum = check(&out);
+    out[4..8].copy_from_slice(&sum);
+    out
+}
+
+impl<'a> Slots<'a> {
+    /// The slots that these bytes are; `None` where they are those of another embedder, of another
+    /// number of documents, or cut off.
+    pub fn open(
+        bytes: &'a [u8],
+        embedder: &str,
+        dimensions: usize,
+        documents: usize,
+    ) -> Option<Self> {
+        let (header, slots) = bytes.split_first_chunk::<SLOTS_HEADER>()?;
+        let width = slot_width(dimensions);
+        let fits = *header == slots_header(embedder, dimensions, documents)
+            && slots.len() == width.checked_mul(documents)?;
+        fits.then_some(Self { slots, width })
+    }
+
+    /// The slot of a document, filled or not.
+    pub fn get(&self, document: usize) -> &'a [u8] {
+        let start = document * self.width;
+        self.slots
+            .get(start..start + self.width)
+            .unwrap_or_default()
+    }
+
+    /// Whether a document has a vector.
+    pub fn is_filled(&self, document: usize) -> bool {
+        self.factor(document) > 0.0
+    }
+
+    /// Whether a document's vector is what was once put there.
+    pub fn is_intact(&self, document: usize) -> bool {
+        let slot = self.get(document);
+        slot.get(4..8) == Some(&check(slot)[..])
+    }
+
+    /// How alike a document and a query are, from -1 to 1; `None` where the document has no vector.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a sum of 24 bits is as exact as it has to be"
+    )]
+    pub fn cosine(&self, document: usize, query: &QueryVector) -> Option<f32> {
+        let factor = self.factor(document);
+        let numbers = self.get(document).get(SLOT_HEADER..)?;
+        (factor > 0.0).then(|| dot(numbers, &query.0) as f32 * factor / ONE)
+    }
+
+    fn factor(&self, document: usize) -> f32 {
+        let bytes = self.get(document).first_chunk();
+        let factor = bytes.map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+        // Of 127 at most, at least one number is: the vector's length is between that and its root.
+        if (0.0..=1.0 / 127.0).contains(&factor) {
+            factor
+        } else {
+            0.0
+        }
+    }
+}
+
+/// In whole numbers, whose sum does not depend on the order, so that the compiler may use the
+/// processor's vectors.
+fn dot(numbers: &[u8], query: &[i16]) -> i32 {
+    let product = |(x, y): (&u8, &i16)| i32::from(x.cast_signed()) * i32::from(*y);
+    numbers.iter().zip(query).map(product).sum()
+}
+
+/// A slot's checksum, of all that is not itself.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough to notice damage"
+)]
+fn check(slot: &[u8]) -> [u8; 4] {
+    let numbers = xxh3_64(slot.get(SLOT_HEADER..).unwrap_or_default());
+    let factor = xxh3_64(slot.get(..4).unwrap_or_default());
+    ((numbers ^ factor.rotate_left(17)) as u32).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unit(numbers: &[f32]) -> Vec<f32> {
+        let length = numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
+        numbers.iter().map(|x| x / length).collect()
+    }
+
+    fn file(vectors: &[Vec<f32>]) -> Vec<u8> {
+        let dimensions = vectors[0].len();
+        let mut bytes = slots_header("model", dimensions, vectors.len()).to_vec();
+        bytes.extend(vectors.iter().flat_map(|vector| slot(vector)));
+        bytes
+    }
+
+    #[test]
+    fn slots_open_for_their_own_embedder_and_documents_alone() {
+        let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
+        let slots = Slots::open(&bytes, "model", 2, 2).unwrap();
+        assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
+        assert!(slots.is_intact(0));
+        assert_eq!(slots.cosine(1, &QueryVector::new(&[1.0, 0.0])), None);
+        assert!(Slots::open(&bytes, "other", 2, 2).is_none());
+        assert!(Slots::open(&bytes, "model", 3, 2).is_none());
+        assert!(Slots::open(&bytes, "model", 2, 3).is_none());
+        for at in 0..bytes.len() {
+            assert!(Slots::open(&bytes[..at], "model", 2, 2).is_none());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let slots = Slots::open(&damaged, "model", 2, 2);
+            let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
+            assert!(
+                slots.is_none_or(|slots| slots.is_intact(0) != in_first),
+                "{at}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cosines_are_those_of_the_exact_vectors(a in prop::collection::vec(-1.0f32..1.0, 384), b in prop::collection::vec(-1.0f32..1.0, 384)) {
+            let (a, b) = (unit(&a), unit(&b));
+            let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            let bytes = file(std::slice::from_ref(&a));
+            let slots = Slots::open(&bytes, "model", 384, 1).unwrap();
+            let cosine = slots.cosine(0, &QueryVector::new(&b)).unwrap();
+            prop_assert!((cosine - exact).abs() < 0.005, "{cosine} {exact}");
+            let itself = slots.cosine(0, &QueryVector::new(&a)).unwrap();
+            prop_assert!((itself - 1.0).abs() < 0.001, "{itself}");
+        }
+    }
+}

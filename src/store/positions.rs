@@ -1,0 +1,83 @@
+//! Where every entry of a kind lies, for whoever keeps something derived in step with it.
+//!
+//! Not held to the scope: what is derived covers all records, and is asked within the scope
+//! later. [`Positions::entry`] is how a record comes out again, and that is held to it.
+
+use crate::model::{Kind, Scope};
+
+use super::error::Error;
+use super::json_file::Snapshot;
+use super::json_text;
+use super::scoped::{Entry, Scoped};
+
+/// The entries of a kind at one moment, by their places from 0.
+#[derive(Debug)]
+pub struct Positions {
+    kind: Kind,
+    scope: Scope,
+    snapshot: Snapshot,
+}
+
+impl Scoped {
+    /// Where every entry of a kind lies now.
+    pub fn positions(&self, kind: Kind) -> Result<Positions, Error> {
+        Ok(Positions {
+            kind,
+            scope: self.scope().clone(),
+            snapshot: self.file(kind).snapshot()?,
+        })
+    }
+}
+
+impl Positions {
+    /// Stays the same for as long as entries are only added behind the others: what was at a place
+    /// is still there.
+    pub fn generation(&self) -> u64 {
+        self.snapshot.table.header.generation
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.snapshot.table.header.count).unwrap_or(usize::MAX)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the last scan of the file found problems.
+    pub fn has_problems(&self) -> bool {
+        self.snapshot.table.header.problems > 0
+    }
+
+    /// A hash of every entry's text, in the order of their places: it tells this version of an
+    /// entry from every other.
+    pub fn keys(&self) -> Result<Vec<u64>, Error> {
+        let mut keys = Vec::with_capacity(self.len());
+        self.snapshot.each(false, &mut |row| {
+            keys.push(row.key);
+            true
+        })?;
+        Ok(keys)
+    }
+
+    /// The key and the entry at a place, whoever it belongs to. Its id may be missing.
+    pub fn any_entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
+        let row = self.snapshot.table.get(place);
+        let Some(row) = row.map_err(Error::io("read", &self.snapshot.path))? else {
+            return Ok(None);
+        };
+        let entry = Scoped::read(&self.snapshot, self.kind, &row)?;
+        Ok(Some((row.key, entry)))
+    }
+
+    /// The key and the entry at a place, if the scope allows to see it.
+    pub fn entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
+        let entry = self.any_entry(place)?;
+        Ok(entry.filter(|(_, entry)| {
+            let skill = json_text::string_field(&entry.text, "skill");
+            self.scope.allows(skill.as_deref())
+        }))
+    }
+}
