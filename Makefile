@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench fuzz fmt
+.PHONY: demo test lint check bench bench-search fuzz fmt
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -21,6 +21,9 @@ check: lint test ## everything that has to pass before a change lands
 
 bench: ## the figures of the README
 	$(CARGO) bench --locked --bench store
+
+bench-search: ## the figures of the search, up to a million notes: takes some minutes and 3 GB of disk
+	$(CARGO) bench --locked --bench search
 
 FUZZ_TARGETS ?= store skill correction
 FUZZ_SECONDS ?= 20

@@ -10,6 +10,7 @@ mod correct;
 mod error;
 mod eval;
 mod follow;
+mod index;
 mod memory;
 mod output;
 mod records;
@@ -91,6 +92,7 @@ enum Command {
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
+    Index(index::IndexArgs),
     #[command(subcommand)]
     Eval(eval::EvalCommand),
     Trust(setup::TrustArgs),
@@ -139,6 +141,7 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
         Command::Watch(args) => return watch::watch(context, &args),
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
+        Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,
         Command::Trust(args) => setup::trust(context, &args)?,
         Command::Doctor(args) => care::doctor(context, &args)?,

@@ -224,7 +224,7 @@ fn search(
     asking: Option<&Asking>,
 ) -> Result<(Vec<Found>, Option<Asked>), Error> {
     if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
-        fill(index, &options.query, filter, &asking.model)?;
+        index.fill_missing(&options.query, filter, NEW_VECTORS, &asking.model)?;
     }
     let ranker = index.ranker(filter)?;
     let question = Question {
@@ -244,18 +244,6 @@ fn search(
     }
     let understood = options.explain.then(|| understood(index, &ranker, options));
     Ok((found, understood.transpose()?))
-}
-
-/// Makes missing vectors: for the best by words first, then for the newest.
-fn fill(index: &mut Index, query: &str, filter: &Filter, model: &BuiltIn) -> Result<(), Error> {
-    let missing = index.ranker(filter)?.without_vector(query, NEW_VECTORS)?;
-    let texts = index.texts(&missing)?;
-    let (documents, texts): (Vec<usize>, Vec<&str>) =
-        texts.iter().map(|(i, text)| (*i, text.as_str())).unzip();
-    let vectors = model.embed(&texts)?;
-    let vectors = vectors.iter().map(|vector| vector.to_vec());
-    let filled: Vec<_> = documents.into_iter().zip(vectors).collect();
-    Ok(index.fill(&filled)?)
 }
 
 fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {

@@ -1,6 +1,8 @@
 //! Vectors of documents, made as they are wanted and kept.
 
-use crate::search::{DIMENSIONS, Damaged, EMBEDDER, SLOTS_HEADER, slot, slot_width};
+use crate::search::{
+    BuiltIn, DIMENSIONS, Damaged, EMBEDDER, Filter, SLOTS_HEADER, slot, slot_width,
+};
 
 use super::held::{Bytes, Held};
 use super::list::{List, Vectors};
@@ -26,23 +28,34 @@ impl Embedding {
 }
 
 impl Index {
-    /// The texts of documents, by their numbers over all parts; of those that can be read.
-    pub(in crate::engine) fn texts(
-        &self,
-        documents: &[usize],
-    ) -> Result<Vec<(usize, String)>, Error> {
-        let mut texts = Vec::with_capacity(documents.len());
-        for document in documents {
+    /// Makes vectors that are missing, at most so many: for the best by the words of a query first,
+    /// then for the newest. Answers how many.
+    pub(in crate::engine) fn fill_missing(
+        &mut self,
+        query: &str,
+        filter: &Filter,
+        limit: usize,
+        model: &BuiltIn,
+    ) -> Result<usize, Error> {
+        let missing = self.ranker(filter)?.without_vector(query, limit)?;
+        let mut texts = Vec::with_capacity(missing.len());
+        for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;
             let record = self.record(part, place)?;
-            texts.extend(record.map(|record| (*document, record.content)));
+            // What cannot be read says nothing.
+            texts.push(record.map_or_else(String::new, |record| record.content));
         }
-        Ok(texts)
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = model.embed(&texts)?;
+        let vectors = vectors.iter().map(|vector| vector.to_vec());
+        let filled: Vec<_> = missing.into_iter().zip(vectors).collect();
+        self.fill(&filled)?;
+        Ok(filled.len())
     }
 
     /// Gives documents their vectors. They are saved if nobody else is writing at this moment, and
     /// otherwise used this once.
-    pub(in crate::engine) fn fill(&mut self, vectors: &[(usize, Vec<f32>)]) -> Result<(), Damaged> {
+    fn fill(&mut self, vectors: &[(usize, Vec<f32>)]) -> Result<(), Damaged> {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
         for (document, vector) in vectors {
             let (part, place) = self.place(*document).ok_or(Damaged)?;

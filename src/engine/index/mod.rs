@@ -129,6 +129,26 @@ impl Index {
         self.segments.iter().map(missing).sum()
     }
 
+    /// Whether everything that it holds is in files.
+    pub(super) fn is_saved(&self) -> bool {
+        let saved = |held: &Held| {
+            let own = matches!(held.vectors, Some(held::Bytes::Own(_)));
+            held.files.as_ref().is_some_and(|files| {
+                self.list.segments.contains(files) && !(own && files.vectors.is_none())
+            })
+        };
+        self.segments.iter().all(saved)
+    }
+
+    /// How much room it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        let size = |held: &Held| {
+            let vectors = held.vectors.as_ref().map_or(0, |vectors| vectors.len());
+            (held.words.len() + held.places.len() * 4 + vectors) as u64
+        };
+        self.segments.iter().map(size).sum()
+    }
+
     /// What the filter admits, ready to be ranked.
     pub(super) fn ranker(&self, filter: &Filter) -> Result<Ranker<'_>, Damaged> {
         let mut parts = Vec::with_capacity(self.segments.len());
