@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search fuzz fmt
+.PHONY: demo test lint check bench bench-search eval fuzz fmt
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -24,6 +24,12 @@ bench: ## the figures of the README
 
 bench-search: ## the figures of the search, up to a million notes: takes some minutes and 3 GB of disk
 	$(CARGO) bench --locked --bench search
+
+EVAL_DATA ?=
+eval: ## measure the search: EVAL_DATA="DIR[:FIELD] …", each with docs.jsonl and queries.jsonl
+	@test -n "$(EVAL_DATA)" || { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …"'; exit 2; }
+	@$(CARGO) build --quiet --release --locked
+	@tests/eval.sh target/release/memctl $(EVAL_DATA)
 
 FUZZ_TARGETS ?= store skill correction
 FUZZ_SECONDS ?= 20

@@ -1,5 +1,6 @@
 //! `eval …`: how well this program does what it promises, measured on data of the user's own.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -30,8 +31,8 @@ pub(super) fn eval(context: &Context, command: EvalCommand) -> Result<Box<dyn Re
 /// Measure the search on documents and queries of your own
 ///
 /// Both files hold one JSON object a line: documents `{id, text, group?}`, queries
-/// `{qid, text, relevant: [id…], group?}`. With groups a query searches its group only. Nothing is
-/// remembered.
+/// `{qid, text, relevant: [id…], grades?: {id: number}, group?}`. With groups a query searches its
+/// group only. Nothing is remembered.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
@@ -139,16 +140,29 @@ fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
     }
 }
 
-fn relevant(object: &Map<String, Value>) -> Result<Vec<String>, String> {
+/// What answers a query, and how well where `grades` says so.
+fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String> {
     let Some(Value::Array(ids)) = object.get("relevant") else {
         return Err("it has no list `relevant`".to_owned());
     };
-    let id = |id: &Value| match id {
-        Value::String(id) => Ok(id.clone()),
-        Value::Number(id) => Ok(id.to_string()),
-        _ => Err("its `relevant` holds something that is no id".to_owned()),
+    let grades = match object.get("grades") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(grades)) => Some(grades),
+        Some(_) => return Err("its `grades` is no object of numbers".to_owned()),
     };
-    ids.iter().map(id).collect()
+    let graded = |id: &Value| {
+        let id = match id {
+            Value::String(id) => id.clone(),
+            Value::Number(id) => id.to_string(),
+            _ => return Err("its `relevant` holds something that is no id".to_owned()),
+        };
+        let grade = grades.and_then(|grades| grades.get(&id));
+        match grade.map_or(Some(1.0), Value::as_f64) {
+            Some(grade) if grade > 0.0 => Ok((id, grade)),
+            _ => Err(format!("the grade of `{id}` is no number above 0")),
+        }
+    };
+    ids.iter().map(graded).collect()
 }
 
 impl Report for EvaluateReport {

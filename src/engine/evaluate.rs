@@ -3,7 +3,7 @@
 //! The texts are not remembered: this reads and writes no store. The ranking is the one of
 //! `memory search`, without what that does with kinds of records.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
 use serde::{Serialize, Serializer};
@@ -37,8 +37,8 @@ pub struct Passage {
 pub struct Question {
     /// Its text.
     pub text: String,
-    /// The ids of the passages that answer it.
-    pub relevant: Vec<String>,
+    /// The ids of the passages that answer it, and how well: 1 where nobody says.
+    pub relevant: HashMap<String, f64>,
     /// Finds only passages of the same group.
     pub group: Option<String>,
 }
@@ -117,14 +117,14 @@ pub fn evaluate(
         let ranker = indexed.get(&name).map(Index::ranker);
         let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
-        let relevant: HashSet<&str> = question.relevant.iter().map(String::as_str).collect();
         let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
-        let right = |hit: &Ranked| {
-            ids.get(hit.document)
-                .is_some_and(|id| relevant.contains(id))
+        let gain = |hit: &Ranked| {
+            let id = ids.get(hit.document)?;
+            question.relevant.get(*id).copied()
         };
-        let ranking: Vec<bool> = hits.iter().map(right).collect();
-        all.push(Metrics::of(&ranking, relevant.len()));
+        let ranking: Vec<f64> = hits.iter().map(|hit| gain(hit).unwrap_or(0.0)).collect();
+        let relevant: Vec<f64> = question.relevant.values().copied().collect();
+        all.push(Metrics::of(&ranking, &relevant));
     }
     Ok(EvaluateReport {
         dataset,
@@ -205,7 +205,7 @@ fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
     let mut warnings = Vec::new();
     let missing = questions
         .iter()
-        .flat_map(|q| &q.relevant)
+        .flat_map(|q| q.relevant.keys())
         .filter(|id| !known.contains(id.as_str()))
         .count();
     if missing > 0 {
@@ -268,7 +268,7 @@ mod tests {
     fn question(text: &str, relevant: &[&str], group: Option<&str>) -> Question {
         Question {
             text: text.to_owned(),
-            relevant: relevant.iter().map(|id| (*id).to_owned()).collect(),
+            relevant: relevant.iter().map(|id| ((*id).to_owned(), 1.0)).collect(),
             group: group.map(str::to_owned),
         }
     }

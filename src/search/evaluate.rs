@@ -1,4 +1,4 @@
-//! How good a ranking is: the usual measures, for answers that are relevant or not.
+//! How good a ranking is: the usual measures. Answers are relevant or not, or relevant to a degree.
 
 /// The measures of one query, or the means over many. Each from 0 to 1, higher is better.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,16 +18,16 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Measures a ranking: for each rank from the first on, whether what stands there is relevant;
-    /// `relevant` is how many there are to be found, at least one.
+    /// Measures a ranking: for each rank from the first on, how much what stands there is worth, 0 where
+    /// it is not relevant; `relevant` is what all that is to be found is worth, in any order.
     #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
-    pub fn of(ranking: &[bool], relevant: usize) -> Self {
+    pub fn of(ranking: &[f64], relevant: &[f64]) -> Self {
         let top = |k: usize| &ranking[..ranking.len().min(k)];
-        let found = |k: usize| top(k).iter().filter(|r| **r).count() as f64;
-        let recall = |k| found(k) / relevant.max(1) as f64;
-        let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
-        let gains = (0..).zip(top(10)).filter(|(_, r)| **r);
-        let best: f64 = (0..relevant.clamp(1, 10)).map(gain).sum();
+        let found = |k: usize| top(k).iter().filter(|gain| **gain > 0.0).count() as f64;
+        let recall = |k| found(k) / relevant.len().max(1) as f64;
+        let mut best = relevant.to_vec();
+        best.sort_by(|a, b| b.total_cmp(a));
+        best.truncate(10);
         Self {
             recall_at_1: recall(1),
             recall_at_5: recall(5),
@@ -35,9 +35,9 @@ impl Metrics {
             hit_at_5: found(5).min(1.0),
             mrr_at_10: top(10)
                 .iter()
-                .position(|r| *r)
+                .position(|gain| *gain > 0.0)
                 .map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0)),
-            ndcg_at_10: gains.map(|(rank, _)| gain(rank)).sum::<f64>() / best,
+            ndcg_at_10: discounted(top(10)) / discounted(&best).max(f64::MIN_POSITIVE),
         }
     }
 
@@ -54,6 +54,13 @@ impl Metrics {
             ndcg_at_10: mean(|m| m.ndcg_at_10),
         }
     }
+}
+
+/// What gains are worth from the first rank on: the later, the less.
+#[expect(clippy::cast_precision_loss, reason = "ranks are small")]
+fn discounted(gains: &[f64]) -> f64 {
+    let at = |(rank, gain): (usize, &f64)| gain / (rank as f64 + 2.0).log2();
+    gains.iter().enumerate().map(at).sum()
 }
 
 /// The value below which this share of the values lies (nearest rank); 0 where there are none.
@@ -85,9 +92,9 @@ mod tests {
     #[test]
     fn measures_are_what_a_hand_computes() {
         // Relevant at ranks 2, 4 and 11, one of four never found.
-        let mut ranking = [false; 12];
-        (ranking[1], ranking[3], ranking[10]) = (true, true, true);
-        let metrics = Metrics::of(&ranking, 4);
+        let mut ranking = [0.0; 12];
+        (ranking[1], ranking[3], ranking[10]) = (1.0, 1.0, 1.0);
+        let metrics = Metrics::of(&ranking, &[1.0; 4]);
         near(metrics.recall_at_1, 0.0);
         near(metrics.recall_at_5, 0.5);
         near(metrics.recall_at_10, 0.5);
@@ -95,13 +102,29 @@ mod tests {
         near(metrics.mrr_at_10, 0.5);
         // (1/log2 3 + 1/log2 5) / (1 + 1/log2 3 + 1/2 + 1/log2 5)
         near(metrics.ndcg_at_10, 1.061_606_311_6 / 2.561_606_311_6);
-        assert_eq!(Metrics::of(&[], 3), Metrics::default());
-        near(Metrics::of(&[true], 1).ndcg_at_10, 1.0);
+        assert_eq!(Metrics::of(&[], &[1.0; 3]), Metrics::default());
+        near(Metrics::of(&[1.0], &[1.0]).ndcg_at_10, 1.0);
+    }
+
+    #[test]
+    fn what_is_worth_more_counts_more() {
+        let (good, better) = (1.0, 3.0);
+        near(
+            Metrics::of(&[better, good], &[good, better]).ndcg_at_10,
+            1.0,
+        );
+        let swapped = Metrics::of(&[good, better], &[good, better]);
+        // (1 + 3/log2 3) / (3 + 1/log2 3)
+        near(swapped.ndcg_at_10, 2.892_789_260_6 / 3.630_929_753_6);
+        near(swapped.recall_at_5, 1.0);
     }
 
     #[test]
     fn means_and_percentiles() {
-        let mean = Metrics::mean(&[Metrics::of(&[true], 1), Metrics::of(&[false, true], 1)]);
+        let mean = Metrics::mean(&[
+            Metrics::of(&[1.0], &[1.0]),
+            Metrics::of(&[0.0, 1.0], &[1.0]),
+        ]);
         near(mean.recall_at_1, 0.5);
         near(mean.mrr_at_10, 0.75);
         assert_eq!(Metrics::mean(&[]), Metrics::default());
@@ -114,9 +137,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_measure_leaves_its_range(ranking in prop::collection::vec(any::<bool>(), 0..30), missed in 0usize..5) {
-            let relevant = ranking.iter().filter(|r| **r).count() + missed;
-            let m = Metrics::of(&ranking, relevant);
+        fn no_measure_leaves_its_range(ranking in prop::collection::vec(0u8..4, 0..30), missed in prop::collection::vec(1u8..4, 0..5)) {
+            let ranking: Vec<f64> = ranking.into_iter().map(f64::from).collect();
+            let found = ranking.iter().copied().filter(|gain| *gain > 0.0);
+            let relevant: Vec<f64> = found.chain(missed.into_iter().map(f64::from)).collect();
+            let m = Metrics::of(&ranking, &relevant);
             for value in [m.recall_at_1, m.recall_at_5, m.recall_at_10, m.hit_at_5, m.mrr_at_10, m.ndcg_at_10] {
                 prop_assert!((0.0..=1.0 + 1e-12).contains(&value));
             }

@@ -198,6 +198,50 @@ mod tests {
         }
     }
 
+    /// Some clusters, as meanings have: near neighbours are what a coarse comparison confuses.
+    #[test]
+    fn the_nearest_are_those_of_the_exact_vectors() {
+        let mut state = 9u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            f32::from(u16::try_from(state >> 48).unwrap()) / 32_768.0 - 1.0
+        };
+        let centres: Vec<Vec<f32>> = (0..20)
+            .map(|_| (0..384).map(|_| random()).collect())
+            .collect();
+        let mut near = |centre: &[f32]| {
+            unit(
+                &centre
+                    .iter()
+                    .map(|x| x + 0.7 * random())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let vectors: Vec<Vec<f32>> = (0..2_000).map(|i| near(&centres[i % 20])).collect();
+        let bytes = file(&vectors);
+        let slots = Slots::open(&bytes, "model", 384, vectors.len()).unwrap();
+        let top = |score: &dyn Fn(usize) -> f32| {
+            let mut order: Vec<(f32, usize)> = (0..vectors.len()).map(|i| (score(i), i)).collect();
+            order.sort_by(|a, b| b.0.total_cmp(&a.0));
+            order
+                .into_iter()
+                .take(10)
+                .map(|(_, i)| i)
+                .collect::<Vec<_>>()
+        };
+        let mut found = 0;
+        for centre in &centres {
+            let query = near(centre);
+            let exact = top(&|i| vectors[i].iter().zip(&query).map(|(a, b)| a * b).sum());
+            let asked = QueryVector::new(&query);
+            let ours = top(&|i| slots.cosine(i, &asked).unwrap());
+            found += exact.iter().filter(|i| ours.contains(i)).count();
+        }
+        assert!(found >= 198, "{found} of 200 are found");
+    }
+
     proptest! {
         #[test]
         fn cosines_are_those_of_the_exact_vectors(a in prop::collection::vec(-1.0f32..1.0, 384), b in prop::collection::vec(-1.0f32..1.0, 384)) {
