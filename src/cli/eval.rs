@@ -150,7 +150,7 @@ fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String>
         Some(Value::Object(grades)) => Some(grades),
         Some(_) => return Err("its `grades` is no object of numbers".to_owned()),
     };
-    let graded = |id: &Value| {
+    let worth = |id: &Value| {
         let id = match id {
             Value::String(id) => id.clone(),
             Value::Number(id) => id.to_string(),
@@ -162,7 +162,7 @@ fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String>
             _ => Err(format!("the grade of `{id}` is no number above 0")),
         }
     };
-    ids.iter().map(graded).collect()
+    ids.iter().map(worth).collect()
 }
 
 impl Report for EvaluateReport {

@@ -171,8 +171,8 @@ impl Engine {
         let warning = (by_meaning && waiting >= MANY).then(|| {
             format!("{waiting} records are found by their words alone until `memctl index` has run")
         });
-        let mut warnings = self.damaged_files(&options.filter)?;
-        warnings.extend(warning);
+        let problems = index.problems(options.filter.kind);
+        let warnings = problems.chain(warning).collect();
         Ok(FindReport {
             results: results.collect(),
             query: options.query.clone(),
@@ -181,23 +181,6 @@ impl Engine {
             took_ms: milliseconds(start.elapsed()),
             warnings,
         })
-    }
-
-    /// What is wrong with the files that were searched.
-    fn damaged_files(&self, filter: &Filter) -> Result<Vec<String>, Error> {
-        let mut warnings = Vec::new();
-        let kinds = Kind::ALL.into_iter();
-        for kind in kinds.filter(|kind| filter.kind.is_none_or(|wanted| wanted == *kind)) {
-            if self.store.has_problems(kind)? {
-                let none = crate::store::Selection {
-                    newest: Some(0),
-                    ..Default::default()
-                };
-                let problems = self.store.each_entry(kind, &none, &mut |_| {})?;
-                warnings.extend(problems.iter().map(ToString::to_string));
-            }
-        }
-        Ok(warnings)
     }
 }
 

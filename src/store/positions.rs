@@ -5,7 +5,7 @@
 
 use crate::model::{Kind, Scope};
 
-use super::error::Error;
+use super::error::{Error, Problem};
 use super::json_file::Snapshot;
 use super::json_text;
 use super::scoped::{Entry, Scoped};
@@ -46,9 +46,9 @@ impl Positions {
         self.len() == 0
     }
 
-    /// Whether the last scan of the file found problems.
-    pub fn has_problems(&self) -> bool {
-        self.snapshot.table.header.problems > 0
+    /// What is wrong with the file, where it had to be read as a whole to find its entries.
+    pub fn problems(&self) -> &[Problem] {
+        &self.snapshot.problems
     }
 
     /// A hash of every entry's text, in the order of their places: it tells this version of an

@@ -118,6 +118,14 @@ impl Index {
         self.files.iter().all(Positions::is_empty)
     }
 
+    /// What is wrong with the file of a kind, or with all of them.
+    pub(super) fn problems(&self, kind: Option<Kind>) -> impl Iterator<Item = String> {
+        let files = Kind::ALL.into_iter().zip(&self.files);
+        files
+            .filter(move |(of, _)| kind.is_none_or(|kind| kind == *of))
+            .flat_map(|(_, file)| file.problems().iter().map(ToString::to_string))
+    }
+
     /// How many documents there are.
     pub(super) fn len(&self) -> usize {
         self.segments.iter().map(|held| held.places.len()).sum()
