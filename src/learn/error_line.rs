@@ -1,0 +1,392 @@
+//! The one line of a failing output that says what went wrong.
+//!
+//! Tools bury it: a traceback says it last, a compiler says it first, a task runner says after it
+//! only that something failed. Each line gets a rank by its form, and the best rank wins; among
+//! equals the first, except for exceptions, where the last one is what remained uncaught.
+//!
+//! Deliberately absent: whether the output is one of a failure at all. Whoever asks knows that.
+
+use std::borrow::Cow;
+
+/// The longest line that is handed out, in bytes.
+const MAX_LINE: usize = 400;
+
+/// How many lines are looked at from the front, and as many from the back.
+const MAX_LINES: usize = 400;
+
+/// How plainly a line says what went wrong. The order is the order of preference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Any line at all.
+    Any,
+    /// Says that something failed, not what: `make: *** [all] Error 2`.
+    Summary,
+    /// Says `failed`, `cannot`, `not found` somewhere.
+    Words,
+    /// `path:12:3: what a linter minds`.
+    Finding,
+    /// `error[E0308]: …`, `fatal: …`, `bash: x: command not found`.
+    Stated,
+    /// `ValueError: …` after a traceback, `panicked at …`.
+    Exception,
+}
+
+/// The line of a failing output that says what went wrong, without colours and without the frame
+/// that hosts put around it; `None` for an output without words.
+pub fn error_line(text: &str) -> Option<String> {
+    let text = plain(text);
+    if let Some(message) = message_of_json(&text) {
+        return error_line(&message);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= lines.len();
+    let traceback = lines
+        .iter()
+        .any(|line| line.starts_with("Traceback (most recent call last)"));
+    let mut best: Option<(Rank, String)> = None;
+    for (at, line) in lines.iter().enumerate().filter(|(at, _)| near_an_end(*at)) {
+        let line = unframed(line);
+        if !line.contains(char::is_alphabetic) {
+            continue;
+        }
+        let (rank, said) = match panic(line, lines.get(at + 1).copied()) {
+            Some(said) => (Rank::Exception, said),
+            None => (rank(line, traceback), line.to_owned()),
+        };
+        let wins = match &best {
+            None => true,
+            Some((so_far, _)) => {
+                rank > *so_far || (traceback && rank == Rank::Exception && rank == *so_far)
+            }
+        };
+        if wins {
+            best = Some((rank, said));
+        }
+    }
+    best.map(|(_, line)| cut(&line).to_owned())
+}
+
+/// The text without terminal escapes, and without other control characters than line breaks.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    let odd = |c: char| c.is_control() && c != '\n';
+    if !text.contains(odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => match chars.next() {
+                Some('[') => {
+                    for c in chars.by_ref() {
+                        if ('@'..='~').contains(&c) {
+                            break;
+                        }
+                    }
+                }
+                Some(']') => {
+                    while let Some(c) = chars.next() {
+                        if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            },
+            '\r' if chars.peek() == Some(&'\n') => {}
+            // A carriage return is how progress bars write one line over another.
+            '\r' => out.push('\n'),
+            '\t' => out.push(' '),
+            c if odd(c) => {}
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// What an answer in JSON says under the usual names.
+fn message_of_json(text: &str) -> Option<String> {
+    let text = text.trim();
+    if !text.starts_with('{') || text.len() > 100_000 {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let mut value = &value;
+    // `{"error": {"message": "…"}}` and `{"errors": [{"detail": "…"}]}` are the deepest in use.
+    for _ in 0..4 {
+        if let Some(list) = value.as_array() {
+            value = list.first()?;
+        }
+        if let Some(said) = value.as_str() {
+            return (!said.trim().is_empty()).then(|| said.to_owned());
+        }
+        value = [
+            "error", "errors", "message", "msg", "detail", "reason", "stderr",
+        ]
+        .iter()
+        .find_map(|name| value.get(name).filter(|v| !v.is_null()))?;
+    }
+    None
+}
+
+/// The line without the marks that hosts and test runners put in front of it; empty where it is
+/// nothing but frame.
+fn unframed(line: &str) -> &str {
+    let mut line = line.trim();
+    for tag in [
+        "<tool_use_error>", "<error>", "<stderr>", "<untrusted_context>", "Output: ",
+    ] {
+        line = line.strip_prefix(tag).unwrap_or(line).trim_start();
+    }
+    for tag in ["</tool_use_error>", "</error>", "</stderr>"] {
+        line = line.strip_suffix(tag).unwrap_or(line).trim_end();
+    }
+    // pytest marks the lines of an assertion so.
+    line = line.strip_prefix("E   ").unwrap_or(line).trim_start();
+    for mark in [
+        "npm ERR! ", "npm error ", "[ERROR] ", "[error] ", "✖ ", "✗ ", "× ",
+    ] {
+        line = line.strip_prefix(mark).unwrap_or(line).trim_start();
+    }
+    let frames = [
+        "Exit code",
+        "Exit Code:",
+        "Process exited with code",
+        "Chunk ID:",
+        "Wall time:",
+        "Original token count:",
+        "Total output lines:",
+        "Process Group PGID:",
+        "exit status",
+        "returncode",
+        "[exited with",
+        "Command:",
+        "Directory:",
+    ];
+    if frames.iter().any(|frame| line.starts_with(frame)) {
+        return "";
+    }
+    line
+}
+
+fn rank(line: &str, traceback: bool) -> Rank {
+    let lower = line.to_ascii_lowercase();
+    if is_summary(&lower) {
+        return Rank::Summary;
+    }
+    if is_exception(line) {
+        return if traceback {
+            Rank::Exception
+        } else {
+            Rank::Stated
+        };
+    }
+    let stated = [
+        "error:", "error[", "error ts", "fatal:", "fatal error", "panic:", "exception in thread",
+        "caused by:", "failed to ", "unable to ", "cannot ", "could not ", "can't ",
+    ];
+    let somewhere = [
+        ": error:",
+        ": error ",
+        ": fatal error",
+        " error ts",
+        "command not found",
+        "no such file or directory",
+        "permission denied",
+        "parse error",
+        "syntax error",
+        "no matches found",
+        "not recognized as",
+        "connection refused",
+    ];
+    if stated.iter().any(|s| lower.starts_with(s)) || somewhere.iter().any(|s| lower.contains(s)) {
+        return Rank::Stated;
+    }
+    if location(line).is_some() {
+        return Rank::Finding;
+    }
+    let words = [
+        "error", "fail", "cannot", "can't", "could not", "unable", "invalid", "unknown",
+        "undefined", "unexpected", "not found", "does not exist", "already exists", "timed out",
+        "timeout", "refused", "denied", "missing", "not allowed", "unsupported", "no such",
+        "must ", "expected", "conflict", "rejected", "exceeded", "not enough", "insufficient",
+    ];
+    if words.iter().any(|word| lower.contains(word)) {
+        Rank::Words
+    } else {
+        Rank::Any
+    }
+}
+
+/// Lines that only report that something before them failed.
+fn is_summary(lower: &str) -> bool {
+    let begins = [
+        "make:",
+        "make[",
+        "error: could not compile",
+        "error: aborting due",
+        "ninja: build stopped",
+        "error: command failed",
+        "command failed with",
+        "error: process completed",
+        "a complete log",
+        "error: test failed",
+        "=====",
+        "-----",
+        "failures:",
+        "error: recipe",
+        "code elifecycle",
+        "elifecycle",
+        "for more information",
+        "error: script",
+        "fail ",
+        "fail\u{9}",
+        "failed (",
+        "error during ",
+        "lifecycle script",
+        "note:",
+        "help:",
+        "hint:",
+        "warning:",
+        "usage:",
+    ];
+    let whole = [
+        "fail", "failed", "error", "errors", "failure", "error:", "errors:", "stderr:",
+    ];
+    begins.iter().any(|s| lower.starts_with(s))
+        || whole.contains(&lower.trim_end())
+        || lower.contains("task failed")
+        || lower.contains("short test summary")
+        || (lower.starts_with("found ") && lower.contains(" error"))
+}
+
+/// `json.decoder.JSONDecodeError: …`, `java.lang.IllegalStateException`, `TypeError: …`.
+fn is_exception(line: &str) -> bool {
+    let name = line.split([':', ' ']).next().unwrap_or_default();
+    let named = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'));
+    let class = name.rsplit('.').next().unwrap_or_default();
+    let ends = [
+        "Error", "Exception", "Interrupt", "Fault", "Exit", "Iteration",
+    ];
+    named
+        && class.starts_with(char::is_uppercase)
+        && ends
+            .iter()
+            .any(|end| class.len() > end.len() && class.ends_with(end))
+        && (name.len() == line.len() || line[name.len()..].starts_with(':'))
+}
+
+/// What a panic says: on the same line in old Rust and in Go, on the next line in new Rust.
+fn panic(line: &str, next: Option<&str>) -> Option<String> {
+    let (_, place) = line.split_once("panicked at ")?;
+    match next
+        .map(str::trim)
+        .filter(|_| place.trim_end().ends_with(':'))
+    {
+        Some(message) if !message.is_empty() => Some(format!("panicked: {message}")),
+        _ => Some(format!("panicked: {place}")),
+    }
+}
+
+/// Where `path:12:` or `path:12:3:` at the beginning of a line ends.
+pub(super) fn location(line: &str) -> Option<usize> {
+    let mut at = line.find(':')?;
+    // A Windows drive.
+    if at == 1 {
+        at += 1 + line[2..].find(':')?;
+    }
+    let path = &line[..at];
+    if path.is_empty() || path.contains(char::is_whitespace) || !path.contains(['.', '/']) {
+        return None;
+    }
+    let mut end = at + 1;
+    let mut numbers = 0;
+    loop {
+        let digits = line[end..].bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            break;
+        }
+        numbers += 1;
+        end += digits;
+        if !line[end..].starts_with(':') {
+            break;
+        }
+        end += 1;
+    }
+    (numbers > 0).then_some(end)
+}
+
+fn cut(line: &str) -> &str {
+    let mut end = line.len().min(MAX_LINE);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line[..end].trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_says_it_is_found() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(error_line(text).as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "Exit code 128\nfatal: not a git repository",
+            "fatal: not a git repository",
+        );
+        check(
+            "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n\nDuring handling \
+             of the above exception, another exception occurred:\n\nValueError: bad error\n",
+            "ValueError: bad error",
+        );
+        check(
+            "   Compiling a v0.1.0\nerror[E0308]: mismatched types\n --> src/a.rs:1:2\nerror[E0425]: x\n\
+             error: could not compile `a` due to 2 previous errors",
+            "error[E0308]: mismatched types",
+        );
+        check(
+            "thread 'main' panicked at src/a.rs:3:5:\nindex out of bounds: the len is 3\nnote: run with",
+            "panicked: index out of bounds: the len is 3",
+        );
+        check(
+            "\u{1b}[31mError:\u{1b}[0m no such module\n",
+            "Error: no such module",
+        );
+        check(
+            "[lint] $ x\n[lint] ERROR task failed\n\na/b.go:95:24: string `user` has 5 occurrences (goconst)",
+            "a/b.go:95:24: string `user` has 5 occurrences (goconst)",
+        );
+        check(
+            "cc -c a.c\na.c:1:1: error: unknown type name 'x'\nmake: *** [Makefile:2: a.o] Error 1",
+            "a.c:1:1: error: unknown type name 'x'",
+        );
+        check(
+            "<tool_use_error>File does not exist.</tool_use_error>",
+            "File does not exist.",
+        );
+        check(
+            r#"{"ok": false, "error": {"message": "card declined"}}"#,
+            "card declined",
+        );
+        check(
+            "E   AssertionError: assert 3 == 4",
+            "AssertionError: assert 3 == 4",
+        );
+        check("make: *** [all] Error 2", "make: *** [all] Error 2");
+        check("payment refused", "payment refused");
+    }
+
+    #[test]
+    fn an_output_without_words_has_none() {
+        for text in [
+            "", "\n\n", "Exit code 1", "Exit code 1\n---\n", "\u{1b}[0m", "{}",
+        ] {
+            assert_eq!(error_line(text), None, "{text:?}");
+        }
+    }
+}
