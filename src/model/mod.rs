@@ -15,6 +15,7 @@ mod knowledge;
 mod lenient;
 mod session;
 mod skill_path;
+mod trace;
 
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
@@ -23,3 +24,4 @@ pub use kind::{Document, Kind, Record, Trust};
 pub use knowledge::{Fix, Memory, MemoryType, Procedure, Reflexion};
 pub use session::Session;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
+pub use trace::{BrokenLine, Event, Remark, Speaker, Step};

@@ -1,0 +1,238 @@
+//! Which format a file has, from the beginning of its content. Names of files say nothing reliable.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny};
+
+use super::Format;
+use super::text::Text;
+
+/// How a file is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A JSON value a line.
+    Lines,
+    /// One JSON value.
+    Document,
+}
+
+/// How many lines are looked at. The first ones may be of a kind that several formats share.
+const MAX_LINES: usize = 50;
+
+/// The format of a file that begins with `start`. A format that was named is believed; only its
+/// layout is then seen from the content.
+pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Shape)> {
+    let start = start
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(start)
+        .trim_ascii_start();
+    let seen = if start.starts_with(b"[") {
+        first_object(start).map(|format| (format, Shape::Document))
+    } else {
+        of_objects(start)
+    };
+    match (named, seen) {
+        (Some(named), Some((format, shape))) => {
+            let shape = if format == named {
+                shape
+            } else {
+                usual(named, start)
+            };
+            Some((named, shape))
+        }
+        (Some(named), None) => Some((named, usual(named, start))),
+        (None, seen) => seen,
+    }
+}
+
+fn usual(format: Format, start: &[u8]) -> Shape {
+    if format == Format::SweAgent || start.starts_with(b"[") {
+        Shape::Document
+    } else {
+        Shape::Lines
+    }
+}
+
+/// The format of a list, from its first element.
+fn first_object(list: &[u8]) -> Option<Format> {
+    let element = list[1..].trim_ascii_start();
+    if element.is_empty() || element.starts_with(b"]") {
+        return None;
+    }
+    of_keys(&Keys::of(element)).map(|(format, _)| format)
+}
+
+fn of_objects(start: &[u8]) -> Option<(Format, Shape)> {
+    // A document over several lines has its keys beyond the first one.
+    if start.starts_with(b"{") {
+        let whole = Keys::of(start);
+        if let Some((format, Shape::Document)) = of_keys(&whole) {
+            return Some((format, Shape::Document));
+        }
+    }
+    let lines = start.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
+    lines
+        .filter(|line| line.starts_with(b"{"))
+        .take(MAX_LINES)
+        .find_map(|line| of_keys(&Keys::of(line)))
+}
+
+fn of_keys(keys: &Keys) -> Option<(Format, Shape)> {
+    let has = |name: &str| keys.names.iter().any(|key| key == name);
+    let kind = keys.kind.as_deref().unwrap_or_default();
+    let of_codex = [
+        "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
+        "token_usage_record",
+    ];
+    let of_claude = [
+        "user", "assistant", "system", "summary", "progress", "attachment", "queue-operation",
+        "file-history-snapshot", "last-prompt", "result",
+    ];
+    let claude_only = [
+        "message", "sessionId", "session_id", "uuid", "leafUuid", "messageId", "parentUuid",
+    ];
+    let begins = |marks: &[&str]| marks.iter().any(|mark| kind.starts_with(mark));
+    if has("payload") && of_codex.contains(&kind) || begins(&["thread.", "turn.", "item."]) {
+        return Some((Format::Codex, Shape::Lines));
+    }
+    if has("trajectory") || has("action") && has("observation") {
+        return Some((Format::SweAgent, Shape::Document));
+    }
+    if has("messages") || has("traj") || has("conversation") {
+        let gemini = has("projectHash") || has("startTime");
+        let format = if gemini {
+            Format::Gemini
+        } else {
+            Format::OpenaiMessages
+        };
+        return Some((format, Shape::Document));
+    }
+    if has("projectHash") || has("$set") || kind == "gemini" || has("toolCalls") {
+        return Some((Format::Gemini, Shape::Lines));
+    }
+    if of_claude.contains(&kind) && claude_only.iter().any(|name| has(name)) {
+        return Some((Format::ClaudeCode, Shape::Lines));
+    }
+    if has("role") && (has("content") || has("tool_calls")) {
+        return Some((Format::OpenaiMessages, Shape::Lines));
+    }
+    let step = has("tool")
+        && ["input", "output", "ok", "exit_code", "error"]
+            .iter()
+            .any(|n| has(n));
+    let opening = kind.is_empty() && has("session") && keys.names.len() <= 3;
+    (step || opening).then_some((Format::Steps, Shape::Lines))
+}
+
+/// The names of an object's members, as far as it can be read, and its `type`.
+#[derive(Debug, Default)]
+struct Keys {
+    names: Vec<String>,
+    kind: Option<String>,
+}
+
+impl Keys {
+    /// Of an object that may be cut off.
+    fn of(json: &[u8]) -> Self {
+        let mut keys = Self::default();
+        // Names that were read before an error stay, and are all that is asked for.
+        drop(serde_json::Deserializer::from_slice(json).deserialize_map(&mut keys));
+        keys
+    }
+}
+
+impl<'de> de::Visitor<'de> for &mut Keys {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Text<'de>>()? {
+            if self.names.len() >= 64 {
+                return Ok(());
+            }
+            let is_type = name.0 == "type";
+            self.names.push(name.owned());
+            if is_type {
+                map.next_value_seed(Kind(&mut self.kind))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes a string; anything else is no type.
+struct Kind<'k>(&'k mut Option<String>);
+
+impl<'de> DeserializeSeed<'de> for Kind<'_> {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let text: Text<'de> = de::Deserialize::deserialize(deserializer)?;
+        *self.0 = Some(text.owned());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Format as F;
+    use super::Shape::{Document, Lines};
+    use super::*;
+
+    #[test]
+    fn the_content_says_the_format() {
+        let check = |start: &str, expected: Option<(Format, Shape)>| {
+            assert_eq!(detect(None, start.as_bytes()), expected, "{start}");
+        };
+        check(
+            r#"{"type":"session_meta","payload":{"id":1"#,
+            Some((F::Codex, Lines)),
+        );
+        check(
+            "broken\n{\"type\":\"user\",\"uuid\":\"1\"}\n",
+            Some((F::ClaudeCode, Lines)),
+        );
+        check(
+            r#"{"sessionId":"a","projectHash":"b"}"#,
+            Some((F::Gemini, Lines)),
+        );
+        check(
+            "{\n \"sessionId\": 1, \"projectHash\": 2, \"messages\": [",
+            Some((F::Gemini, Document)),
+        );
+        check("{\n \"trajectory\": [\n", Some((F::SweAgent, Document)));
+        check(
+            r#" [{"role": "user", "content": "x"#,
+            Some((F::OpenaiMessages, Document)),
+        );
+        check(
+            r#"{"task": 1, "messages": []}"#,
+            Some((F::OpenaiMessages, Document)),
+        );
+        check(
+            r#"{"role":"user","content":"x"}"#,
+            Some((F::OpenaiMessages, Lines)),
+        );
+        check(
+            r#"{"tool":"bash","input":"ls","ok":true}"#,
+            Some((F::Steps, Lines)),
+        );
+        check(r#"{"session":"s"}"#, Some((F::Steps, Lines)));
+        for nothing in [
+            "",
+            "[]",
+            "[",
+            "{}",
+            "plain text",
+            r#"{"name":"x","version":1}"#,
+            "[1,2]",
+        ] {
+            check(nothing, None);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Session files of agents, read as steps. One reader a format; the format is seen from the
+//! content.
+//!
+//! Pure: a caller brings the bytes and takes the events one by one, so that a file of any size
+//! passes in a memory that depends on its longest line only. What cannot be read is reported with
+//! its line and skipped. What hosts and memories inject into a session is taken out here, so that
+//! nobody learns from it.
+//!
+//! Deliberately absent: what a failure is, and what is learnt from one.
+
+mod anthropic;
+mod calls;
+mod claude;
+mod codex;
+mod detect;
+mod document;
+mod gemini;
+mod openai;
+mod steps;
+mod swe;
+mod text;
+
+use std::io::{self, BufRead};
+
+use serde::Serialize;
+
+use crate::model::{BrokenLine, Event};
+
+use calls::Calls;
+
+/// The longest line that is read, in bytes.
+const MAX_LINE: u64 = 256 << 20;
+
+/// A format of session files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Claude Code: `~/.claude/projects/…/<session>.jsonl`, and its `stream-json` output.
+    ClaudeCode,
+    /// Codex: `~/.codex/sessions/…/rollout-….jsonl`, and the output of `codex exec --json`.
+    Codex,
+    /// Gemini CLI: `~/.gemini/tmp/…/chats/session-….jsonl`, and the older single document.
+    Gemini,
+    /// SWE-agent: a `.traj` document.
+    SweAgent,
+    /// Messages with `tool_calls` and the role `tool`.
+    OpenaiMessages,
+    /// Messages with `tool_use` and `tool_result` blocks.
+    AnthropicMessages,
+    /// Our own: JSON Lines of steps, which any agent can write.
+    Steps,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::SweAgent,
+        Self::OpenaiMessages,
+        Self::AnthropicMessages,
+        Self::Steps,
+    ];
+
+    /// The name, as `--format` and the JSON documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::SweAgent => "swe-agent",
+            Self::OpenaiMessages => "openai-messages",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// The format of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// Reads a session file to its end and hands out what is in it. `None` means that it is none: no
+/// format was named, and the content looks like none.
+///
+/// Steps come in the order of their calls. Give a reader whose buffer holds some lines: the format
+/// is seen from the first buffer.
+pub fn read(
+    named: Option<Format>,
+    input: &mut dyn BufRead,
+    sink: &mut dyn FnMut(Event),
+) -> io::Result<Option<Format>> {
+    let start = input.fill_buf()?;
+    let Some((mut format, shape)) = detect::detect(named, start) else {
+        return Ok(None);
+    };
+    let mut calls = Calls::new(sink);
+    match shape {
+        detect::Shape::Document => {
+            format = document::read(format, input, &mut calls)?;
+        }
+        detect::Shape::Lines => match format {
+            Format::ClaudeCode => lines(input, &mut claude::Reader::default(), &mut calls)?,
+            Format::Codex => lines(input, &mut codex::Reader::default(), &mut calls)?,
+            Format::Gemini => lines(input, &mut gemini::Reader::default(), &mut calls)?,
+            Format::Steps => lines(input, &mut steps::Reader::default(), &mut calls)?,
+            Format::SweAgent | Format::OpenaiMessages | Format::AnthropicMessages => {
+                let mut reader = document::LineReader::new(format);
+                lines(input, &mut reader, &mut calls)?;
+                format = reader.format();
+            }
+        },
+    }
+    calls.finish();
+    Ok(Some(format))
+}
+
+/// What reads one line of a file of lines.
+trait LineFormat {
+    /// Reads a line that is no blank one. An error is what is wrong with it.
+    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String>;
+}
+
+fn lines(
+    input: &mut dyn BufRead,
+    reader: &mut dyn LineFormat,
+    calls: &mut Calls<'_>,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut number = 0;
+    loop {
+        buffer.clear();
+        let read = io::Read::take(&mut *input, MAX_LINE).read_until(b'\n', &mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        number += 1;
+        let broken = if read as u64 == MAX_LINE && buffer.last() != Some(&b'\n') {
+            skip_line(input)?;
+            Err(format!("it is longer than {} MiB", MAX_LINE >> 20))
+        } else {
+            match buffer.trim_ascii() {
+                b"" => Ok(()),
+                line => reader.line(line, calls),
+            }
+        };
+        if let Err(message) = broken {
+            calls.broken(BrokenLine {
+                line: number,
+                message,
+            });
+        }
+    }
+}
+
+fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (used, ended) = match memchr::memchr(b'\n', buffer) {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// What is wrong with a line, in the words of the parser, without its own count of lines.
+fn broken(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" at line ").unwrap_or(text.len());
+    format!("{} at column {}", &text[..end], error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{Remark, Step};
+
+    /// Everything that a reader hands out.
+    #[derive(Debug, Default)]
+    pub(super) struct Read {
+        pub(super) format: Option<Format>,
+        pub(super) steps: Vec<Step>,
+        pub(super) remarks: Vec<Remark>,
+        pub(super) broken: Vec<BrokenLine>,
+        pub(super) session: Option<String>,
+    }
+
+    pub(super) fn read_all(named: Option<Format>, text: impl AsRef<[u8]>) -> Read {
+        let mut all = Read::default();
+        let mut input = BufReader::with_capacity(1 << 16, text.as_ref());
+        let format = read(named, &mut input, &mut |event| match event {
+            Event::Step(step) => all.steps.push(*step),
+            Event::Remark(remark) => all.remarks.push(remark),
+            Event::Broken(line) => all.broken.push(line),
+            Event::Session(id) => all.session = Some(id),
+        });
+        all.format = format.unwrap();
+        all
+    }
+
+    #[test]
+    fn codex_rollouts() {
+        let text = concat!(
+            r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"/w"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"x\"}","call_id":"a"}}"#,
+            "\n",
+            r#"{"type":"event_msg","payload":{"type":"exec_command_end","call_id":"a","exit_code":1}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"a","output":"Chunk ID: 1\nWall time: 1\nProcess exited with code 1\nOutput:\nno\n"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"b"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"b","output":"{\"output\":\"Success\",\"metadata\":{\"exit_code\":0}}"}}"#,
+            "\n",
+            r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"AgentMessage","id":"m","content":[]}}}"#,
+            "\n",
+        );
+        let read = read_all(None, text);
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.output.as_str(), s.is_error, s.exit_code, s.cwd.as_deref()))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                ("no\n", Some(true), Some(1), Some("/w")),
+                ("Success", Some(false), Some(0), Some("/w")),
+            ]
+        );
+        assert_eq!(read.steps[0].command().as_deref(), Some("x"));
+        assert_eq!(read.broken, []);
+    }
+
+    #[test]
+    fn gemini_sessions_write_a_call_twice() {
+        let call = |result: &str| {
+            format!(
+                r#"{{"id":"m","type":"gemini","content":"","toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"x"}},"status":"success"{result}}}]}}"#
+            )
+        };
+        let answer = r#","result":[{"functionResponse":{"response":{"output":"<untrusted_context>\nOutput: no\nExit Code: 3\n</untrusted_context>\n<hook_context>h</hook_context>"}}}]"#;
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            r#"{"id":"u","type":"user","content":[{"text":"<hook_context>h</hook_context>fix"}]}"#
+                .to_owned(),
+            call(""),
+            call(answer),
+            call(answer),
+        ];
+        let read = read_all(None, lines.join("\n"));
+        assert_eq!(read.steps.len(), 1);
+        assert_eq!(
+            (read.steps[0].is_error, read.steps[0].exit_code),
+            (Some(true), Some(3))
+        );
+        assert_eq!(read.remarks[0].text, "fix");
+        let document = format!(
+            r#"{{"sessionId":"s","projectHash":"p","messages":[{}]}}"#,
+            call(answer)
+        );
+        let read = read_all(None, document);
+        assert_eq!((read.format, read.steps.len()), (Some(Format::Gemini), 1));
+    }
+
+    #[test]
+    fn message_lists_of_both_kinds() {
+        let openai = r#"[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[
+            {"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"g","arguments":"{"}}]},
+            {"role":"tool","tool_call_id":"b","content":"2"},
+            {"role":"tool","tool_call_id":"a","content":"Error: 1"}, {"role": 5}, 7]"#;
+        let read = read_all(None, openai);
+        assert_eq!(read.format, Some(Format::OpenaiMessages));
+        let outputs: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.output.as_str()))
+            .collect();
+        assert_eq!(outputs, [("f", "Error: 1"), ("g", "2")]);
+        let lines: Vec<u64> = read.broken.iter().map(|b| b.line).collect();
+        assert_eq!(lines, [4, 4]);
+        let anthropic = r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"}]}"#;
+        let read = read_all(None, anthropic);
+        assert_eq!(read.format, Some(Format::AnthropicMessages));
+        assert_eq!(read.steps[0].is_error, Some(true));
+        assert_eq!(read.broken.len(), 1, "the document breaks off");
+    }
+
+    #[test]
+    fn trajectories() {
+        let text = r#"{"environment":"e","history":[{"role":"user","content":"x"}],"trajectory":[
+            {"action":"ls -a\n","observation":"a\n","thought":"t","state":"{\"working_dir\":\"/w\"}"},
+            {"action":"","observation":""},
+            {"action":"python x.py","observation":"ok","messages":[{"role":"user","content":[]}]}],"info":{}}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let tools: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.cwd.as_deref()))
+            .collect();
+        assert_eq!(tools, [("ls", Some("/w")), ("python", None)]);
+    }
+
+    #[test]
+    fn our_own_steps() {
+        let text = "{\"session\":\"s\",\"cwd\":\"/w\"}\n{\"user\":\"u\"}\n\
+            {\"tool\":\"sh\",\"input\":\"ls x\",\"error\":\"no such\",\"id\":\"1\"}\n[1]\n\
+            {\"tool\":\"sh\",\"input\":{\"command\":\"ls\"},\"output\":\"a\",\"exit_code\":0}\n";
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::Steps));
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.command(), s.is_error))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                (Some("ls x".into()), Some(true)),
+                (Some("ls".into()), Some(false))
+            ]
+        );
+        assert_eq!(read.broken[0].line, 4);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_handed_out_at_the_end() {
+        let text = r#"[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}]"#;
+        let read = read_all(None, text);
+        assert!(!read.steps[0].answered);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            pieces in proptest::collection::vec(0..PIECES.len(), 0..40),
+        ) {
+            let pieces: Vec<&str> = pieces.into_iter().map(|at| PIECES[at]).collect();
+            for format in Format::ALL.into_iter().map(Some).chain([None]) {
+                drop(read_all(format, &bytes));
+                drop(read_all(format, pieces.concat()));
+            }
+        }
+    }
+
+    /// Pieces of session files, to be put together in every wrong way.
+    const PIECES: &[&str] = &[
+        "{", "}", "[", "]", ",", ":", "\n", "null", "7", "\"", "\"\\ud800\"", "\"type\":",
+        "\"user\"", "\"assistant\"", "\"message\":", "\"content\":", "\"role\":", "\"tool\"",
+        "\"tool_calls\":", "\"id\":", "\"trajectory\":", "\"action\":", "\"observation\":",
+        "\"payload\":", "\"response_item\"", "\"toolCalls\":", "\"gemini\"", "\"tool_use\"",
+        "\"tool_result\"",
+    ];
+}

@@ -1,0 +1,55 @@
+//! SWE-agent: a document whose `trajectory` lists actions with their observations. An action is a
+//! line of shell, with programs of the agent's own among the usual ones. No flag and no exit code.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::model::{Speaker, Step};
+
+use super::calls::Calls;
+use super::text::{self, Text};
+
+#[derive(Deserialize)]
+pub(super) struct Turn<'a> {
+    #[serde(borrow, default)]
+    pub(super) action: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    observation: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    thought: Option<Text<'a>>,
+    /// An object, or a string of JSON.
+    #[serde(borrow, default)]
+    state: Option<&'a RawValue>,
+}
+
+pub(super) fn turn(turn: &Turn<'_>, ordinal: usize, calls: &mut Calls<'_>) {
+    if let Some(thought) = &turn.thought {
+        calls.said(Speaker::Agent, &thought.0);
+    }
+    let command = turn.action.as_ref().map_or("", |action| &action.0);
+    if command.trim().is_empty() {
+        return;
+    }
+    let program = command.split_whitespace().next().unwrap_or_default();
+    calls.call(Step {
+        native_id: Some(format!("trajectory[{ordinal}]")),
+        tool: program.to_owned(),
+        input: serde_json::json!({ "command": command }),
+        output: turn
+            .observation
+            .as_ref()
+            .map(|said| text::output(&said.0))
+            .unwrap_or_default(),
+        cwd: turn.state.and_then(working_dir),
+        answered: true,
+        ..Step::default()
+    });
+}
+
+fn working_dir(state: &RawValue) -> Option<String> {
+    let mut state = text::value(state.get());
+    if let Some(json) = state.as_str() {
+        state = text::value(json);
+    }
+    Some(state.get("working_dir")?.as_str()?.to_owned())
+}

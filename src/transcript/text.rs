@@ -1,0 +1,168 @@
+//! Texts of session files: strings that need not be valid, what hosts inject, and lengths.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer};
+use serde_json::Value;
+
+/// The longest output that is kept, in bytes.
+pub(super) const MAX_OUTPUT: usize = 12_000;
+/// The longest text in the arguments of a call that is kept, in bytes.
+pub(super) const MAX_INPUT: usize = 16_000;
+/// The longest remark that is kept, in bytes.
+pub(super) const MAX_REMARK: usize = 4_000;
+
+/// A JSON string, borrowed where it has no escapes. Half a surrogate pair, which JavaScript hosts
+/// write when they cut a text, becomes a replacement character instead of an error.
+#[derive(Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+                Ok(Text(String::from_utf8_lossy(bytes)))
+            }
+
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(
+                    String::from_utf8_lossy(bytes).into_owned(),
+                )))
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_bytes(Visitor)
+    }
+}
+
+impl Text<'_> {
+    pub(super) fn owned(&self) -> String {
+        self.0.clone().into_owned()
+    }
+}
+
+/// The value of JSON text; of text that is no valid JSON, the text itself.
+pub(super) fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
+}
+
+/// A text without its middle, where it is longer than `max` bytes: tools say first what they do
+/// and last how it ended.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let mut head = max / 2;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - max / 2;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n…\n{}", &text[..head], &text[tail..])
+}
+
+/// Cuts every long text in a value.
+pub(super) fn cut_values(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > MAX_INPUT => *text = cut(text, MAX_INPUT),
+        Value::Array(values) => values.iter_mut().for_each(cut_values),
+        Value::Object(fields) => fields.values_mut().for_each(cut_values),
+        _ => {}
+    }
+}
+
+/// The output of a call as it is kept.
+pub(super) fn output(text: &str) -> String {
+    cut(&without_injected(text), MAX_OUTPUT)
+}
+
+/// Tags around what hosts and memories add to a session. The last is the fence around what this
+/// program itself puts there; a nonce follows its name.
+const INJECTED: &[&str] = &[
+    "system-reminder", "hook_context", "session_context", "memctl",
+];
+
+/// The text without what hosts and memories have put into it.
+pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for name in INJECTED {
+        let open = format!("<{name}");
+        let mut from = 0;
+        while let Some(start) = text[from..].find(&open).map(|at| from + at) {
+            let tag = &text[start + 1..];
+            let end = tag
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+                .unwrap_or(tag.len());
+            let tag = &tag[..end];
+            if tag != *name && !tag.starts_with("memctl-") {
+                from = start + 1;
+                continue;
+            }
+            let close = format!("</{tag}>");
+            let after = match text[start..].find(&close) {
+                Some(at) => start + at + close.len(),
+                // A cut text may have lost the end of it.
+                None => text.len(),
+            };
+            let mut rest = String::with_capacity(text.len());
+            rest.push_str(&text[..start]);
+            rest.push_str(&text[after..]);
+            from = start;
+            text = Cow::Owned(rest);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_injected_is_taken_out() {
+        let check = |text: &str, expected: &str| assert_eq!(without_injected(text), expected);
+        check("a", "a");
+        check("a<system-reminder>x</system-reminder>b", "ab");
+        check(
+            "a<hook_context>x</hook_context>\n<hook_context>y</hook_context>b",
+            "a\nb",
+        );
+        check("a<memctl-3f2a>x<b></memctl-3f2a>b", "ab");
+        check("<memctl>x</memctl>b", "b");
+        check("a<memctl-3f2a>x</memctl-9999>b", "a");
+        check(
+            "a <memctlx> b <system-reminders> c",
+            "a <memctlx> b <system-reminders> c",
+        );
+        check("a<system-reminder>cut", "a");
+    }
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(cut("äöü", 6), "äöü");
+        assert_eq!(cut("aäbcdefgä", 6), "aä\n…\ngä");
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_no_error() {
+        let text: Text<'_> = serde_json::from_str(r#""a\ud83d""#).unwrap();
+        assert!(text.0.starts_with('a'));
+    }
+}
