@@ -17,6 +17,8 @@ const MAX_LINES: usize = 400;
 /// How plainly a line says what went wrong. The order is the order of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    /// Advice and decoration around what is said.
+    Aside,
     /// Any line at all.
     Any,
     /// Says that something failed, not what: `make: *** [all] Error 2`.
@@ -37,6 +39,11 @@ pub fn error_line(text: &str) -> Option<String> {
     let text = plain(text);
     if let Some(message) = message_of_json(&text) {
         return error_line(&message);
+    }
+    // A host says it at once, and may then repeat what it was given.
+    if let Some(said) = text.trim_start().strip_prefix("<tool_use_error>") {
+        let first = said.lines().map(unframed).find(|line| !line.is_empty());
+        return first.map(|line| cut(line).to_owned());
     }
     let lines: Vec<&str> = text.lines().collect();
     let near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= lines.len();
@@ -171,6 +178,12 @@ fn unframed(line: &str) -> &str {
 
 fn rank(line: &str, traceback: bool) -> Rank {
     let lower = line.to_ascii_lowercase();
+    let asides = [
+        "note:", "help:", "hint:", "warning:", "usage:", "=====", "-----", "for more information",
+    ];
+    if asides.iter().any(|aside| lower.starts_with(aside)) {
+        return Rank::Aside;
+    }
     if is_summary(&lower) {
         return Rank::Summary;
     }
@@ -202,7 +215,11 @@ fn rank(line: &str, traceback: bool) -> Rank {
     if stated.iter().any(|s| lower.starts_with(s)) || somewhere.iter().any(|s| lower.contains(s)) {
         return Rank::Stated;
     }
-    if location(line).is_some() {
+    let finding = location(line).is_some_and(|end| {
+        let said = line[end..].trim_start_matches([':', ' ']);
+        said.starts_with(|c: char| c.is_alphanumeric() || "'\"`".contains(c))
+    });
+    if finding {
         return Rank::Finding;
     }
     let words = [
@@ -231,24 +248,16 @@ fn is_summary(lower: &str) -> bool {
         "error: process completed",
         "a complete log",
         "error: test failed",
-        "=====",
-        "-----",
         "failures:",
         "error: recipe",
         "code elifecycle",
         "elifecycle",
-        "for more information",
         "error: script",
         "fail ",
         "fail\u{9}",
         "failed (",
         "error during ",
         "lifecycle script",
-        "note:",
-        "help:",
-        "hint:",
-        "warning:",
-        "usage:",
     ];
     let whole = [
         "fail", "failed", "error", "errors", "failure", "error:", "errors:", "stderr:",
@@ -379,6 +388,14 @@ mod tests {
         );
         check("make: *** [all] Error 2", "make: *** [all] Error 2");
         check("payment refused", "payment refused");
+        check(
+            "The following paths are ignored:\n.x\nhint: use -f\n",
+            "The following paths are ignored:",
+        );
+        check(
+            "<tool_use_error>Found 2 matches.\nString: Errorf</tool_use_error>",
+            "Found 2 matches.",
+        );
     }
 
     #[test]

@@ -6,6 +6,12 @@
 
 pub mod error_key;
 pub mod error_line;
+mod goal;
 mod judge;
+mod outcome;
+pub mod recover;
 pub mod reflect;
+mod run;
+mod same;
+mod shell;
 mod wording;

@@ -53,7 +53,8 @@ pub(super) fn message(message: &Message<'_>, calls: &mut Calls<'_>) -> bool {
         "tool" | "function" => {
             let said = message.content.map(anthropic::words).unwrap_or_default();
             let change = |step: &mut Step| {
-                step.output = text::output(&said);
+                let said = said.strip_prefix("OBSERVATION:\n").unwrap_or(&said);
+                step.output = text::output(said);
                 step.is_error = message.is_error;
             };
             match &message.tool_call_id {

@@ -1,0 +1,260 @@
+//! What a step is for: a command for what its programs do, and on what they do it; an edit for a
+//! file; a tool for its arguments.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::model::Step;
+
+use super::run::{AROUND, Run, code_words};
+use super::shell;
+
+/// What a step is for.
+#[derive(Debug, Clone)]
+pub(super) struct Goal {
+    /// What kind of thing it is.
+    pub(super) kind: Kind,
+    /// The programs that only filter what others print.
+    pub(super) filters: Vec<Run>,
+    /// The input as one text, for comparing whole.
+    pub(super) whole: String,
+    /// Whether something after the last program that matters decides the exit code.
+    hidden: bool,
+    /// The tool.
+    pub(super) tool: String,
+}
+
+/// The kinds of goal.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// A line of shell: the programs that matter, in order.
+    Shell(Vec<Run>),
+    /// A file is read.
+    Read(String),
+    /// Files are written: their paths, and the words of what is written.
+    Edit(Vec<String>, HashSet<String>),
+    /// Any other tool: its arguments, flat.
+    Tool(Vec<(String, String)>),
+}
+
+impl Goal {
+    /// What a step is for.
+    pub(super) fn of(step: &Step) -> Self {
+        let command = step.command();
+        let whole = command.clone().unwrap_or_else(|| step.input.to_string());
+        let mut goal = Self {
+            kind: Kind::Tool(Vec::new()),
+            filters: Vec::new(),
+            whole: words_of(&whole).join(" "),
+            hidden: false,
+            tool: step.tool.clone(),
+        };
+        let tool = step.tool.to_ascii_lowercase();
+        let path = step.argument(&[
+            "file_path", "path", "filename", "notebook_path", "absolute_path", "filePath",
+        ]);
+        goal.kind =
+            if let Some(command) = command.filter(|_| !tool.contains("editor") || path.is_none()) {
+                goal.of_shell(&command)
+            } else if tool == "apply_patch" || tool.ends_with("patch") {
+                of_patch(
+                    step.input
+                        .as_str()
+                        .or_else(|| step.argument(&["input", "patch"]))
+                        .unwrap_or_default(),
+                )
+            } else if let Some(path) = path {
+                of_file(step, &tool, path)
+            } else {
+                Kind::Tool(leaves(&step.input))
+            };
+        goal
+    }
+
+    fn of_shell(&mut self, command: &str) -> Kind {
+        if let Some(run) = Run::of_editor(command) {
+            return Kind::Shell(vec![run]);
+        }
+        let simples = shell::commands(command);
+        // A patch that is given to a shell is still a patch.
+        if let Some(patch) = simples
+            .iter()
+            .find(|s| s.words.first().is_some_and(|w| w == "apply_patch"))
+        {
+            return of_patch(if patch.body.is_empty() {
+                command
+            } else {
+                &patch.body
+            });
+        }
+        let mut runs = Vec::new();
+        let mut around = Vec::new();
+        let mut last_matters = false;
+        for simple in &simples {
+            let run = Run::of(simple);
+            if AROUND.contains(&run.name.as_str()) {
+                last_matters = false;
+                around.push(run);
+            } else if simple.fallback || (simple.piped && run.looks) {
+                last_matters = false;
+                self.filters.push(run);
+            } else {
+                last_matters = true;
+                runs.push(run);
+            }
+        }
+        // What is looked at may hold anything, also the words of a failure.
+        self.hidden = !last_matters && runs.last().is_some_and(|run: &Run| !run.looks);
+        if runs.is_empty() {
+            runs = around;
+        }
+        Kind::Shell(runs)
+    }
+
+    /// Whether the exit code may be that of something that does not matter.
+    pub(super) fn hides_its_code(&self) -> bool {
+        self.hidden
+    }
+
+    /// Whether the last program is one of these.
+    pub(super) fn ends_in_probe(&self, probes: &[&str]) -> bool {
+        let Kind::Shell(runs) = &self.kind else {
+            return false;
+        };
+        let last = self.filters.last().or_else(|| runs.last());
+        last.is_some_and(|run| probes.contains(&run.name.as_str()))
+    }
+
+    /// The paths that the step writes.
+    pub(super) fn written(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Edit(paths, _) => paths.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the step only looks for something.
+    pub(super) fn is_search(&self) -> bool {
+        match &self.kind {
+            Kind::Shell(runs) => runs.iter().all(|run| run.looks),
+            Kind::Read(_) => true,
+            Kind::Edit(..) => false,
+            Kind::Tool(_) => ["glob", "grep", "ls", "search", "find", "list"]
+                .iter()
+                .any(|name| self.tool.to_ascii_lowercase().contains(name)),
+        }
+    }
+
+    /// Whether the step reads one file that it names.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::Read(_))
+    }
+
+    /// The paths that a looking step looks for.
+    pub(super) fn looked_for(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Read(path) => vec![path],
+            Kind::Shell(runs) => runs
+                .iter()
+                .filter(|run| run.looks)
+                .flat_map(|run| run.operands.iter().map(String::as_str))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The phrases that are searched for: long enough that two searches for one are the same.
+    pub(super) fn phrases(&self) -> Vec<&str> {
+        let Kind::Shell(runs) = &self.kind else {
+            return Vec::new();
+        };
+        let looking = runs.iter().chain(&self.filters).filter(|run| run.looks);
+        looking
+            .flat_map(|run| &run.operands)
+            .map(String::as_str)
+            .filter(|operand| operand.len() > 12 && operand.contains(' '))
+            .collect()
+    }
+
+    /// The name of what it does, for people.
+    pub(super) fn name(&self) -> String {
+        match &self.kind {
+            Kind::Shell(runs) => runs
+                .last()
+                .map_or_else(|| self.tool.clone(), |run| run.name.clone()),
+            _ => self.tool.clone(),
+        }
+    }
+}
+
+fn of_file(step: &Step, tool: &str, path: &str) -> Kind {
+    let new = step.argument(&[
+        "new_string", "content", "new_str", "file_text", "insert_text", "new_source",
+    ]);
+    let old = step.argument(&["old_string", "old_str"]);
+    let view = step.argument(&["command"]) == Some("view");
+    let editing = step.argument(&["command"]).is_some() && !view;
+    let edits = step.input.get("edits").map(ToString::to_string);
+    if new.is_some() || old.is_some() || edits.is_some() || editing {
+        let mut words = code_words(new.unwrap_or_default());
+        words.extend(code_words(old.unwrap_or_default()));
+        words.extend(code_words(edits.as_deref().unwrap_or_default()));
+        return Kind::Edit(vec![path.to_owned()], words);
+    }
+    let reads = ["read", "view", "cat", "open"]
+        .iter()
+        .any(|name| tool.contains(name));
+    if view || reads && !tool.contains("grep") {
+        return Kind::Read(path.to_owned());
+    }
+    Kind::Tool(leaves(&step.input))
+}
+
+fn of_patch(patch: &str) -> Kind {
+    let marks = [
+        "*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/",
+    ];
+    let paths = patch
+        .lines()
+        .filter_map(|line| {
+            marks
+                .iter()
+                .find_map(|mark| line.trim_start().strip_prefix(mark))
+        })
+        .map(|path| path.trim().to_owned())
+        .collect();
+    Kind::Edit(paths, code_words(patch))
+}
+
+/// The values of a tool's arguments, with their paths. What only explains is left out.
+fn leaves(input: &Value) -> Vec<(String, String)> {
+    fn walk(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
+        if out.len() >= 64 {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if !["description", "timeout", "thought", "explanation"]
+                        .contains(&name.as_str())
+                    {
+                        walk(value, &format!("{path}/{name}"), out);
+                    }
+                }
+            }
+            // The order of a list is rarely what a goal is.
+            Value::Array(values) => values.iter().for_each(|value| walk(value, path, out)),
+            Value::String(text) => out.push((path.to_owned(), text.clone())),
+            Value::Null => {}
+            other => out.push((path.to_owned(), other.to_string())),
+        }
+    }
+    let mut out = Vec::new();
+    walk(input, "", &mut out);
+    out
+}
+
+fn words_of(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}

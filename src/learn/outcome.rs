@@ -1,0 +1,371 @@
+//! What became of a step.
+//!
+//! A host's flag and an exit code are believed before any text. Where there is neither, or where a
+//! pipe hides the code of what matters, the text decides, by forms that tools use for failing and
+//! not by words: a search may well find the word `error`.
+
+use crate::model::Step;
+
+use super::error_line::plain;
+use super::goal::{Goal, Kind};
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It did what it was for, as far as can be seen.
+    Done,
+    /// It failed.
+    Failed,
+    /// It says nothing: it was cancelled, refused by the user, interrupted, or never answered.
+    Void,
+    /// It failed in a way that is an answer: a search without a hit, a probe that says no.
+    Answered,
+}
+
+/// What became of a step.
+pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
+    if !step.answered || step.running || is_void(step) {
+        return Outcome::Void;
+    }
+    // Where the host has a flag, such words are what the command itself has printed.
+    let code = match step.is_error {
+        None => step.exit_code.or_else(|| code_at_the_end(&step.output)),
+        Some(_) => step.exit_code,
+    };
+    let flagged = match (step.is_error, code) {
+        (Some(true), _) => Some(true),
+        (_, Some(code)) => Some(code != 0),
+        (flag, None) => flag,
+    };
+    match flagged {
+        Some(true) if is_answer(step, goal, code) => Outcome::Answered,
+        Some(true) => Outcome::Failed,
+        Some(false) => {
+            // Only a command can hide its failure behind another's success.
+            let hidden = goal.hides_its_code() && reads_as_failed(&step.output);
+            if hidden || only_a_shell_error(step, goal) {
+                Outcome::Failed
+            } else {
+                Outcome::Done
+            }
+        }
+        None if says_failed(step, goal) => Outcome::Failed,
+        None => Outcome::Done,
+    }
+}
+
+/// Words by which hosts say that a call was not carried out at all.
+const VOID: &[&str] = &[
+    "sibling tool call errored",
+    "cancelled: parallel tool call",
+    "canceled: parallel tool call",
+    "the user doesn't want to proceed",
+    "the user doesn't want to take this action",
+    "the user wants to clarify",
+    "[request interrupted by user",
+    "request was aborted",
+    "operation cancelled by user",
+    "tool call was cancelled",
+    "user rejected",
+    "user cancelled",
+    "user declined",
+    "rejected by user",
+    "aborted by user",
+    "execution was interrupted by the user",
+    "permission to use",
+    "has been denied",
+    "requires approval",
+    "requested permissions",
+    "interrupted by the user",
+    "<tool_use_error>cancelled",
+];
+
+fn is_void(step: &Step) -> bool {
+    if step.is_error == Some(false) {
+        return false;
+    }
+    let start: String = step.output.chars().take(300).collect();
+    let start = start.trim_start().to_ascii_lowercase();
+    // In the middle of a long text the words are somebody's text.
+    VOID.iter()
+        .any(|words| start.find(words).is_some_and(|at| at < 120))
+}
+
+/// Programs whose exit code 1 means "no", not "broken".
+const PROBES: &[&str] = &[
+    "grep", "egrep", "fgrep", "rg", "ag", "ack", "pgrep", "which", "type", "hash", "test", "[",
+    "[[", "diff", "cmp", "false", "git config", "git diff", "git check-ignore", "git grep",
+    "git merge-base", "command", "pidof", "lsof", "killall", "pkill", "git show-ref",
+    "git rev-parse", "git symbolic-ref", "expr", "jq",
+];
+
+/// Whether a non-zero code is the answer to a question.
+fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
+    let Kind::Shell(runs) = &goal.kind else {
+        return false;
+    };
+    if !matches!(code, Some(1) | None) || step.output.trim().is_empty() && code.is_none() {
+        return false;
+    }
+    let said = step.output.lines().filter(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with("Exit code") && line != "---"
+    });
+    let said: Vec<&str> = said.collect();
+    let probes = runs
+        .iter()
+        .chain(&goal.filters)
+        .any(|run| PROBES.contains(&run.name.as_str()));
+    probes
+        && (said.is_empty()
+            || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
+}
+
+/// The exit code that some harnesses append to an output.
+fn code_at_the_end(output: &str) -> Option<i32> {
+    let mut from = output.len().saturating_sub(200);
+    while !output.is_char_boundary(from) {
+        from += 1;
+    }
+    let tail = output[from..].to_ascii_lowercase();
+    let marks = [
+        "exit code: ", "exit code ", "exited with code ", "exit status ", "exit_code=",
+        "exit_code: ", "returncode: ", "return code: ",
+    ];
+    let (at, mark) = marks
+        .iter()
+        .filter_map(|mark| Some((tail.rfind(mark)?, mark)))
+        .max()?;
+    let rest = &tail[at + mark.len()..];
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    // Nothing but punctuation may follow, else it is part of a sentence or of a log.
+    let after = rest[digits.len()..].trim_matches([']', '.', ')', '>', ' ', '\n', '}', '"']);
+    if !after.is_empty() {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// Whether an output has the form of a failure: for commands whose code is hidden or unknown.
+pub(super) fn reads_as_failed(output: &str) -> bool {
+    let output = plain(output);
+    let lines: Vec<&str> = output
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let from = lines.len().saturating_sub(60);
+    let near_the_end = &lines[from..];
+    let begins = [
+        "Traceback (most recent call last)",
+        "error[E",
+        "error: could not compile",
+        "npm ERR!",
+        "npm error ",
+        "FAILED ",
+        "--- FAIL",
+        "FAIL\t",
+        "FAIL ",
+        "test result: FAILED",
+        "make: ***",
+        "fatal: ",
+        "BUILD FAILED",
+        "Segmentation fault",
+        "FAILURE: ",
+        "panic: ",
+        "SyntaxError:",
+        "E   ",
+        "ERROR: ",
+        "ninja: build stopped",
+    ];
+    near_the_end.iter().any(|line| {
+        begins.iter().any(|begin| line.starts_with(begin))
+            || is_shell_error(line)
+            || line.contains(" panicked at ")
+            || (line.contains(": error TS") || line.contains("): error TS"))
+            || counts_failures(line)
+    })
+}
+
+/// `=== 2 failed, 3 passed in 1s ===`, `Tests: 1 failed`, `3 failing`, `Found 2 errors`.
+fn counts_failures(line: &str) -> bool {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '=' | ':' | '(' | ')'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    line.len() < 120
+        && words.windows(2).any(|pair| {
+            let count = pair[0].parse::<u64>().is_ok_and(|count| count > 0);
+            count
+                && matches!(
+                    pair[1],
+                    "failed" | "failing" | "failures" | "errors" | "error"
+                )
+        })
+}
+
+/// What shells and the small programs say when they cannot.
+pub(super) fn is_shell_error(line: &str) -> bool {
+    let line = line.trim();
+    let lower = line.to_ascii_lowercase();
+    let first = lower.split(':').next().unwrap_or_default();
+    // `cat: a: No such file or directory`; a sentence with these words begins otherwise.
+    let said_by_program = first.len() < 40 && !first.contains(' ') && lower.contains(": ");
+    let complaints = [
+        "no such file or directory",
+        "permission denied",
+        "command not found",
+        "not a directory",
+        "is a directory",
+        "syntax error",
+        "parse error",
+        "no matches found",
+        "unbound variable",
+        "cannot open",
+        "cannot access",
+        "cannot stat",
+        "cannot find",
+        "invalid option",
+        "unrecognized option",
+        "unknown option",
+        "illegal option",
+        "event not found",
+        "bad substitution",
+        "unexpected eof",
+        "ambiguous redirect",
+        "unknown file attribute",
+        "can't open file",
+        "cannot execute",
+        "cannot create",
+        "not a git repository",
+    ];
+    let shell = [
+        "bash", "zsh", "sh", "/bin/bash", "/bin/sh", "(eval)", "dash",
+    ];
+    (said_by_program && complaints.iter().any(|c| lower.contains(c)))
+        || (shell.contains(&first) && lower.contains(": ") && line.len() < 300)
+        || lower.contains("/*: cannot open")
+}
+
+/// Whether all that a command said is that it could not, whatever code the host reports.
+fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
+    let Kind::Shell(_) = goal.kind else {
+        return false;
+    };
+    let mut lines = step.output.lines().map(str::trim).filter(|l| !l.is_empty());
+    let (first, second) = (lines.next(), lines.next());
+    second.is_none() && first.is_some_and(is_shell_error)
+}
+
+/// Whether an output says that the call failed, where no flag and no code says so.
+fn says_failed(step: &Step, goal: &Goal) -> bool {
+    let output = plain(&step.output);
+    let text = output.trim();
+    if text.is_empty() {
+        return false;
+    }
+    if let Kind::Shell(runs) = &goal.kind {
+        if refuses_an_edit(text) {
+            return true;
+        }
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if lines <= 4 && text.len() < 600 && short_refusal(text) {
+            return true;
+        }
+        // What is looked at may hold anything.
+        let looks = runs.last().is_some_and(|run| run.looks);
+        return if looks {
+            lines <= 6 && text.lines().all(is_shell_error)
+        } else {
+            reads_as_failed(text)
+        };
+    }
+    refused_in_json(text) || refuses_an_edit(text) || (text.len() < 2_000 && short_refusal(text))
+}
+
+/// The words of editors that agents are given.
+fn refuses_an_edit(text: &str) -> bool {
+    let start: String = text.chars().take(400).collect();
+    let start = start.to_ascii_lowercase();
+    [
+        "your proposed edit has introduced",
+        "your edit was not applied",
+        "your changes have not been applied",
+        "no replacement was performed",
+        "no replacements made",
+        "verification failed",
+        "failed to find expected lines",
+        "found 0 matches of the string",
+        "string to replace not found",
+        "invalid context",
+        "did not appear verbatim",
+        "no changes were made",
+        "text not found in",
+    ]
+    .iter()
+    .any(|words| start.contains(words))
+}
+
+/// `Error: …`, `Wrong flag!`, `usage: …`: a short answer that begins by refusing.
+fn short_refusal(text: &str) -> bool {
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let lower = first.trim().to_ascii_lowercase();
+    let begins = [
+        "error", "exception", "traceback", "failed", "failure", "invalid ", "wrong ", "incorrect ",
+        "unknown ", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "usage:",
+        "fatal:", "not found", "no such ", "permission denied", "access denied", "forbidden",
+        "unauthorized", "bad request", "timeout", "timed out", "command timed out",
+        "execution timed out", "rejected", "not allowed", "unsupported ", "missing ",
+        "too many requests", "rate limit", "syntax error", "validation error", "tool error",
+        "the tool call failed", "http 4", "http 5", "http error",
+    ];
+    // `errors: 0`, `error_count: 0` and `failed: 0` are reports of success.
+    let counts_none =
+        lower.ends_with(": 0") || lower.starts_with("error_") || lower.starts_with("errors");
+    let named = lower.split([':', ' ']).next().unwrap_or_default();
+    let exception = (named.ends_with("error") || named.ends_with("exception"))
+        && lower[named.len()..].starts_with(':');
+    !counts_none
+        && (begins.iter().any(|begin| lower.starts_with(begin))
+            || exception
+            || is_shell_error(first)
+            || (lower.starts_with("file ") && lower.contains(" not found"))
+            || (lower.contains(" does not exist") && lower.len() < 200))
+}
+
+/// `{"error": "…"}`, `{"success": false}`, `{"status": "error"}`.
+fn refused_in_json(text: &str) -> bool {
+    if !text.starts_with('{') {
+        return false;
+    }
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else {
+        return false;
+    };
+    let said = |name: &str| value.get(name).filter(|v| !v.is_null());
+    let error = said("error")
+        .or_else(|| said("errors"))
+        .is_some_and(|error| match error {
+            serde_json::Value::Bool(error) => *error,
+            serde_json::Value::String(error) => !error.is_empty(),
+            serde_json::Value::Array(errors) => !errors.is_empty(),
+            serde_json::Value::Object(_) => true,
+            _ => false,
+        });
+    let no = ["success", "ok"]
+        .iter()
+        .any(|name| said(name).and_then(serde_json::Value::as_bool) == Some(false));
+    let status = said("status")
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
+    let code = ["status_code", "statusCode", "code", "status"]
+        .iter()
+        .find_map(|name| said(name)?.as_u64())
+        .is_some_and(|code| (400..600).contains(&code));
+    error
+        || no
+        || code
+        || ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str())
+}

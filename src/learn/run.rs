@@ -1,0 +1,214 @@
+//! What one simple command of a line is: which program, with which subcommand, on what.
+
+use std::collections::HashSet;
+
+use super::shell::{Simple, basename};
+
+/// One program that is run.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    /// The program with its subcommand: `git status`, `cargo test`, `python build.py`.
+    pub(super) name: String,
+    /// What it works on: arguments that are no flags.
+    pub(super) operands: Vec<String>,
+    /// Code that it was given, as words.
+    pub(super) code: HashSet<String>,
+    /// Whether it only looks at files.
+    pub(super) looks: bool,
+    /// Whether it changes files in place.
+    pub(super) writes: bool,
+}
+
+/// Programs that have subcommands.
+const LAYERED: &[&str] = &[
+    "git", "cargo", "go", "npm", "pnpm", "yarn", "bun", "docker", "kubectl", "gh", "mise", "make",
+    "just", "terraform", "pip", "apt", "apt-get", "brew", "dotnet", "gradle", "gradlew", "mvn",
+    "mvnw", "rustup", "poetry", "uv", "conda", "helm", "systemctl", "launchctl", "aws", "gcloud",
+    "az", "bundle", "rails", "rake", "composer", "task", "nx", "turbo", "deno", "mix", "flutter",
+    "dart", "swift", "xcodebuild", "podman", "docker-compose", "glab", "hatch", "pdm", "tox",
+    "nox", "invoke", "firebase", "vercel", "supabase", "wrangler", "redis-cli", "openssl",
+    "str_replace_editor", "jj", "svn", "hg", "zig",
+];
+
+/// Subcommands that have subcommands.
+const DEEPER: &[&str] = &[
+    "run", "stash", "remote", "worktree", "submodule", "compose", "pr", "issue", "tool", "repo",
+    "release", "exec", "mod", "workflow", "api", "config", "image", "container", "volume",
+    "network", "secret", "s3", "ec2", "compute", "db", "migration", "test:ci", "bisect", "x",
+    "dlx",
+];
+
+/// Programs that only look.
+const LOOKS: &[&str] = &[
+    "cat", "head", "tail", "less", "more", "nl", "wc", "file", "stat", "ls", "find", "tree", "rg",
+    "grep", "egrep", "fgrep", "ag", "ack", "fd", "cut", "sort", "uniq", "du", "open", "md5sum",
+    "sha256sum", "xxd", "hexdump", "strings", "bat", "column", "find_file", "search_file",
+    "search_dir", "readlink", "realpath", "which", "diff", "jq", "sed", "awk", "tac", "od",
+    "scroll_down", "scroll_up", "goto", "ll", "dir", "tr", "git show", "git log", "git diff",
+    "git cat-file", "git config", "git blame", "git grep", "git ls-files", "git ls-tree",
+    "git rev-parse", "pgrep", "ps", "env", "printenv", "df",
+];
+
+/// Programs that prepare, or say something, and are never what a line is for.
+pub(super) const AROUND: &[&str] = &[
+    "cd", "export", "echo", "printf", "set", "source", ".", "pushd", "popd", "sleep", "true", ":",
+    "unset", "clear", "wait", "trap", "read", "local", "declare", "shopt", "ulimit", "umask",
+    "pwd", "exit", "return", "break", "continue", "test", "[", "[[", "mkdir", "touch", "kill",
+    "pkill", "date", "alias", "eval",
+];
+
+/// Programs that run another, by a file.
+const INTERPRETERS: &[&str] = &[
+    "python", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "deno", "bun", "tsx", "ts-node",
+    "Rscript", "lua", "julia", "java",
+];
+
+/// Programs that run another, by its name.
+const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "xargs", "uvx", "pipx"];
+
+impl Run {
+    /// The line editors of some agents take code after their name, in no syntax of a shell.
+    pub(super) fn of_editor(command: &str) -> Option<Self> {
+        let (program, rest) = command.trim_start().split_once(char::is_whitespace)?;
+        (matches!(program, "edit" | "insert") && rest.len() > 20).then(|| Self {
+            name: program.to_owned(),
+            operands: Vec::new(),
+            code: code_words(rest),
+            looks: false,
+            writes: true,
+        })
+    }
+
+    pub(super) fn of(simple: &Simple) -> Self {
+        let mut words: &[String] = &simple.words;
+        let program = |word: &str| {
+            let name = basename(word);
+            match name
+                .strip_suffix('3')
+                .filter(|n| ["python", "pip"].contains(n))
+            {
+                Some(plain) => plain.to_owned(),
+                None => name.to_owned(),
+            }
+        };
+        let mut name = words.first().map(|w| program(w)).unwrap_or_default();
+        let by_path = words.first().is_some_and(|w| w.contains('/'));
+        words = words.get(1..).unwrap_or_default();
+        let runs_another = (name == "uv" || name == "poetry" || name == "pdm" || name == "pipenv")
+            && words.first().is_some_and(|w| w == "run")
+            || RUNNERS.contains(&name.as_str());
+        if runs_another {
+            let skip = words
+                .iter()
+                .take_while(|w| w.starts_with('-') || *w == "run")
+                .count();
+            if let Some(inner) = words.get(skip) {
+                name = program(inner);
+                words = &words[skip + 1..];
+            }
+        }
+        let mut code = HashSet::new();
+        let mut operands: Vec<String> = Vec::new();
+        if INTERPRETERS.contains(&name.as_str()) {
+            match words
+                .iter()
+                .position(|w| !w.starts_with('-') || *w == "-c" || *w == "-m" || *w == "-e")
+            {
+                Some(at) if words[at] == "-m" => {
+                    if let Some(module) = words.get(at + 1) {
+                        name.clone_from(module);
+                        words = &words[at + 2..];
+                    }
+                }
+                Some(at) if words[at].starts_with('-') => {
+                    code = code_words(words.get(at + 1).map_or("", String::as_str));
+                    words = &[];
+                }
+                Some(at) => {
+                    name = format!("{name} {}", basename(&words[at]));
+                    words = &words[at + 1..];
+                    // `manage.py migrate`: a bare word after a script is its subcommand.
+                    if let Some(sub) = words.first().filter(|w| is_bare(w)) {
+                        name = format!("{name} {sub}");
+                        words = &words[1..];
+                    }
+                }
+                None => {}
+            }
+        } else if LAYERED.contains(&name.as_str()) || by_path {
+            (name, words) = with_subcommands(name, words);
+        }
+        if !simple.body.is_empty() {
+            code.extend(code_words(&simple.body));
+        }
+        for word in words {
+            // Prose, such as the message of a commit, says nothing about the goal.
+            let prose = word.split_whitespace().count() > 3 && !LOOKS.contains(&name.as_str());
+            if !word.starts_with('-') && !prose && !word.bytes().all(|b| b.is_ascii_digit()) {
+                operands.push(word.clone());
+            }
+        }
+        let in_place = simple
+            .words
+            .iter()
+            .any(|w| w.starts_with("-i") || w == "--in-place" || w == "-pi");
+        let looks =
+            LOOKS.contains(&name.as_str()) && !(in_place && (name == "sed" || name == "awk"));
+        Self {
+            writes: in_place || !code.is_empty() || name == "tee" || name == "cp" || name == "mv",
+            looks,
+            name,
+            operands,
+            code,
+        }
+    }
+}
+
+/// A program with its subcommands, and what remains of its arguments.
+fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String]) {
+    let mut depth = 0;
+    while depth < 2 {
+        // `git -C DIR status`: the value of a flag is no subcommand.
+        let valued = words.first().is_some_and(|w| {
+            [
+                "-C", "-c", "--git-dir", "--prefix", "--cwd", "-f", "--manifest-path", "-p", "-n",
+            ]
+            .contains(&w.as_str())
+        });
+        if valued && words.len() > 1 && depth == 0 {
+            words = &words[2..];
+            continue;
+        }
+        match words.first() {
+            Some(flag) if flag.starts_with('-') && depth == 0 => words = &words[1..],
+            Some(sub) if is_bare(sub) && (depth == 0 || DEEPER.contains(&last_word(&name))) => {
+                name = format!("{name} {sub}");
+                words = &words[1..];
+                depth += 1;
+            }
+            _ => break,
+        }
+    }
+    (name, words)
+}
+
+fn last_word(name: &str) -> &str {
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// A word that can be a subcommand.
+fn is_bare(word: &str) -> bool {
+    word.len() < 40
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+}
+
+/// The words of code: names, and nothing of one letter.
+pub(super) fn code_words(text: &str) -> HashSet<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+        .filter(|word| word.len() > 1)
+        .map(str::to_owned)
+        .collect()
+}
