@@ -1,11 +1,11 @@
-//! What was learnt: rules, procedures, fixes, and typed notes.
+//! What was learnt from people: rules, and typed notes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
-use super::kind::{Kind, Record, Trust, one_line};
-use super::{episode, lenient};
+use super::kind::{Kind, Record, one_line};
+use super::lenient;
 
 /// A rule learnt from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -140,109 +140,6 @@ impl Record for Reflexion {
 
     fn created(&self) -> &str {
         &self.created_at
-    }
-}
-
-/// A how-to learnt from a failure that was overcome: an entry of `procedural_memory.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Procedure {
-    /// `PROC-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub procedure_id: String,
-    /// `domain/skill`, where it was learnt in one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skill: Option<String>,
-    /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub created_at: String,
-    /// `Success` where a pattern was found.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub status: String,
-    /// The eight fields of the procedural-memory document.
-    #[serde(default = "lenient::null")]
-    pub data: Box<RawValue>,
-}
-
-impl Record for Procedure {
-    const KIND: Kind = Kind::Procedure;
-
-    fn id(&self) -> &str {
-        &self.procedure_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.procedure_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        self.skill.as_deref()
-    }
-
-    fn content(&self) -> String {
-        let mut words = String::new();
-        episode::push_values(&self.data, &mut words);
-        words
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
-    }
-
-    fn trust(&self) -> Trust {
-        Trust::Observed
-    }
-}
-
-/// An error → fix pattern: an entry of `fixes.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Fix {
-    /// `FIX-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub fix_id: String,
-    /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub created_at: String,
-    /// The error line with its particulars taken out.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub error_key: String,
-    /// What failed.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub failing_code: String,
-    /// What worked instead.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub working_code: String,
-    /// What it printed when it worked.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub success_output: String,
-}
-
-impl Record for Fix {
-    const KIND: Kind = Kind::Fix;
-
-    fn id(&self) -> &str {
-        &self.fix_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.fix_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        None
-    }
-
-    fn content(&self) -> String {
-        [&self.error_key, &self.failing_code, &self.working_code]
-            .map(String::as_str)
-            .join("\n")
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
-    }
-
-    fn trust(&self) -> Trust {
-        Trust::Observed
     }
 }
 

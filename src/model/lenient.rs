@@ -36,6 +36,18 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         .collect())
 }
 
+/// A list; whatever in it has not the form of its items is left out, whatever is no list is empty.
+pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let items: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
+    Ok(items
+        .iter()
+        .filter_map(|item| serde_json::from_str(item.get()).ok())
+        .collect())
+}
+
 /// `true` or `false`; anything else is `false`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;

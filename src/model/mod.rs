@@ -9,6 +9,7 @@
 
 mod episode;
 mod evidence;
+mod fix;
 mod id;
 mod kind;
 mod knowledge;
@@ -19,9 +20,10 @@ mod trace;
 
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
+pub use fix::{Fix, Origin, Procedure};
 pub use id::{IdShape, numbered, timestamped};
 pub use kind::{Document, Kind, Record, Trust};
-pub use knowledge::{Fix, Memory, MemoryType, Procedure, Reflexion};
+pub use knowledge::{Memory, MemoryType, Reflexion};
 pub use session::Session;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
 pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
