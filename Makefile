@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt
+.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -31,7 +31,11 @@ eval: ## measure the search: EVAL_DATA="DIR[:FIELD] …", each with docs.jsonl a
 	@$(CARGO) build --quiet --release --locked
 	@tests/eval.sh target/release/memctl $(EVAL_DATA)
 
-FUZZ_TARGETS ?= store skill correction
+eval-learn: ## measure `learn` on labelled session files of your own: TRANSCRIPTS=folder with raw/ and score.py
+	@$(CARGO) build --quiet --locked
+	@tests/eval-learn.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/memctl" --core
+
+FUZZ_TARGETS ?= store skill correction transcript
 FUZZ_SECONDS ?= 20
 fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each; needs `cargo install cargo-fuzz` and a C++ compiler
 	@for target in $(FUZZ_TARGETS); do \

@@ -11,6 +11,7 @@ mod error;
 mod eval;
 mod follow;
 mod index;
+mod learn;
 mod memory;
 mod output;
 mod records;
@@ -88,6 +89,7 @@ enum Command {
     Accept(review::AcceptArgs),
     Reject(review::RejectArgs),
     Watch(watch::WatchArgs),
+    Learn(learn::LearnArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -139,6 +141,7 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
         Command::Accept(args) => review::accept(context, &args)?,
         Command::Reject(args) => review::reject(context, args)?,
         Command::Watch(args) => return watch::watch(context, &args),
+        Command::Learn(args) => learn::learn(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,

@@ -4,8 +4,6 @@
 //! No model: every word is the trace's own or says what the trace shows. What an error means is not
 //! guessed; the root cause is what the error said and what was different when it worked.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use crate::model::Step;
@@ -158,15 +156,26 @@ fn code(step: &Step) -> String {
     ]);
     if let (Some(path), true) = (path, old.is_some() || new.is_some()) {
         let mut text = format!("{} {path}", step.tool);
-        for (mark, side) in [("-", old), ("+", new)] {
-            for line in side.unwrap_or_default().lines().take(40) {
-                // Writing to a string cannot fail.
-                drop(write!(text, "\n{mark} {line}"));
+        let (old, new) = changed(old.unwrap_or_default(), new.unwrap_or_default());
+        for (mark, lines) in [("-", old), ("+", new)] {
+            for line in lines.iter().take(40) {
+                text.extend(["\n", mark, " ", line]);
             }
         }
         return text;
     }
     format!("{} {}", step.tool, step.input)
+}
+
+/// The lines of two texts without those that both begin with and those that both end with.
+fn changed<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    while old.last().is_some_and(|line| new.last() == Some(line)) {
+        old.pop();
+        new.pop();
+    }
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    (old.split_off(same), new.split_off(same))
 }
 
 fn working(changes: &[String], left_out: usize, call: &str) -> String {
@@ -177,7 +186,7 @@ fn working(changes: &[String], left_out: usize, call: &str) -> String {
         text.push('\n');
     }
     if left_out > 0 {
-        drop(writeln!(text, "… and {}", plural(left_out, "more change")));
+        text.extend(["… and ", &plural(left_out, "more change"), "\n"]);
     }
     text.push_str(&cut(call, MAX_CODE / 3));
     text
@@ -195,17 +204,16 @@ fn root_cause(error: &str, failing: &str, working: &str, changes: &[String]) -> 
         return text;
     }
     let list = |words: &[String]| cut(&words.join(" "), 200);
-    match (gone.is_empty(), new.is_empty()) {
-        (false, false) => drop(write!(
-            text,
-            " What worked has `{}` instead of `{}`.",
-            list(&new),
-            list(&gone)
-        )),
-        (true, false) => drop(write!(text, " What worked has `{}` besides.", list(&new))),
-        (false, true) => drop(write!(text, " What worked leaves out `{}`.", list(&gone))),
-        (true, true) => text.push_str(" What worked has the same words in another order."),
-    }
+    let (gone_words, new_words) = (list(&gone), list(&new));
+    let parts: &[&str] = match (gone.is_empty(), new.is_empty()) {
+        (false, false) => &[
+            " What worked has `", &new_words, "` instead of `", &gone_words, "`.",
+        ],
+        (true, false) => &[" What worked has `", &new_words, "` besides."],
+        (false, true) => &[" What worked leaves out `", &gone_words, "`."],
+        (true, true) => &[" What worked has the same words in another order."],
+    };
+    text.extend(parts.iter().copied());
     text
 }
 

@@ -182,7 +182,8 @@ fn push_part(part: &str, before: &str, coded: bool, out: &mut String) {
         });
         return;
     }
-    if coded && (is_code(part) || is_status(part, before)) {
+    let sqlstate = before.eq_ignore_ascii_case("sqlstate") && part.len() == 5;
+    if coded && (sqlstate || is_code(part) || is_status(part, before)) {
         out.push_str(part);
         return;
     }
@@ -361,6 +362,7 @@ mod tests {
             "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0",
             "UnicodeDecodeError: <name> codec can't decode byte <n> in position <n>",
         );
+        check("ERROR: x (SQLSTATE 42601)", "ERROR: x (SQLSTATE 42601)");
         check(
             "Found 2 matches of the string to replace",
             "Found <n> matches of the string to replace",

@@ -8,6 +8,8 @@ use crate::model::Step;
 
 use super::error_line::plain;
 use super::goal::{Goal, Kind};
+use super::run::Run;
+use super::shell::basename;
 
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,12 +251,22 @@ pub(super) fn is_shell_error(line: &str) -> bool {
 
 /// Whether all that a command said is that it could not, whatever code the host reports.
 fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
-    let Kind::Shell(_) = goal.kind else {
+    let Kind::Shell(runs) = &goal.kind else {
         return false;
     };
     let mut lines = step.output.lines().map(str::trim).filter(|l| !l.is_empty());
     let (first, second) = (lines.next(), lines.next());
-    second.is_none() && first.is_some_and(is_shell_error)
+    second.is_none() && first.is_some_and(|line| complains(line, runs))
+}
+
+/// Whether a line is the complaint of a shell, or of one of these programs.
+fn complains(line: &str, runs: &[Run]) -> bool {
+    let by = line.trim().split(':').next().unwrap_or_default();
+    let shell = ["bash", "zsh", "sh", "dash", "(eval)"].contains(&basename(by));
+    let program = runs
+        .iter()
+        .any(|run| run.name.split(' ').next() == Some(basename(by)));
+    (shell || program) && is_shell_error(line)
 }
 
 /// Whether an output says that the call failed, where no flag and no code says so.
@@ -268,17 +280,13 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
         if refuses_an_edit(text) {
             return true;
         }
-        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-        if lines <= 4 && text.len() < 600 && short_refusal(text) {
-            return true;
+        if runs.last().is_some_and(Run::prints_content) {
+            return text.lines().all(|line| complains(line, runs));
         }
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        let short = lines <= 4 && text.len() < 600 && short_refusal(text);
         // What is looked at may hold anything.
-        let looks = runs.last().is_some_and(|run| run.looks);
-        return if looks {
-            lines <= 6 && text.lines().all(is_shell_error)
-        } else {
-            reads_as_failed(text)
-        };
+        return short || !runs.last().is_some_and(|run| run.looks) && reads_as_failed(text);
     }
     refused_in_json(text) || refuses_an_edit(text) || (text.len() < 2_000 && short_refusal(text))
 }

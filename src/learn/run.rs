@@ -46,7 +46,8 @@ const LOOKS: &[&str] = &[
     "search_dir", "readlink", "realpath", "which", "diff", "jq", "sed", "awk", "tac", "od",
     "scroll_down", "scroll_up", "goto", "ll", "dir", "tr", "git show", "git log", "git diff",
     "git cat-file", "git config", "git blame", "git grep", "git ls-files", "git ls-tree",
-    "git rev-parse", "pgrep", "ps", "env", "printenv", "df",
+    "git rev-parse", "git status", "git fsck", "git diff-index", "git rev-list", "git reflog",
+    "git describe", "git count-objects", "pgrep", "ps", "env", "printenv", "df",
 ];
 
 /// Programs that prepare, or say something, and are never what a line is for.
@@ -77,6 +78,16 @@ impl Run {
             looks: false,
             writes: true,
         })
+    }
+
+    /// Whether it prints what others have written: lines of files, and messages.
+    pub(super) fn prints_content(&self) -> bool {
+        let names = [
+            "cat", "head", "tail", "less", "more", "nl", "rg", "grep", "egrep", "fgrep", "ag",
+            "ack", "sed", "awk", "jq", "cut", "sort", "uniq", "bat", "strings", "git show",
+            "git log", "git diff", "git grep", "git blame", "diff", "tac", "column",
+        ];
+        names.contains(&self.name.as_str())
     }
 
     pub(super) fn of(simple: &Simple) -> Self {

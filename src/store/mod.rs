@@ -11,6 +11,7 @@
 //! - `offsets`: the derived table that spares reading the file.
 //! - `positions`, `derived`, `map`: what whoever derives something from the files needs: where
 //!   entries lie, and a place for files that can be made again.
+//! - `sources`: the derived file of the session files that have been learnt from.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
 //! - `repair`: what `doctor` finds and mends.
@@ -32,6 +33,7 @@ mod positions;
 mod repair;
 mod scan;
 mod scoped;
+mod sources;
 mod tombstones;
 mod writer;
 
@@ -43,5 +45,6 @@ pub use map::Map;
 pub use positions::Positions;
 pub use repair::Repaired;
 pub use scoped::{Entry, Listing, Scoped, Selection};
+pub use sources::{Source, Sources};
 pub use tombstones::Tombstone;
 pub use writer::Writer;

@@ -23,6 +23,7 @@ mod garbage;
 mod help;
 mod index;
 mod layers;
+mod learn;
 mod learning;
 mod llm_wire;
 mod models;

@@ -1,0 +1,127 @@
+//! `learn`: from the session files of agents to fixes and procedures.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::engine::{LearnOptions, LearnReport};
+use crate::transcript::Format;
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Align, Page, Report, Style, Table, plural};
+
+/// Learn from what agents did: failures that were overcome become fixes and procedures
+///
+/// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
+/// Anthropic messages, and JSON Lines of steps; folders are walked. No model is asked. What was
+/// read before and has not changed is skipped, and nothing counts twice.
+#[derive(Debug, Args)]
+#[expect(clippy::doc_markdown, reason = "the help names a company, not an item")]
+#[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
+    memctl learn --dry-run --json session.jsonl")]
+pub(super) struct LearnArgs {
+    /// Session files, or folders of them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Show what would be learnt, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The format, where it cannot be seen from the content
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
+    format: Option<String>,
+}
+
+pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine(None)?;
+    let options = LearnOptions {
+        paths: args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path))
+            .collect(),
+        format: args.format.as_deref().and_then(Format::of_name),
+        dry_run: args.dry_run,
+    };
+    let bar = context.printer.bar("reading");
+    // The bar counts kilobytes: what is read is what takes the time.
+    let mut progress = |done: u64, of: u64| {
+        let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
+        bar.reach(count(done), count(of));
+    };
+    let report = engine.learn(&options, &mut progress);
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+impl Report for LearnReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let steps: usize = self.transcripts.iter().map(|t| t.steps).sum();
+        let failures: usize = self.transcripts.iter().map(|t| t.failures).sum();
+        let overcome = format!(
+            ": {}, {}, {} overcome",
+            plural(steps as u64, "step"),
+            plural(failures as u64, "failure"),
+            self.episodes.len(),
+        );
+        let read = plural(self.transcripts.len() as u64, "session");
+        page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
+        for transcript in &self.transcripts {
+            for problem in &transcript.problems {
+                let place = format!("{}:{}", transcript.path, problem.line);
+                page.styled(&[
+                    (Style::Dim, &place),
+                    (Style::Plain, &format!(": {}", problem.message)),
+                ]);
+            }
+        }
+        if !self.episodes.is_empty() {
+            let mut table = Table::new(
+                &[
+                    ("Steps", Align::Left),
+                    ("Tool", Align::Left),
+                    ("Error", Align::Prose),
+                    ("Session", Align::Left),
+                ],
+                &[2, 3],
+            );
+            for episode in &self.episodes {
+                let name = episode.transcript.rsplit('/').next().unwrap_or_default();
+                table.row([
+                    format!("{} → {}", episode.fail_step, episode.success_step),
+                    episode.tool.clone(),
+                    episode.error_key.clone(),
+                    name.to_owned(),
+                ]);
+            }
+            page.table(&table);
+        }
+        let mut ends = Vec::new();
+        if self.dry_run {
+            ends.push("nothing was written".to_owned());
+        } else {
+            ends.push(format!("{} learnt", self.learned.len()));
+            ends.push(format!("{} seen again", self.merged.len()));
+        }
+        let rest = [
+            (self.unchanged, "unchanged since they were learnt from"),
+            (self.skipped, "no session files"),
+            (self.buried, "removed on purpose, not learnt again"),
+        ];
+        ends.extend(
+            rest.iter()
+                .filter(|(n, _)| *n > 0)
+                .map(|(n, what)| format!("{n} {what}")),
+        );
+        page.styled(&[(Style::Dim, &ends.join(" · "))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

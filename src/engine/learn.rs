@@ -1,0 +1,326 @@
+//! Learns from session files: failures that were overcome become fixes and procedures.
+//!
+//! The trace is the only source. A pattern that is known already counts up, once for each session
+//! and step that showed it; one that was removed on purpose is not learnt again. A session that
+//! shows no pattern leaves nothing behind but the note that it was read.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::learn::distil::{self, FixText, Lesson};
+use crate::model::{BrokenLine, Fix, Kind, Origin, Procedure, Record as _};
+use crate::store::{Selection, Source, Writer};
+use crate::transcript::Format;
+
+use super::sessions::{self, Found, Session, SessionFile};
+use super::{Engine, Error, mended};
+
+/// What is to be learnt from.
+#[derive(Debug, Clone, Default)]
+pub struct LearnOptions {
+    /// Files, and folders that are walked.
+    pub paths: Vec<PathBuf>,
+    /// The format of all of them; `None` sees it from their content.
+    pub format: Option<Format>,
+    /// Writes nothing, and reads also what was read before.
+    pub dry_run: bool,
+}
+
+/// What was found and learnt.
+#[derive(Debug, Default, Serialize)]
+pub struct LearnReport {
+    /// The session files, in the order of their paths; those that have not changed since they were
+    /// learnt from are only counted.
+    pub transcripts: Vec<TranscriptReport>,
+    /// The failures that were overcome.
+    pub episodes: Vec<EpisodeReport>,
+    /// The ids of what is new.
+    pub learned: Vec<String>,
+    /// The ids of what was known and has been seen again.
+    pub merged: Vec<String>,
+    /// How many patterns were seen that had been removed on purpose.
+    pub buried: usize,
+    /// How many files have not changed since they were learnt from.
+    pub unchanged: usize,
+    /// How many files in the folders are no session files.
+    pub skipped: usize,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// One session file.
+#[derive(Debug, Serialize)]
+pub struct TranscriptReport {
+    /// Its path.
+    pub path: String,
+    /// Its format.
+    pub format: Option<Format>,
+    /// How many calls of tools it holds.
+    pub steps: usize,
+    /// How many of them failed.
+    pub failures: usize,
+    /// `procedure_learned`, or `No_Failure_Detected`.
+    pub status: &'static str,
+    /// The lines that could not be read.
+    pub problems: Vec<BrokenLine>,
+}
+
+/// One failure that was overcome. Steps are ordinals of calls, from 0.
+#[derive(Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the names are the definition: docs/transcripts.md lists them"
+)]
+pub struct EpisodeReport {
+    pub transcript: String,
+    pub fail_step: usize,
+    pub success_step: usize,
+    pub also_fail_steps: Vec<usize>,
+    pub fail_native_id: Option<String>,
+    pub success_native_id: Option<String>,
+    pub tool: String,
+    pub error_key: String,
+    pub root_cause: String,
+    pub fix: Option<FixText>,
+    pub steps_wasted: usize,
+}
+
+/// Told how much of all has been read, in bytes.
+pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// The one door through which every text of a session goes before it is kept.
+fn kept(text: &str) -> String {
+    text.to_owned()
+}
+
+impl Engine {
+    /// Learns from session files. A file that cannot be read is a warning, and the others count.
+    pub fn learn(
+        &self,
+        options: &LearnOptions,
+        progress: OnBytes<'_>,
+    ) -> Result<LearnReport, Error> {
+        let files = sessions::files(&options.paths)?;
+        let total: u64 = files.iter().map(|file| file.size).sum();
+        let mut report = LearnReport {
+            dry_run: options.dry_run,
+            ..LearnReport::default()
+        };
+        let mut sources = self.store.sources();
+        let mut done = 0;
+        for file in &files {
+            let path = file.path.display().to_string();
+            if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
+                report.unchanged += 1;
+            } else if let Some(session) = read(file, options.format, &mut report, &mut |at| {
+                progress((done + at).min(total), total);
+            }) {
+                let steps = session.steps as u64;
+                self.take(&path, session, &mut report)?;
+                if !options.dry_run {
+                    let source = Source {
+                        size: file.size,
+                        mtime: file.mtime,
+                        steps,
+                    };
+                    sources.insert(path, source);
+                }
+            }
+            done += file.size;
+            progress(done, total);
+        }
+        sources.save();
+        report.learned.sort_unstable();
+        report.merged.sort_unstable();
+        report.merged.dedup();
+        let learned = &report.learned;
+        report.merged.retain(|id| !learned.contains(id));
+        Ok(report)
+    }
+
+    /// Reports a session, and stores what it teaches.
+    fn take(&self, path: &str, session: Session, report: &mut LearnReport) -> Result<(), Error> {
+        let learned = session.found.iter().any(|found| found.lesson.is_some());
+        report.transcripts.push(TranscriptReport {
+            path: path.to_owned(),
+            format: session.format,
+            steps: session.steps,
+            failures: session.failures,
+            status: if learned {
+                distil::LEARNED
+            } else {
+                distil::NOTHING
+            },
+            problems: session.broken,
+        });
+        if learned && !report.dry_run {
+            let name = Path::new(path)
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            let session_id = session.id.or(name).unwrap_or_default();
+            let mut writer = self.writer()?;
+            let known = writer.store().list::<Fix>(&Selection::default())?.records;
+            let mut known: Vec<Fix> = known;
+            for found in &session.found {
+                if let Some(lesson) = &found.lesson {
+                    let origin = Origin {
+                        session: kept(&session_id),
+                        workspace: found.workspace.clone(),
+                        step: found.episode.fail_step as u64,
+                    };
+                    self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
+                }
+            }
+            report.warnings.extend(mended(writer.take_mended()));
+        }
+        report
+            .episodes
+            .extend(session.found.into_iter().map(|found| episode(path, found)));
+        Ok(())
+    }
+
+    /// Stores a lesson, or counts up the one that says the same.
+    fn store_lesson(
+        &self,
+        writer: &mut Writer,
+        known: &mut Vec<Fix>,
+        lesson: &Lesson,
+        origin: Origin,
+        report: &mut LearnReport,
+    ) -> Result<(), Error> {
+        let seen = self.timestamp();
+        if let Some(fix) = known.iter_mut().find(|fix| is_same(fix, lesson)) {
+            let again = |o: &Origin| o.session == origin.session && o.step == origin.step;
+            if fix.origins.iter().any(again) {
+                return Ok(());
+            }
+            fix.origins.push(origin);
+            let count = fix.occurrences.unwrap_or(1.0) + 1.0;
+            fix.occurrences = Some(count);
+            let changes = [
+                ("occurrences", raw(&count)?),
+                ("origins", raw(&fix.origins)?),
+                ("last_seen", raw(&seen)?),
+            ];
+            writer.update(Kind::Fix, &fix.fix_id, &changes)?;
+            let procedure = writer.store().find(Kind::Procedure, &fix.procedure_id)?;
+            if procedure.is_some() {
+                writer.update(Kind::Procedure, &fix.procedure_id, &changes)?;
+            }
+            report.merged.push(fix.fix_id.clone());
+            return Ok(());
+        }
+        let mut fix = Fix {
+            created_at: seen.clone(),
+            error_key: lesson.error_key.clone(),
+            failing_code: lesson.fix.failing_code.clone(),
+            working_code: lesson.fix.working_code.clone(),
+            success_output: lesson.fix.success_output.clone(),
+            tool: lesson.tool.clone(),
+            occurrences: Some(1.0),
+            origins: vec![origin.clone()],
+            last_seen: seen.clone(),
+            status: "active".to_owned(),
+            trust: "observed".to_owned(),
+            ..Fix::default()
+        };
+        if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
+            report.buried += 1;
+            return Ok(());
+        }
+        let procedure = Procedure {
+            procedure_id: String::new(),
+            skill: None,
+            created_at: seen.clone(),
+            status: distil::LEARNED.to_owned(),
+            data: raw(&lesson.procedure)?,
+            distilled_by: "offline".to_owned(),
+            occurrences: Some(1.0),
+            last_seen: seen,
+            origins: vec![origin],
+            trust: "observed".to_owned(),
+        };
+        // The how-to of a fix that stays may have been removed alone.
+        if writer
+            .store()
+            .buried(Kind::Procedure, &procedure.content())?
+            .is_none()
+        {
+            let procedure = writer.append(procedure, self.now)?;
+            fix.procedure_id.clone_from(&procedure.procedure_id);
+            report.learned.push(procedure.procedure_id);
+        }
+        let fix = writer.append(fix, self.now)?;
+        report.learned.push(fix.fix_id.clone());
+        known.push(fix);
+        Ok(())
+    }
+}
+
+/// Reads a session file; what is wrong with it is reported.
+fn read(
+    file: &SessionFile,
+    format: Option<Format>,
+    report: &mut LearnReport,
+    on_bytes: &mut dyn FnMut(u64),
+) -> Option<Session> {
+    match sessions::read(&file.path, format, &kept, on_bytes) {
+        Ok(session) if session.format.is_some() => return Some(session),
+        // In a folder there may be all kinds of files.
+        Ok(_) if !file.named => report.skipped += 1,
+        Ok(_) => report.warnings.push(format!(
+            "`{}` is no session file of a known format",
+            file.path.display()
+        )),
+        Err(error) => report
+            .warnings
+            .push(format!("cannot read `{}`: {error}", file.path.display())),
+    }
+    None
+}
+
+/// Whether a fix is the one that a lesson teaches: the same error of the same tool, overcome in the
+/// same way, whatever the files and numbers are called.
+fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
+    if fix.error_key != lesson.error_key || fix.tool != lesson.tool {
+        return false;
+    }
+    let plain = |code: &str| {
+        let clipped: String = code.chars().take(400).collect();
+        clipped
+            .lines()
+            .map(crate::learn::error_key::normalised)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let (old, new) = (plain(&fix.working_code), plain(&lesson.fix.working_code));
+    old == new || strsim::normalized_levenshtein(&old, &new) >= 0.8
+}
+
+fn episode(path: &str, found: Found) -> EpisodeReport {
+    let (root_cause, fix) = match found.lesson {
+        Some(lesson) => (lesson.procedure.identified_root_cause, Some(lesson.fix)),
+        None => (String::new(), None),
+    };
+    EpisodeReport {
+        transcript: path.to_owned(),
+        fail_step: found.episode.fail_step,
+        success_step: found.episode.success_step,
+        steps_wasted: found.episode.success_step - found.episode.fail_step,
+        also_fail_steps: found.episode.also_fail_steps,
+        fail_native_id: found.fail_native_id,
+        success_native_id: found.success_native_id,
+        tool: found.tool,
+        error_key: kept(&found.episode.error_key),
+        root_cause,
+        fix,
+    }
+}
+
+fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
+    serde_json::value::to_raw_value(value).map_err(|error| crate::store::Error::from(error).into())
+}

@@ -1,0 +1,312 @@
+//! The session files below some paths, and what is in one.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use crate::learn::distil::{self, Lesson};
+use crate::learn::recover::{self, Episode};
+use crate::model::{BrokenLine, Event, Remark, Step};
+use crate::transcript::{self, Format};
+
+use super::Error;
+
+/// Folders deeper than this are not looked into.
+const MAX_DEPTH: usize = 32;
+/// What the first look at a file takes in, and each later one.
+const BUFFER: usize = 1 << 18;
+/// How many steps are looked at together. A session that has more is looked at in windows that
+/// overlap by half, so that memory does not grow with it.
+const WINDOW: usize = 4_000;
+/// How many broken lines of a file are reported.
+const MAX_BROKEN: usize = 100;
+
+/// A session file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SessionFile {
+    pub(super) path: PathBuf,
+    /// Whether it was named itself, and not only the folder that it lies in.
+    pub(super) named: bool,
+    pub(super) size: u64,
+    /// Nanoseconds since 1970.
+    pub(super) mtime: i64,
+}
+
+/// The files that may hold sessions, sorted: those that were named, and those below the folders
+/// that were named whose names end like a session's. Links to folders are not followed.
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<SessionFile>, Error> {
+    let mut found = Vec::new();
+    for path in paths {
+        let unreadable = |source| Error::Unreadable {
+            path: path.clone(),
+            source,
+        };
+        if fs::metadata(path).map_err(unreadable)?.is_dir() {
+            walk(path, MAX_DEPTH, &mut found).map_err(unreadable)?;
+        } else {
+            found.push(SessionFile::of(path, true).map_err(unreadable)?);
+        }
+    }
+    found.sort_by(|a, b| (&a.path, !a.named).cmp(&(&b.path, !b.named)));
+    found.dedup_by(|a, b| a.path == b.path);
+    Ok(found)
+}
+
+fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        if kind.is_dir() {
+            // A folder that cannot be read hides nothing that could be learnt from.
+            if depth > 0 && entry.file_name() != ".git" && entry.file_name() != "node_modules" {
+                drop(walk(&path, depth - 1, found));
+            }
+            continue;
+        }
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if matches!(ending, Some("jsonl" | "json" | "traj")) {
+            found.extend(
+                SessionFile::of(&path, false)
+                    .ok()
+                    .filter(|_| !kind.is_symlink()),
+            );
+        }
+    }
+    Ok(())
+}
+
+impl SessionFile {
+    fn of(path: &Path, named: bool) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let meta = fs::metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            named,
+            size: meta.len(),
+            mtime: meta
+                .mtime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(meta.mtime_nsec()),
+        })
+    }
+}
+
+/// What a session file holds.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) format: Option<Format>,
+    pub(super) id: Option<String>,
+    pub(super) steps: usize,
+    pub(super) failures: usize,
+    pub(super) broken: Vec<BrokenLine>,
+    pub(super) found: Vec<Found>,
+}
+
+/// A failure that was overcome, and what is learnt from it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) episode: Episode,
+    pub(super) tool: String,
+    pub(super) fail_native_id: Option<String>,
+    pub(super) success_native_id: Option<String>,
+    pub(super) workspace: String,
+    pub(super) lesson: Option<Lesson>,
+}
+
+/// Reads a session file. `on_bytes` is told how far the reading has come.
+pub(super) fn read(
+    path: &Path,
+    format: Option<Format>,
+    keep: &dyn Fn(&str) -> String,
+    on_bytes: &mut dyn FnMut(u64),
+) -> io::Result<Session> {
+    let counted = Counted {
+        file: File::open(path)?,
+        read: 0,
+        on_bytes,
+    };
+    let mut input = BufReader::with_capacity(BUFFER, counted);
+    let mut session = Session::default();
+    let mut window = Window::default();
+    session.format = transcript::read(format, &mut input, &mut |event| match event {
+        Event::Step(step) => {
+            session.steps += 1;
+            window.steps.push(*step);
+            if window.steps.len() >= WINDOW {
+                window.look(&mut session.found, &mut session.failures, keep, false);
+            }
+        }
+        Event::Remark(remark) => window.remarks.push_back(remark),
+        Event::Broken(line) => {
+            if session.broken.len() < MAX_BROKEN {
+                session.broken.push(line);
+            }
+        }
+        Event::Session(id) => session.id = Some(id),
+    })?;
+    window.look(&mut session.found, &mut session.failures, keep, true);
+    Ok(session)
+}
+
+/// The steps that are looked at together.
+#[derive(Debug, Default)]
+struct Window {
+    steps: Vec<Step>,
+    remarks: VecDeque<Remark>,
+    /// The failures before this ordinal have been judged, and those in the list belong to episodes.
+    judged: usize,
+    taken: Vec<usize>,
+}
+
+impl Window {
+    /// Finds what was overcome. Unless it is the last look, only the failures of the older half are
+    /// judged, which see the newer half; then the older half goes.
+    fn look(
+        &mut self,
+        found: &mut Vec<Found>,
+        failures: &mut usize,
+        keep: &dyn Fn(&str) -> String,
+        last: bool,
+    ) {
+        let half = self.steps.len() / 2;
+        let until = match self.steps.get(half) {
+            Some(step) if !last => step.index,
+            _ => usize::MAX,
+        };
+        let remarks = self.remarks.make_contiguous();
+        let analysis = recover::analyse(&self.steps, remarks);
+        let range = self.judged..until;
+        *failures += analysis
+            .failures
+            .iter()
+            .filter(|at| range.contains(at))
+            .count();
+        for episode in analysis.episodes {
+            let known = self.taken.contains(&episode.fail_step);
+            if range.contains(&episode.fail_step) && !known {
+                self.taken.extend(&episode.also_fail_steps);
+                found.push(self.found(episode, keep));
+            }
+        }
+        if !last {
+            self.judged = until;
+            self.steps.drain(..half);
+            self.remarks.retain(|remark| remark.before >= until);
+            self.taken.retain(|step| *step >= until);
+        }
+    }
+
+    fn found(&self, episode: Episode, keep: &dyn Fn(&str) -> String) -> Found {
+        let step = |index: usize| {
+            let at = self
+                .steps
+                .binary_search_by_key(&index, |step| step.index)
+                .ok()?;
+            self.steps.get(at)
+        };
+        let id = |index: usize| step(index)?.native_id.clone();
+        let failed = step(episode.fail_step);
+        let cwd = failed
+            .and_then(|step| step.cwd.as_deref())
+            .unwrap_or_default();
+        let workspace = cwd
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        Found {
+            tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
+            fail_native_id: id(episode.fail_step),
+            success_native_id: id(episode.success_step),
+            workspace: keep(workspace),
+            lesson: distil::distil(&episode, &self.steps, keep),
+            episode,
+        }
+    }
+}
+
+/// Tells how much was read.
+struct Counted<'a> {
+    file: File,
+    read: u64,
+    on_bytes: &'a mut dyn FnMut(u64),
+}
+
+impl io::Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.read += read as u64;
+        (self.on_bytes)(self.read);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::atomic;
+
+    #[test]
+    fn a_long_session_is_looked_at_in_windows() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let mut text = String::new();
+        for n in 0..5_000 {
+            // Each failure is overcome at once; the name makes each its own.
+            let (output, ok) = if n % 2 == 0 {
+                ("error: no", false)
+            } else {
+                ("fine", true)
+            };
+            let line = format!(
+                r#"{{"tool":"bash","input":"tool{} build","output":"{output}","ok":{ok}}}"#,
+                n / 2
+            );
+            text.push_str(&line);
+            text.push('\n');
+        }
+        atomic::replace(&path, text.as_bytes()).unwrap();
+        let mut last = 0;
+        let session = read(&path, None, &str::to_owned, &mut |at| last = at).unwrap();
+        assert_eq!((session.steps, session.failures), (5_000, 2_500));
+        let steps: Vec<usize> = session.found.iter().map(|f| f.episode.fail_step).collect();
+        assert_eq!(steps, (0..2_500).map(|n| n * 2).collect::<Vec<_>>());
+        assert_eq!(last, fs::metadata(&path).unwrap().len());
+    }
+
+    #[test]
+    fn folders_are_walked_in_order_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "b/2.jsonl", "a.traj", "b/1.json", "b/c.txt", "node_modules/x.json",
+        ] {
+            let path = dir.path().join(name);
+            atomic::create_dir(path.parent().unwrap()).unwrap();
+            atomic::replace(&path, b"").unwrap();
+        }
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("b/loop")).unwrap();
+        let root = dir.path().to_owned();
+        let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.traj")]).unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|f| {
+                (
+                    f.path.strip_prefix(&root).unwrap().to_str().unwrap(),
+                    f.named,
+                )
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("a.traj", true),
+                ("b/1.json", false),
+                ("b/2.jsonl", false),
+                ("b/c.txt", true)
+            ]
+        );
+        assert!(files(&[root.join("none")]).is_err());
+    }
+}

@@ -1,0 +1,34 @@
+//! Any bytes as a session file, and whatever comes out of it as something to learn from.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use memctl::learn::distil::distil;
+use memctl::learn::error_key::{error_key, normalised};
+use memctl::learn::recover::analyse;
+use memctl::model::Event;
+use memctl::transcript::{Format, read};
+
+fuzz_target!(|bytes: &[u8]| {
+    for format in Format::ALL.into_iter().map(Some).chain([None]) {
+        let mut steps = Vec::new();
+        let mut remarks = Vec::new();
+        let mut input = bytes;
+        read(format, &mut input, &mut |event| match event {
+            Event::Step(step) => steps.push(*step),
+            Event::Remark(remark) => remarks.push(remark),
+            Event::Broken(line) => assert!(line.line <= bytes.len() as u64 + 1),
+            Event::Session(_) => {}
+        })
+        .unwrap();
+        assert!(steps.iter().enumerate().all(|(at, step)| step.index == at));
+        let analysis = analyse(&steps, &remarks);
+        for episode in analysis.episodes {
+            assert!(episode.fail_step < episode.success_step);
+            drop(distil(&episode, &steps, &str::to_owned));
+        }
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(key) = error_key(&text) {
+        drop(normalised(&key));
+    }
+});

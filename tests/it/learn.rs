@@ -1,0 +1,281 @@
+//! `learn` from outside: session files of every format become fixes and procedures, once.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SESSIONS: &str = "fixtures/transcripts";
+
+fn initialised() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace
+}
+
+/// Every file below a directory with its content.
+fn tree(directory: PathBuf) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut open = vec![directory];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn pairs(report: &Value) -> BTreeSet<(String, u64, u64)> {
+    let episodes = report["episodes"].as_array().unwrap();
+    episodes
+        .iter()
+        .map(|e| {
+            let name = e["transcript"]
+                .as_str()
+                .unwrap()
+                .rsplit('/')
+                .next()
+                .unwrap();
+            let step = |field: &str| e[field].as_u64().unwrap();
+            (name.to_owned(), step("fail_step"), step("success_step"))
+        })
+        .collect()
+}
+
+#[test]
+fn a_dry_run_reads_every_format_and_writes_nothing() {
+    let workspace = initialised();
+    let before = tree(workspace.root());
+    let report = workspace.json(&["learn", "--dry-run", SESSIONS]);
+    assert_eq!(tree(workspace.root()), before);
+    let formats: BTreeSet<&str> = report["transcripts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["format"].as_str().unwrap())
+        .collect();
+    let all = [
+        "anthropic-messages", "claude-code", "codex", "gemini", "openai-messages", "steps",
+        "swe-agent",
+    ];
+    assert_eq!(formats, all.into());
+    let expected = [
+        ("anthropic.json", 0, 1),
+        ("openai.json", 0, 2),
+        ("steps.jsonl", 0, 1),
+        ("swe-agent.traj", 1, 3),
+        ("swe-agent.traj", 4, 5),
+    ];
+    assert_eq!(
+        pairs(&report),
+        expected.map(|(n, f, s)| (n.to_owned(), f, s)).into()
+    );
+    assert_eq!(report["learned"], json!([]));
+    let steps = report["transcripts"].as_array().unwrap().iter();
+    let broken: Vec<&Value> = steps
+        .flat_map(|t| t["problems"].as_array().unwrap())
+        .collect();
+    assert_eq!(broken.len(), 1);
+    assert_eq!(broken[0]["line"], 4);
+}
+
+#[test]
+fn real_hosts_are_read_with_their_outcomes() {
+    let workspace = initialised();
+    for (file, format, steps, failures) in [
+        ("claude-code.jsonl", "claude-code", 2, 1),
+        ("codex.jsonl", "codex", 2, 1),
+        ("codex-exec.jsonl", "codex", 2, 1),
+        ("gemini.jsonl", "gemini", 2, 1),
+    ] {
+        let path = format!("{SESSIONS}/hosts/{file}");
+        let report = workspace.json(&["learn", "--dry-run", &path]);
+        let session = &report["transcripts"][0];
+        assert_eq!(
+            (&session["format"], &session["steps"], &session["failures"]),
+            (&json!(format), &json!(steps), &json!(failures)),
+            "{file}"
+        );
+        // A step that says `fixed` is no fix.
+        assert_eq!(session["status"], "No_Failure_Detected", "{file}");
+    }
+}
+
+#[test]
+fn what_is_learnt_has_the_fields_of_its_documents() {
+    let workspace = initialised();
+    let report = workspace.json(&["learn", &format!("{SESSIONS}/steps.jsonl")]);
+    assert_eq!(report["learned"], json!(["FIX-001", "PROC-001"]));
+    let fix = &workspace.stored("fixes.json")["entries"][0];
+    assert_eq!(
+        fix["error_key"],
+        "jq: error (at <path>): Cannot index array with string <name>"
+    );
+    assert_eq!(fix["failing_code"], "jq .total report.json");
+    assert_eq!(fix["working_code"], "jq '.[0].total' report.json");
+    assert_eq!(fix["success_output"], "412");
+    assert_eq!(fix["tool"], "jq");
+    assert_eq!(fix["trust"], "observed");
+    assert_eq!(
+        fix["origins"],
+        json!([{ "session": "build-17", "workspace": "shop", "step": 0 }])
+    );
+    assert_eq!(fix["procedure_id"], "PROC-001");
+    let procedure = &workspace.stored("procedural_memory.json")["entries"][0];
+    assert_eq!(procedure["status"], "procedure_learned");
+    let fields: Vec<&String> = procedure["data"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        fields,
+        [
+            "procedure_name",
+            "semantic_description",
+            "initial_failure_summary",
+            "identified_root_cause",
+            "successful_intervention",
+            "learned_procedure_steps",
+            "critical_contextual_cues",
+            "example_scenario_abstract",
+        ]
+    );
+    let found = workspace.json(&["memory", "search", "jq cannot index array", "--keyword"]);
+    let ids: BTreeSet<&str> = found["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["FIX-001", "PROC-001"].into());
+}
+
+#[test]
+fn learning_twice_counts_once() {
+    let workspace = initialised();
+    let first = workspace.json(&["learn", SESSIONS]);
+    assert_eq!(first["learned"].as_array().unwrap().len(), 10);
+    let stored = tree(workspace.memory(""));
+    let second = workspace.json(&["learn", SESSIONS]);
+    assert_eq!(
+        (&second["unchanged"], &second["learned"]),
+        (&json!(8), &json!([]))
+    );
+    assert_eq!(tree(workspace.memory("")), stored);
+    // Also when what is derived has been deleted.
+    fs::remove_dir_all(workspace.memory(".index")).unwrap();
+    let third = workspace.json(&["learn", SESSIONS]);
+    assert_eq!(
+        (&third["unchanged"], &third["learned"]),
+        (&json!(0), &json!([]))
+    );
+    assert_eq!(third["merged"], json!([]));
+    let fixes = workspace.stored("fixes.json");
+    assert!(
+        fixes["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|f| f["occurrences"] == 1.0)
+    );
+}
+
+#[test]
+fn the_same_mistake_in_another_session_counts_up() {
+    let workspace = initialised();
+    let text = workspace.read(&format!("{SESSIONS}/steps.jsonl"));
+    workspace.write("a.jsonl", &text);
+    workspace.write(
+        "b.jsonl",
+        text.replace("build-17", "build-18")
+            .replace("report.json", "rows.json"),
+    );
+    let first = workspace.json(&["learn", "a.jsonl"]);
+    assert_eq!(first["merged"], json!([]));
+    let second = workspace.json(&["learn", "b.jsonl"]);
+    assert_eq!(
+        (&second["learned"], &second["merged"]),
+        (&json!([]), &json!(["FIX-001"]))
+    );
+    let fixes = workspace.stored("fixes.json");
+    assert_eq!(fixes["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(fixes["entries"][0]["occurrences"], 2.0);
+    assert_eq!(fixes["entries"][0]["origins"].as_array().unwrap().len(), 2);
+    let procedure = &workspace.stored("procedural_memory.json")["entries"][0];
+    assert_eq!(procedure["occurrences"], 2.0);
+}
+
+#[test]
+fn a_session_that_goes_on_is_read_again() {
+    let workspace = initialised();
+    let text = workspace.read(&format!("{SESSIONS}/steps.jsonl"));
+    let lines: Vec<&str> = text.lines().collect();
+    let path = workspace.write("a.jsonl", lines[..3].join("\n"));
+    let first = workspace.json(&["learn", "a.jsonl"]);
+    assert_eq!(first["transcripts"][0]["status"], "No_Failure_Detected");
+    assert!(!workspace.memory("fixes.json").exists());
+    fs::write(path, text).unwrap();
+    let second = workspace.json(&["learn", "a.jsonl"]);
+    assert_eq!(second["learned"], json!(["FIX-001", "PROC-001"]));
+}
+
+#[test]
+fn what_was_removed_on_purpose_is_not_learnt_again() {
+    let workspace = initialised();
+    let path = format!("{SESSIONS}/steps.jsonl");
+    workspace.run(&["learn", &path]).succeeds();
+    workspace.run(&["memory", "forget", "FIX-001"]).succeeds();
+    fs::remove_dir_all(workspace.memory(".index")).unwrap();
+    let again = workspace.json(&["learn", &path]);
+    assert_eq!(
+        (&again["learned"], &again["buried"]),
+        (&json!([]), &json!(1))
+    );
+}
+
+#[test]
+fn what_memory_put_into_a_session_teaches_nothing() {
+    let workspace = initialised();
+    let hint = "<memctl-7f3a>ERROR: KeyError: 'a'\nWRONG: x\nCORRECT: y</memctl-7f3a>";
+    let line = |output: &str, ok: bool| {
+        json!({ "tool": "bash", "input": "make report", "output": output, "ok": ok }).to_string()
+    };
+    let text = [
+        line(&format!("ValueError: bad row\n{hint}"), false),
+        line("fine", true),
+    ]
+    .join("\n");
+    workspace.write("a.jsonl", text);
+    workspace.run(&["learn", "a.jsonl"]).succeeds();
+    let fixes = fs::read_to_string(workspace.memory("fixes.json")).unwrap();
+    assert!(fixes.contains("ValueError: bad row"), "{fixes}");
+    assert!(!fixes.contains("CORRECT"), "{fixes}");
+}
+
+#[test]
+fn files_that_are_no_sessions_are_said_or_skipped() {
+    let workspace = initialised();
+    workspace.write("all/package.json", r#"{"name": "x", "version": "1"}"#);
+    workspace.write("all/notes.txt", "plain");
+    let report = workspace.json(&["learn", "all"]);
+    assert_eq!(
+        (&report["skipped"], &report["transcripts"]),
+        (&json!(1), &json!([]))
+    );
+    let ran = workspace.run(&["learn", "all/notes.txt"]);
+    let ran = ran.succeeds();
+    assert!(
+        ran.stderr.contains("notes.txt` is no session file"),
+        "{ran:?}"
+    );
+    let ran = workspace.run(&["learn", "no-such-file"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let ran = workspace.run(&["learn", "all/notes.txt", "--format", "nonsense"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
