@@ -73,6 +73,7 @@ impl Context {
                 max_output_tokens: config.parsed("llm.max_output_tokens")?,
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
+                analyse_prompt: self.prompt("analyse_failure.md"),
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::engine::{LearnOptions, LearnReport};
+use crate::engine::{Engine, LearnOptions, LearnReport};
 use crate::transcript::Format;
 
-use super::context::Context;
+use super::context::{Context, follow, wait};
 use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural};
 
 /// Learn from what agents did: failures that were overcome become fixes and procedures
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
-/// Anthropic messages, and JSON Lines of steps; folders are walked. No model is asked. What was
+/// Anthropic messages, and JSON Lines of steps; folders are walked. No model is asked without `--llm`. What
+/// was
 /// read before and has not changed is skipped, and nothing counts twice.
 #[derive(Debug, Args)]
-#[expect(clippy::doc_markdown, reason = "the help names a company, not an item")]
 #[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
     memctl learn --dry-run --json session.jsonl")]
 pub(super) struct LearnArgs {
@@ -28,13 +28,22 @@ pub(super) struct LearnArgs {
     /// Show what would be learnt, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Let a model put what is new into better words; says before how many calls and about what cost
+    #[arg(long, conflicts_with = "dry_run")]
+    llm: bool,
+    /// The most calls of a model
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "llm")]
+    max_calls: usize,
+    /// Who is asked: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
+    #[arg(long, value_name = "MODEL", requires = "llm")]
+    model: Option<String>,
     /// The format, where it cannot be seen from the content
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
     format: Option<String>,
 }
 
 pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Report>, CliError> {
-    let engine = context.engine(None)?;
+    let engine = context.engine(args.model.as_deref())?;
     let options = LearnOptions {
         paths: args
             .paths
@@ -52,7 +61,64 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
     };
     let report = engine.learn(&options, &mut progress);
     drop(bar);
-    Ok(Box::new(report?))
+    let mut report = report?;
+    if args.llm {
+        word(context, &engine, args.max_calls, &mut report)?;
+    }
+    Ok(Box::new(report))
+}
+
+/// Lets a model word what was learnt. What was learnt is stored already: an error here is a warning.
+fn word(
+    context: &Context,
+    engine: &Engine,
+    max_calls: usize,
+    report: &mut LearnReport,
+) -> Result<(), CliError> {
+    let plan = match wait(engine.plan_analysis(&report.learned, max_calls))? {
+        Ok(Some(plan)) => plan,
+        Ok(None) => {
+            report
+                .warnings
+                .push("no model is configured: the words are offline ones".to_owned());
+            return Ok(());
+        }
+        Err(error) => {
+            report
+                .warnings
+                .push(format!("no model could be asked: {error}"));
+            return Ok(());
+        }
+    };
+    if plan.calls == 0 {
+        return Ok(());
+    }
+    let cost = plan
+        .cost_usd
+        .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
+    let capped = match plan.left_out {
+        0 => String::new(),
+        count => format!("; {count} more are left as they are (--max-calls)"),
+    };
+    context.printer.note(&format!(
+        "asking `{}`: {}, about {cost}{capped}",
+        plan.model,
+        plural(plan.calls as u64, "call"),
+    ));
+    let spinner = context.printer.spinner("asking");
+    let analysis = wait(engine.analyse(plan, &mut follow(&spinner)))?;
+    drop(spinner);
+    match analysis {
+        Ok(analysis) => {
+            report.analysed = analysis.analysed;
+            report.cost_usd = analysis.cost_usd;
+            report.warnings.extend(analysis.warnings);
+        }
+        Err(error) => report
+            .warnings
+            .push(format!("the words could not be stored: {error}")),
+    }
+    Ok(())
 }
 
 impl Report for LearnReport {

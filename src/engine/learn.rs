@@ -46,6 +46,10 @@ pub struct LearnReport {
     pub unchanged: usize,
     /// How many files in the folders are no session files.
     pub skipped: usize,
+    /// The procedures that a model has put into words.
+    pub analysed: Vec<String>,
+    /// What that cost, in US dollars; `None` where a price is not known.
+    pub cost_usd: Option<f64>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// What went wrong and did not stop it.
@@ -93,7 +97,7 @@ pub struct EpisodeReport {
 pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// The one door through which every text of a session goes before it is kept.
-fn kept(text: &str) -> String {
+pub(super) fn kept(text: &str) -> String {
     text.to_owned()
 }
 
@@ -108,6 +112,7 @@ impl Engine {
         let total: u64 = files.iter().map(|file| file.size).sum();
         let mut report = LearnReport {
             dry_run: options.dry_run,
+            cost_usd: Some(0.0),
             ..LearnReport::default()
         };
         let mut sources = self.store.sources();
@@ -321,6 +326,6 @@ fn episode(path: &str, found: Found) -> EpisodeReport {
     }
 }
 
-fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
+pub(super) fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
     serde_json::value::to_raw_value(value).map_err(|error| crate::store::Error::from(error).into())
 }

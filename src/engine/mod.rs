@@ -7,6 +7,7 @@
 //! Order matters in all of them: what a person or a paid model gave is stored before the next step
 //! can fail, and the lock of the store is never held while a model is asked.
 
+mod analyse;
 mod assemble;
 mod browse;
 mod correct;
@@ -32,6 +33,7 @@ use crate::model::SkillPath;
 use crate::skill::{Skill, Skills};
 use crate::store::{Problem, Scoped, atomic};
 
+pub use analyse::{AnalysisPlan, AnalysisReport};
 pub use assemble::PromptReport;
 pub use browse::{ListReport, Listed, ShowReport};
 pub use correct::{Conflict, CorrectOptions, CorrectReport};
@@ -78,6 +80,8 @@ pub struct Settings {
     pub min_similarity: f64,
     /// The prompt for turning corrections into rules, where a user has put one in place of ours.
     pub reflect_prompt: Option<String>,
+    /// The prompt for putting procedures into words, where a user has put one in place of ours.
+    pub analyse_prompt: Option<String>,
 }
 
 impl Engine {

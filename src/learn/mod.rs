@@ -4,6 +4,7 @@
 //! which reads the answer, and beside them a path that needs no model. Sequencing them with the
 //! store and the network is the engine's work.
 
+pub mod analyse;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;

@@ -163,6 +163,19 @@ impl Llm {
         }
     }
 
+    /// What so many tokens would cost, in US dollars; `None` where the price is not known.
+    pub fn estimate(&self, input_tokens: u64, output_tokens: u64) -> Option<f64> {
+        let draft = Draft {
+            tokens: Some(Tokens {
+                input: input_tokens,
+                output: output_tokens,
+                ..Tokens::default()
+            }),
+            ..Draft::default()
+        };
+        self.bill(&draft).cost_usd
+    }
+
     /// Asks and waits for the answer. Dropping the future gives the question up, and ends the
     /// program that was started for it.
     ///
