@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | 0 | [`model`] | what is remembered: data, no files, no clock |
 //! | 1 | [`store`], [`search`], [`llm`], [`skill`] | one outside thing each: the files, ranking, a model, the skills |
-//! | 2 | [`transcript`], [`learn`], [`prompt`] | thinking: pure functions from session files to steps, from what happened to what is learnt, and to a prompt |
+//! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt |
 //! | 3 | [`engine`] | the verbs: the only place where the layers below meet |
 //! | 4 | [`config`], [`cli`] | the edge: environment, arguments, terminal |
 //!
@@ -43,6 +43,7 @@
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod guard;
 pub mod learn;
 pub mod llm;
 pub mod model;

@@ -1,0 +1,310 @@
+//! Takes secrets out of JSON without touching anything else in it.
+//!
+//! The document is walked as text: brackets, numbers and white space are copied, and a string is
+//! written anew only where something was taken out of it. So `1062.0`, `NaN` and the order of keys
+//! survive, and what comes out is JSON where JSON came in. A string is seen decoded, and together
+//! with the name of its field: `{"password": "…"}` needs no look of its own.
+//!
+//! Nothing recurses: a document nested 10⁵ deep is a long list.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::assignments;
+use super::redact::{Redacted, marker, redact};
+use super::values;
+
+/// A string of the document that has to be another one.
+struct Edit {
+    at: Range<usize>,
+    text: String,
+    kinds: Vec<&'static str>,
+}
+
+/// What is known about the bracket that a string stands in.
+#[derive(Default)]
+struct Level {
+    is_object: bool,
+    /// The key whose value comes next.
+    key: Option<String>,
+    /// The value of a field `name` or `key`, for the `value` beside it.
+    name: Option<String>,
+    /// The string before, for flags in lists of arguments.
+    before: Option<String>,
+    /// Inside a key block that lies in a list, line by line.
+    in_block: bool,
+}
+
+/// The document without its secrets. Text that is no JSON loses them too, as far as it has strings.
+pub fn redact_json(json: &str) -> Redacted<'_> {
+    let edits = edits(json);
+    if edits.is_empty() {
+        return Redacted {
+            text: Cow::Borrowed(json),
+            found: Vec::new(),
+        };
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut found = Vec::new();
+    let mut from = 0;
+    for edit in edits {
+        out.push_str(&json[from..edit.at.start]);
+        out.push_str(&edit.text);
+        from = edit.at.end;
+        found.extend(edit.kinds);
+    }
+    out.push_str(&json[from..]);
+    found.sort_unstable();
+    found.dedup();
+    Redacted {
+        text: Cow::Owned(out),
+        found,
+    }
+}
+
+/// Where the strings of a document stand that hold secrets, and of which kinds.
+pub fn findings_in_json(json: &str) -> Vec<super::Finding> {
+    let edits = edits(json).into_iter();
+    edits
+        .flat_map(|edit| {
+            let at = edit.at;
+            edit.kinds.into_iter().map(move |kind| super::Finding {
+                kind,
+                at: at.clone(),
+            })
+        })
+        .collect()
+}
+
+fn edits(json: &str) -> Vec<Edit> {
+    let bytes = json.as_bytes();
+    let mut edits = Vec::new();
+    let mut levels = vec![Level::default()];
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                // `"password": ["…"]`: what lies below a name is still named by it.
+                let before = levels.last_mut().and_then(|level| level.key.take());
+                levels.push(Level {
+                    is_object: byte == b'{',
+                    before,
+                    ..Level::default()
+                });
+            }
+            b'}' | b']' => {
+                // The outermost level stays, whatever brackets a damaged text has.
+                if levels.len() > 1 {
+                    levels.pop();
+                }
+            }
+            b'"' => {
+                let end = string_end(bytes, at);
+                let is_key = levels.last().is_some_and(|level| level.is_object)
+                    && bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
+                if let Some(level) = levels.last_mut() {
+                    edits.extend(string(json, at..end, is_key, level));
+                }
+                at = end;
+                continue;
+            }
+            _ => {
+                // To whatever means something next.
+                at += 1;
+                while bytes
+                    .get(at)
+                    .is_some_and(|b| !matches!(b, b'"' | b'{' | b'[' | b'}' | b']'))
+                {
+                    at += 1;
+                }
+                continue;
+            }
+        }
+        at += 1;
+    }
+    edits
+}
+
+/// The position behind the string that begins at `at`, or the end of the text.
+fn string_end(text: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Option<Edit> {
+    // A range that ends inside of a character belongs to a text that is no JSON.
+    let quoted = json.get(at.clone())?;
+    let closed = quoted.len() >= 2 && quoted.ends_with('"');
+    let inner = quoted
+        .get(1..quoted.len() - usize::from(closed))
+        .unwrap_or_default();
+    let decoded = if inner.contains('\\') {
+        serde_json::from_str::<String>(quoted).map_or(Cow::Borrowed(inner), Cow::Owned)
+    } else {
+        Cow::Borrowed(inner)
+    };
+    let is_escaped = matches!(decoded, Cow::Owned(_)) || !inner.contains('\\');
+    let mut redacted = redact(&decoded);
+    if is_key {
+        level.key = Some(decoded.clone().into_owned());
+    } else {
+        let kind = of_value(level, &decoded, &redacted);
+        if let Some(kind) = kind {
+            redacted = Redacted {
+                text: Cow::Owned(marker(kind)),
+                found: vec![kind],
+            };
+        }
+        let key = level.key.take();
+        let names = key.as_deref().is_some_and(|key| {
+            ["name", "key", "field", "variable", "env"]
+                .iter()
+                .any(|word| key.eq_ignore_ascii_case(word))
+        });
+        if names {
+            level.name = Some(decoded.clone().into_owned());
+        }
+        level.before = (!level.is_object).then(|| decoded.clone().into_owned());
+    }
+    if redacted.found.is_empty() {
+        return None;
+    }
+    let text = if is_escaped && closed {
+        serde_json::to_string(redacted.text.as_ref()).ok()?
+    } else {
+        let end = if closed { "\"" } else { "" };
+        format!("\"{}{end}", redacted.text)
+    };
+    Some(Edit {
+        at,
+        text,
+        kinds: redacted.found,
+    })
+}
+
+/// The kind of a value that is a secret by where it stands, where it is not one by itself already.
+fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&'static str> {
+    if !level.is_object {
+        let begins = value.contains("-----BEGIN") && value.contains("PRIVATE KEY");
+        let ends = value.contains("-----END");
+        if level.in_block || begins {
+            level.in_block = !ends;
+            let fits = value
+                .trim()
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+/=-:, ".contains(&b));
+            if fits || begins {
+                return Some("private-key");
+            }
+            level.in_block = false;
+        }
+    }
+    if !redacted.found.is_empty() {
+        return None;
+    }
+    let name = match (&level.key, &level.name, &level.before) {
+        (Some(key), Some(name), _) if key.eq_ignore_ascii_case("value") => name,
+        (Some(key), ..) => key,
+        (None, _, Some(before)) if !level.is_object => {
+            let is_flag = before.starts_with('-') || values::named(before).is_some();
+            if !is_flag {
+                return None;
+            }
+            before
+        }
+        _ => return None,
+    };
+    if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") {
+        let pair = value.split(';').next()?.split_once('=')?;
+        let worth = pair.1.len() >= 6 && !values::is_placeholder(pair.1.as_bytes());
+        return worth.then_some("cookie");
+    }
+    assignments::of_field(name, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn fields_with_the_name_of_a_secret_lose_their_value() {
+        let check = |json: &str, expected: &str| {
+            assert_eq!(redact_json(json).text, expected);
+        };
+        check(
+            r#"{"password" : "letmein2", "n": 1062.0, "x": NaN}"#,
+            r#"{"password" : "[REDACTED:password]", "n": 1062.0, "x": NaN}"#,
+        );
+        check(
+            r#"["run", "--password", "k1ngk0ng", "-v"]"#,
+            r#"["run", "--password", "[REDACTED:password]", "-v"]"#,
+        );
+        check(
+            r#"{"name": "DB_PASSWORD", "value": "k1ngk0ng"}"#,
+            r#"{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}"#,
+        );
+        check(
+            r#"{"headers": {"Cookie": "a=b1c2d3e4", "authorization": ["Bearer a1B2c3D4e5F6g7H8"]}}"#,
+            r#"{"headers": {"Cookie": "[REDACTED:cookie]", "authorization": ["Bearer [REDACTED:bearer-token]"]}}"#,
+        );
+        for same in [
+            r#"{"password": {"type": "string"}, "token": "string", "secret": null}"#,
+            r#"{"user": "Password", "label": "Token", "password": "Password"}"#,
+            r#"{"token": 12345678901234567890, "sha": "4272f13c9b1de0a7f1f8a0b2c3d4e5f60718293a"}"#,
+            r#"["\ud800 lone", 1e400]"#,
+            "not json at all \"open",
+            "}}]] {",
+        ] {
+            check(same, same);
+        }
+    }
+
+    #[test]
+    fn secrets_are_found_in_decoded_strings() {
+        for (kind, key) in samples::keys() {
+            let hidden: String = key.bytes().map(|b| format!("\\u{b:04x}")).collect();
+            for json in [
+                format!("{{\"a\": [\"{key}\"]}}"),
+                format!("{{\"{key}\": 1}}"),
+                format!("{{\"a\": \"{hidden}\"}}"),
+                format!(
+                    "{{\"a\": \"x\\n{}\\n{}\"}}",
+                    &key[..key.len() / 2],
+                    &key[key.len() / 2..]
+                ),
+                format!("{{\"a\": \"\\ud800 {key}\"}}"),
+            ] {
+                let redacted = redact_json(&json);
+                assert!(
+                    redacted.found.contains(&kind),
+                    "{kind}: {redacted:?} from {json}"
+                );
+                assert!(!redacted.text.contains(&key[key.len() / 2..]), "{json}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_block_in_a_list_of_lines_goes_line_by_line() {
+        let block = samples::key_block("RSA ", 4);
+        let lines: Vec<&str> = block.lines().collect();
+        let json = serde_json::json!({ "lines": lines, "after": ["kept"] }).to_string();
+        let redacted = redact_json(&json);
+        assert!(lines[1..5].iter().all(|line| !redacted.text.contains(line)));
+        assert!(redacted.text.ends_with(r#""after":["kept"]}"#));
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(redact_json(&deep).text, deep);
+    }
+}
