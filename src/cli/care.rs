@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::engine::DoctorReport;
+use crate::engine::{DoctorReport, SecretsReport};
 use crate::store::ProblemKind;
 
 use super::context::Context;
@@ -13,15 +13,38 @@ use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 
 /// Look everything over, and mend what a crash or a hand has damaged
+///
+/// With `--secrets` it looks for passwords and keys instead: in the memory and the skills, or in
+/// the files and directories that are named. It tells where they stand and never what they are.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair")]
+#[command(
+    after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair\n  memctl doctor --secrets\n  \
+    memctl doctor --secrets ~/.claude/projects"
+)]
 pub(super) struct DoctorArgs {
     /// Mend damaged files; a copy of each is kept in `.agentura/recovered/`
     #[arg(long)]
     repair: bool,
+    /// Look for secrets; with `--repair`, take them out of the records and guardrail files
+    #[arg(long)]
+    secrets: bool,
+    /// Files and directories to look for secrets in; nothing is changed in them
+    #[arg(value_name = "PATH", requires = "secrets", conflicts_with = "repair")]
+    paths: Vec<PathBuf>,
 }
 
 pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Report>, CliError> {
+    if args.secrets {
+        let spinner = context.printer.spinner("looking for secrets");
+        let paths: Vec<PathBuf> = args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path))
+            .collect();
+        let report = context.engine(None)?.secrets(&paths, args.repair);
+        drop(spinner);
+        return Ok(Box::new(report?));
+    }
     let spinner = context.printer.spinner("reading every record");
     let report = context.engine(None)?.doctor(args.repair);
     drop(spinner);
@@ -74,6 +97,52 @@ impl Report for DoctorReport {
 
     fn exit_code(&self) -> u8 {
         u8::from(!self.healthy)
+    }
+}
+
+impl Report for SecretsReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for cleaned in &self.redacted {
+            let line = format!(
+                "{}: {}; as it was, with the secrets: {}",
+                cleaned.path.display(),
+                plural(cleaned.records as u64, "record"),
+                cleaned.copy.display()
+            );
+            page.styled(&[(Style::Good, "cleaned "), (Style::Plain, &line)]);
+        }
+        for secret in &self.secrets {
+            let place = format!("{}:{}: ", secret.path.display(), secret.line);
+            page.styled(&[(Style::Plain, &place), (Style::Bad, secret.kind)]);
+        }
+        let files = plural(self.files, "file");
+        if self.clean {
+            let line = format!("No secrets in {files}.");
+            page.styled(&[(Style::Good, &line)]);
+        } else {
+            let found = plural(self.secrets.len() as u64, "secret");
+            page.line(format!("{found} in {files}."));
+        }
+        if let Some(cleaned) = self.redacted.first() {
+            let copies = cleaned.copy.parent().unwrap_or(&cleaned.copy).display();
+            let hint = format!("look the records over, then delete the copies in {copies}");
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+        } else if !self.clean {
+            let hint = "memctl doctor --secrets --repair cleans the records of this memory";
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.clean)
     }
 }
 

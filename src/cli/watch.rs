@@ -72,7 +72,7 @@ impl Watch<'_> {
         let code = loop {
             let frame = self.frame(&terminal, &seen, start.elapsed());
             terminal.clear_last_lines(drawn)?;
-            terminal.write_str(&frame)?;
+            terminal.write_str(&crate::guard::redact(&frame).text)?;
             drawn = frame.lines().count();
             match follower.next(Some(TICK))? {
                 Event::Changed => seen = self.recent(),
@@ -92,7 +92,7 @@ impl Watch<'_> {
         loop {
             for execution in next {
                 if shown.insert(execution.execution_id.clone())
-                    && !self.context.printer.write(&self.one_line(&execution)?)
+                    && !self.context.printer.line(&self.one_line(&execution)?)
                 {
                     return Ok(0);
                 }

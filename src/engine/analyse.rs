@@ -123,7 +123,7 @@ impl Engine {
                     reply.model
                 )),
                 Err(reason) => {
-                    let kept = self.set_aside(&format!("{id}-answer.txt"), reply.text.as_bytes());
+                    let kept = self.set_aside(&format!("{id}-answer.txt"), &reply.text);
                     let place =
                         kept.map(|path| format!("; the answer is kept in `{}`", path.display()));
                     report.warnings.push(format!(

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::guard;
 use crate::model::{Kind, Reflexion, SkillPath};
 use crate::prompt::{self, Assembly, Choice};
 use crate::skill::Skill;
@@ -46,6 +47,7 @@ impl Engine {
         };
         let rules = self.store.list::<Reflexion>(&of_skill)?;
         warnings.extend(rules.problems.iter().map(ToString::to_string));
+        warnings.extend(rules.records.iter().filter_map(suspicion));
         Ok(self.put_together(skill, &rules.records, input))
     }
 
@@ -62,11 +64,34 @@ impl Engine {
         let directory = self.store.directory();
         let name = directory.file_name().unwrap_or(directory.as_os_str());
         let source = std::path::Path::new(name).join(Kind::Reflexion.file());
-        prompt::assemble(
-            &skill.layers(),
-            rules,
-            &source.display().to_string(),
-            &choice,
-        )
+        let mut layers = skill.layers();
+        for layer in &mut layers {
+            clean(&mut layer.text);
+        }
+        // Files that other programs or older versions have written are cleaned on the way out.
+        let mut rules = rules.to_vec();
+        for rule in &mut rules {
+            clean(&mut rule.rule);
+            clean(&mut rule.applies_when);
+            clean(&mut rule.source);
+        }
+        prompt::assemble(&layers, &rules, &source.display().to_string(), &choice)
     }
+}
+
+/// Takes secrets out of a text that is about to stand in a prompt.
+fn clean(text: &mut String) {
+    if let std::borrow::Cow::Owned(cleaned) = guard::redact(text).text {
+        *text = cleaned;
+    }
+}
+
+/// What a person should know about a rule that stands in the prompt because a person said it.
+pub(super) fn suspicion(rule: &Reflexion) -> Option<String> {
+    let text = format!("{}\n{}", rule.rule, rule.applies_when);
+    let reason = guard::screen(&text).reason()?;
+    let id = &rule.reflexion_id;
+    Some(format!(
+        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl memory forget {id}"
+    ))
 }

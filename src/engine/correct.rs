@@ -6,12 +6,15 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::guard;
 use crate::learn::reflect::{self, Draft, Lesson, Reflection};
 use crate::llm::OnProgress;
 use crate::model::{Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::skill::guardrails::Guardrail;
-use crate::store::{Selection, atomic};
+use crate::store::Selection;
 
+use super::assemble::suspicion;
+use super::door::{self, kept_out};
 use super::model::Chosen;
 use super::{Engine, Error, dollars, mended};
 
@@ -87,17 +90,23 @@ impl Engine {
     /// Corrects an execution.
     pub async fn correct(
         &self,
-        options: CorrectOptions,
+        mut options: CorrectOptions,
         progress: OnProgress<'_>,
     ) -> Result<CorrectReport, Error> {
         self.permit(&options.skill)?;
+        let left_out = clean(&mut options);
         let said = options.correction.trim();
-        if said.is_empty() {
+        if guard::says_nothing(said) {
             return Err(Error::EmptyCorrection);
         }
-        let execution = self.execution_of(&options)?;
+        let mut execution = self.execution_of(&options)?;
+        // An old file may still hold what no model is to be told.
+        for json in [&mut execution.input_summary, &mut execution.output_summary] {
+            clean_json(json);
+        }
         let (correction, known_rule, mut warnings) =
             self.store_correction(&options, said, &execution)?;
+        warnings.extend(kept_out(left_out));
         if let Some(rule) = known_rule {
             return Ok(report(&correction, Some(&rule), warnings));
         }
@@ -125,6 +134,7 @@ impl Engine {
             (Ok(draft), None) => {
                 let (rule, duplicate_of) =
                     self.store_rule(&correction, draft, &by, &mut warnings)?;
+                warnings.extend(suspicion(&rule));
                 let guardrails = match duplicate_of {
                     Some(_) => Vec::new(),
                     None => self.add_guardrails(&options.skill, &rule, &mut warnings),
@@ -243,7 +253,7 @@ impl Engine {
             warnings.extend(why.map(|why| format!("the rule was made without a model: {why}")));
             if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
                 let name = format!("{}-answer.txt", correction.correction_id);
-                let kept = self.set_aside(&name, answer.as_bytes());
+                let kept = self.set_aside(&name, answer);
                 warnings
                     .extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
             }
@@ -359,7 +369,7 @@ impl Engine {
             let _writer = self.writer()?;
             for path in skills.guardrail_files(skill)? {
                 if let Some(text) = skills.with_guardrail(&path, &guardrail)? {
-                    atomic::replace(&path, text.as_bytes())?;
+                    door::replace(&path, &text)?;
                     let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
                     changed.push(shown.display().to_string());
                 }
@@ -371,6 +381,32 @@ impl Engine {
         }
         changed
     }
+}
+
+/// Takes out of what a person gave what must not be stored; answers the kinds of it.
+fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
+    let redacted = guard::redact(&options.correction);
+    let mut found = redacted.found;
+    if let std::borrow::Cow::Owned(text) = redacted.text {
+        options.correction = text;
+    }
+    if let Some(expected) = &mut options.expected {
+        found.extend(clean_json(expected));
+    }
+    found
+}
+
+/// The same for a JSON value.
+fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
+    let redacted = guard::redact_json(json.get());
+    if redacted.found.is_empty() {
+        return Vec::new();
+    }
+    let found = redacted.found;
+    // JSON without its secrets is JSON; if it were not, nothing of it would be kept.
+    let cleaned = serde_json::from_str(&redacted.text);
+    *json = cleaned.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    found
 }
 
 /// An error with everything that it goes back to, on one line.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::store::{Scoped, atomic};
 
-use super::Error;
+use super::{Error, door};
 
 /// What version control should leave alone: files that can be made again, and copies of damage.
 const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n";
@@ -39,12 +39,12 @@ pub fn initialise(
         }
     }
     let identity = {
-        let _writer = store.write(random)?;
+        let _writer = door::open(store, random)?;
         store.identity()
     };
     let ignore = directory.join(".gitignore");
     if !ignore.exists() {
-        atomic::replace(&ignore, IGNORED.as_bytes())?;
+        door::replace(&ignore, IGNORED)?;
         created.push(ignore.display().to_string());
     }
     Ok(InitReport {

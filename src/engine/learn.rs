@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::guard;
 use crate::learn::distil::{self, FixText, Lesson};
 use crate::model::{BrokenLine, Fix, Kind, Origin, Procedure, Record as _};
 use crate::store::{Selection, Source, Writer};
@@ -96,9 +97,23 @@ pub struct EpisodeReport {
 /// Told how much of all has been read, in bytes.
 pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// The one door through which every text of a session goes before it is kept.
+/// The one door through which every text of a session goes before it is kept: without secrets, and
+/// without what this program has told the agent itself.
 pub(super) fn kept(text: &str) -> String {
-    text.to_owned()
+    guard::redact(&guard::strip_fenced(text)).text.into_owned()
+}
+
+/// Whether a lesson may be shown: text that speaks to the model instead of showing code waits for a
+/// person to look at it.
+fn status(lesson: &Lesson) -> &'static str {
+    let fix = &lesson.fix;
+    let said = [&lesson.error_key, &fix.failing_code, &fix.working_code];
+    let suspicious = |text: &&String| guard::admit(text).quarantine.is_some();
+    if said.iter().any(suspicious) {
+        "quarantined"
+    } else {
+        "active"
+    }
 }
 
 impl Engine {
@@ -229,7 +244,7 @@ impl Engine {
             occurrences: Some(1.0),
             origins: vec![origin.clone()],
             last_seen: seen.clone(),
-            status: "active".to_owned(),
+            status: status(lesson).to_owned(),
             trust: "observed".to_owned(),
             ..Fix::default()
         };

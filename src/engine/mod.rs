@@ -12,6 +12,7 @@ mod assemble;
 mod browse;
 mod correct;
 mod doctor;
+mod door;
 mod error;
 mod evaluate;
 mod find;
@@ -24,6 +25,7 @@ mod nearest;
 mod reindex;
 mod review;
 mod run;
+mod secrets;
 mod sessions;
 mod status;
 
@@ -31,7 +33,7 @@ use chrono::{DateTime, Utc};
 
 use crate::model::SkillPath;
 use crate::skill::{Skill, Skills};
-use crate::store::{Problem, Scoped, atomic};
+use crate::store::{Problem, Scoped};
 
 pub use analyse::{AnalysisPlan, AnalysisReport};
 pub use assemble::PromptReport;
@@ -48,6 +50,7 @@ pub use model::{Chosen, Providers};
 pub use reindex::{IndexOptions, IndexReport, IndexStage};
 pub use review::ReviewReport;
 pub use run::{RunOptions, RunReport};
+pub use secrets::{SecretAt, SecretsReport};
 pub use status::StatusReport;
 
 /// A workspace, opened, and what the verbs need from outside.
@@ -105,24 +108,6 @@ impl Engine {
         } else {
             Err(crate::store::Error::OutOfScope { what: name }.into())
         }
-    }
-
-    fn writer(&self) -> Result<crate::store::Writer, Error> {
-        Ok(self.store.write(&mut || (self.random)())?)
-    }
-
-    /// Keeps something that was paid for, and has no other place, in a file of its own: beside the
-    /// data files, or where temporary files go. Answers where.
-    fn set_aside(&self, name: &str, bytes: &[u8]) -> Option<std::path::PathBuf> {
-        let beside = self.store.directory().join("recovered");
-        [beside, self.spare_dir.clone()]
-            .into_iter()
-            .find_map(|directory| {
-                let path = directory.join(name);
-                atomic::create_dir(&directory).ok()?;
-                atomic::replace(&path, bytes).ok()?;
-                Some(path)
-            })
     }
 
     /// The time as records carry it: RFC 3339 with microseconds and `+00:00`.

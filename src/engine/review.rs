@@ -3,8 +3,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
+use super::door::kept_out;
 use super::{Engine, Error, mended};
 
 /// The verdict as it is now recorded.
@@ -33,6 +35,13 @@ impl Engine {
         reason: Option<String>,
     ) -> Result<ReviewReport, Error> {
         let id = self.store.resolve(Kind::Execution, id, None)?;
+        let mut left_out = Vec::new();
+        // What is answered is what is stored of it.
+        let reason = reason.map(|reason| {
+            let redacted = guard::redact(&reason);
+            left_out = redacted.found;
+            redacted.text.into_owned()
+        });
         let mut writer = self.writer()?;
         let execution: Execution = writer.store().get(&id)?;
         let mut changes: Vec<(&str, Value)> = Vec::new();
@@ -52,7 +61,9 @@ impl Engine {
             before: execution.outcome,
             outcome,
             reason,
-            warnings: mended(writer.take_mended()).collect(),
+            warnings: mended(writer.take_mended())
+                .chain(kept_out(left_out))
+                .collect(),
         })
     }
 }

@@ -9,12 +9,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::guard;
 use crate::llm::{self, Llm, OnProgress, Reply, Request};
 use crate::model::{Execution, Kind, NearestCase, Outcome, SkillPath, Usage};
 use crate::prompt::{Assembly, Injected, LayerSize};
 use crate::skill::{Skill, Skills};
 use crate::store::Selection;
 
+use super::door::kept_out;
 use super::model::Chosen;
 use super::{Engine, Error, dollars, mended, milliseconds, nearest};
 
@@ -129,15 +131,19 @@ impl Engine {
             },
         };
         report.outcome = Some(Outcome::PendingReview);
-        report.output = answer.output;
+        // What is answered is what is stored of it.
+        let mut left_out = self.clean(&mut report.output, &answer.output);
         report.model_used = answer.model;
         report.cost_usd = answer.cost_usd;
         report.latency_ms = answer.latency_ms;
         report.usage = answer.usage;
         report.nearest_case = answer.nearest_case;
         if records {
-            report.execution_id = Some(self.record(&report, &input)?);
+            let (id, of_record) = self.record(&report, &input)?;
+            report.execution_id = Some(id);
+            left_out.extend(of_record);
         }
+        report.warnings.extend(kept_out(left_out));
         Ok(report)
     }
 
@@ -224,8 +230,21 @@ impl Engine {
         })
     }
 
-    /// Records an execution and answers its id.
-    fn record(&self, report: &RunReport, input: &RawValue) -> Result<String, Error> {
+    /// Puts what may be shown of an output into `into`; answers the kinds of what may not.
+    #[expect(clippy::unused_self, reason = "a step of the verb")]
+    fn clean(&self, into: &mut Box<RawValue>, output: &RawValue) -> Vec<&'static str> {
+        let redacted = guard::redact_json(output.get());
+        // JSON without its secrets is JSON; if it were not, nothing of it would be shown.
+        *into = serde_json::from_str(&redacted.text).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        redacted.found
+    }
+
+    /// Records an execution. Answers its id and the kinds of what was left out of it.
+    fn record(
+        &self,
+        report: &RunReport,
+        input: &RawValue,
+    ) -> Result<(String, Vec<&'static str>), Error> {
         let execution = Execution {
             execution_id: String::new(),
             skill: report.skill.to_string(),
@@ -241,11 +260,12 @@ impl Engine {
             nearest_case: report.nearest_case.clone(),
             reviewer_notes: String::new(),
         };
-        let stored = self
-            .writer()
-            .and_then(|mut writer| Ok(writer.append(execution.clone(), self.now)?));
+        let stored = self.writer().and_then(|mut writer| {
+            let stored = writer.append(execution.clone(), self.now)?;
+            Ok((stored.execution_id, writer.take_left_out()))
+        });
         match stored {
-            Ok(execution) => Ok(execution.execution_id),
+            Ok(recorded) => Ok(recorded),
             Err(Error::Store(source)) => Err(self.keep_aside(&execution, source)),
             Err(error) => Err(error),
         }
@@ -253,7 +273,7 @@ impl Engine {
 
     /// Keeps an execution that the store does not take in a file of its own.
     fn keep_aside(&self, execution: &Execution, source: crate::store::Error) -> Error {
-        let Ok(text) = serde_json::to_vec_pretty(execution) else {
+        let Ok(text) = serde_json::to_string_pretty(execution) else {
             return source.into();
         };
         let name = format!("unsaved-{}.json", self.now.format("%Y%m%d%H%M%S%6f"));
@@ -303,7 +323,7 @@ impl Engine {
             return error.into();
         }
         match self.record(&failed, input) {
-            Ok(execution) => Error::Asked {
+            Ok((execution, _)) => Error::Asked {
                 execution,
                 source: error,
             },

@@ -268,7 +268,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             if before == 0 && !goes_on {
                 return at;
             }
-        } else if before == slashes || before < slashes {
+        } else if before <= slashes {
             return at - before;
         } else if slashes == 0 && before % 2 == 0 {
             return at;

@@ -192,7 +192,12 @@ fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Opti
 /// The kind of a value that is a secret by where it stands, where it is not one by itself already.
 fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&'static str> {
     if !level.is_object {
-        let begins = value.contains("-----BEGIN") && value.contains("PRIVATE KEY");
+        // A line that is nothing but the label of a block.
+        let line = value.trim();
+        let begins = line.starts_with("-----BEGIN")
+            && line.ends_with("-----")
+            && line.contains("PRIVATE KEY")
+            && line.len() < 60;
         let ends = value.contains("-----END");
         if level.in_block || begins {
             level.in_block = !ends;
@@ -270,7 +275,8 @@ mod tests {
     #[test]
     fn secrets_are_found_in_decoded_strings() {
         for (kind, key) in samples::keys() {
-            let hidden: String = key.bytes().map(|b| format!("\\u{b:04x}")).collect();
+            let hidden: Vec<String> = key.bytes().map(|b| format!("\\u{b:04x}")).collect();
+            let hidden = hidden.concat();
             for json in [
                 format!("{{\"a\": [\"{key}\"]}}"),
                 format!("{{\"{key}\": 1}}"),

@@ -109,10 +109,8 @@ fn gives_away(verb: &str, rest: &[&str]) -> bool {
     matches!(
         verb,
         "reveal" | "print" | "show" | "repeat" | "output" | "leak" | "disclose" | "display"
-    ) && match rest {
-        ["me" | "us", rest @ ..] => owns_prompt(rest),
-        rest => owns_prompt(rest),
-    }
+    ) && (owns_prompt(rest)
+        || (matches!(rest.first(), Some(&"me" | &"us")) && owns_prompt(&rest[1..])))
 }
 
 fn owns_prompt(rest: &[&str]) -> bool {

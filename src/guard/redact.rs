@@ -58,6 +58,16 @@ fn push_marker(out: &mut String, kind: &str) {
     }
 }
 
+/// Whether a text has no word but the markers of what was taken out of it.
+pub fn says_nothing(text: &str) -> bool {
+    let mut rest = text.replace("[PRIVATE]", "");
+    while let Some(at) = rest.find("[REDACTED:") {
+        let end = rest[at..].find(']').map_or(rest.len(), |end| at + end + 1);
+        rest.replace_range(at..end, "");
+    }
+    !rest.chars().any(char::is_alphanumeric)
+}
+
 /// What is written in the place of something of this kind.
 pub(super) fn marker(kind: &str) -> String {
     let mut out = String::new();

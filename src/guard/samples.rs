@@ -35,7 +35,8 @@ fn base64(text: &str) -> String {
     out
 }
 
-/// The part of a text that must go, and the text that it stands in: keys that tell themselves.
+/// Keys that tell themselves, with their kinds.
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn keys() -> Vec<(&'static str, String)> {
     let hex = |n| of("0123456789abcdef", n);
     let upper = |n| of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", n);
@@ -160,6 +161,7 @@ pub(crate) fn key_block(label: &str, lines: usize) -> String {
 }
 
 /// Texts with the part that must go from them: secrets that are told by what stands around them.
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn named() -> Vec<(&'static str, String, String)> {
     let basic = base64(&format!("user:{}", random(12)));
     let cases = [

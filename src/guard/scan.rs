@@ -64,7 +64,12 @@ struct Entry {
 }
 
 struct Table {
+    /// What anchors begin with, by three bytes.
     bits: Box<[u64; 1024]>,
+    /// What anchors of four bytes and more begin with, by four; looked at where the first says yes.
+    longer: Box<[u64; 1024]>,
+    /// Of the first, those of anchors that have no fourth byte.
+    shorter: Box<[u64; 1024]>,
     buckets: Box<[u16; 1024]>,
     entries: Vec<Entry>,
 }
@@ -74,6 +79,19 @@ const NONE: u16 = u16::MAX;
 /// Three bytes, capitals as small letters, as one number of 16 bits.
 fn hash(three: u32) -> u32 {
     (three | 0x0020_2020).wrapping_mul(0x9E37_79B1) >> 16
+}
+
+fn hash_of_four(three: u32, fourth: u8) -> u32 {
+    let four = three | u32::from(fourth) << 24 | 0x2020_2020;
+    four.wrapping_mul(0x85EB_CA6B) >> 16
+}
+
+fn set(bits: &mut [u64; 1024], hash: u32) {
+    bits[(hash >> 6 & 1023) as usize] |= 1 << (hash & 63);
+}
+
+fn is_set(bits: &[u64; 1024], hash: u32) -> bool {
+    bits[(hash >> 6 & 1023) as usize] >> (hash & 63) & 1 == 1
 }
 
 fn first_three(bytes: &[u8]) -> u32 {
@@ -86,6 +104,8 @@ const DISCORD: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table {
         bits: Box::new([0; 1024]),
+        longer: Box::new([0; 1024]),
+        shorter: Box::new([0; 1024]),
         buckets: Box::new([NONE; 1024]),
         entries: Vec::with_capacity(512),
     };
@@ -131,13 +151,16 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 impl Table {
     fn add(&mut self, literal: &'static [u8], folds: bool, anchor: Anchor) {
-        // An anchor of two bytes is told by both of them and any third.
-        if literal.len() == 2 {
-            for third in 0x20..0x7F_u32 {
-                self.add_bits(u32::from(literal[0]) | u32::from(literal[1]) << 8 | third << 16);
+        match *literal {
+            // An anchor of two bytes is told by both of them and any third.
+            [a, b] => (0x20..0x7F).for_each(|c| self.add_bits(first_three(&[a, b, c]))),
+            [a, b, c] => self.add_bits(first_three(&[a, b, c])),
+            [_, _, _, fourth, ..] => {
+                let three = first_three(literal);
+                set(&mut self.bits, hash(three));
+                set(&mut self.longer, hash_of_four(three, fourth));
             }
-        } else {
-            self.add_bits(first_three(literal));
+            _ => {}
         }
         let bucket = Self::bucket(literal);
         let index = u16::try_from(self.entries.len()).unwrap_or(NONE);
@@ -150,9 +173,10 @@ impl Table {
         });
     }
 
+    /// An anchor that has no fourth byte.
     fn add_bits(&mut self, three: u32) {
-        let hash = hash(three);
-        self.bits[(hash >> 6) as usize] |= 1 << (hash & 63);
+        set(&mut self.bits, hash(three));
+        set(&mut self.shorter, hash(three));
     }
 
     /// Buckets go by the first two bytes, so that anchors of two bytes have one.
@@ -162,8 +186,13 @@ impl Table {
     }
 
     fn may_begin(&self, three: u32) -> bool {
-        let hash = hash(three);
-        self.bits[(hash >> 6 & 1023) as usize] >> (hash & 63) & 1 == 1
+        is_set(&self.bits, hash(three))
+    }
+
+    /// The same, with a closer look at the fourth byte.
+    fn may_begin_with(&self, three: u32, fourth: Option<&u8>) -> bool {
+        is_set(&self.shorter, hash(three))
+            || fourth.is_none_or(|fourth| is_set(&self.longer, hash_of_four(three, *fourth)))
     }
 
     /// The anchors that stand at `at`, in the order in which they are to be tried.
@@ -243,7 +272,7 @@ fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<usize> {
     let mut three = u32::from(rest[0]) << 8 | u32::from(rest[1]) << 16;
     for (i, byte) in rest[2..].iter().enumerate() {
         three = three >> 8 | u32::from(*byte) << 16;
-        if table.may_begin(three) {
+        if table.may_begin(three) && table.may_begin_with(three, rest.get(i + 3)) {
             return Some(from + i);
         }
     }

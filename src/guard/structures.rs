@@ -53,15 +53,22 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
 pub(super) fn key_block(text: &[u8], at: usize) -> Option<Range<usize>> {
     let label_end = key_label(text, at)?;
     let rest = &text[label_end..];
-    let end = memchr::memmem::find_iter(rest, b"-----END")
-        .find_map(|found| key_label(text, label_end + found));
+    let closed = memchr::memmem::find_iter(rest, b"-----END")
+        .find_map(|found| Some((label_end + found, key_label(text, label_end + found)?)));
     // Another block that begins before this one ends is not its inside.
     let next = memchr::memmem::find(rest, b"-----BEGIN").map(|found| label_end + found);
-    match (end, next) {
-        (Some(end), Some(next)) if next < end => Some(at..armour_end(text, label_end)),
-        (Some(end), _) => Some(at..end),
-        (None, _) => Some(at..armour_end(text, label_end)),
-    }
+    let (inside, end) = closed
+        .filter(|(inside, _)| next.is_none_or(|next| *inside < next))
+        .unwrap_or_else(|| {
+            let end = armour_end(text, label_end);
+            (end, end)
+        });
+    // A label alone is talk about keys.
+    let body = text[label_end..inside]
+        .iter()
+        .filter(|b| Set::Base64.holds(**b))
+        .count();
+    (body >= 16).then_some(at..end)
 }
 
 /// The tail of a key block whose beginning has been cut off: the lines of base64 above its end.

@@ -90,6 +90,11 @@ const HARMLESS: &[&str] = &[
     "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition",
 ];
 
+/// What every name of a secret holds one of: most names are told quickly by having none.
+const STEMS: &[&[u8]] = &[
+    b"pass", b"pwd", b"secret", b"token", b"key", b"cred", b"auth",
+];
+
 /// The kind and class of what a name names: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
 pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'$');
@@ -97,6 +102,17 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
         return None;
     }
     let lower = name.to_ascii_lowercase();
+    let may = (0..lower.len()).any(|at| {
+        matches!(
+            lower.as_bytes()[at],
+            b'p' | b's' | b't' | b'k' | b'c' | b'a'
+        ) && STEMS
+            .iter()
+            .any(|stem| lower.as_bytes()[at..].starts_with(stem))
+    });
+    if !may {
+        return None;
+    }
     let own = NAMES.iter().find(|(word, ..)| {
         let found = lower.rfind(word);
         found.is_some_and(|at| is_own(&lower[..at], &lower[at + word.len()..]))
@@ -349,5 +365,5 @@ fn is_code(value: &[u8], stands: Stands) -> bool {
     let snake = text.contains('_')
         && identifier(text)
         && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    path || snake || text.starts_with(['&', '*', '/', '.', '-', '\\'])
+    path || snake || text.starts_with(['&', '*', '/', '.', '-', '\\']) || text.starts_with("__")
 }

@@ -21,6 +21,7 @@ use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::scoped::{Entry, Scoped};
+use super::writer::Filter;
 use super::{atomic, directory, json_text, scan};
 
 /// What was done to one file.
@@ -34,6 +35,17 @@ pub struct Repaired {
     pub kept: usize,
     /// Of these, entries that were found behind the damage.
     pub salvaged: usize,
+}
+
+/// What was taken out of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cleaned {
+    /// The file.
+    pub path: PathBuf,
+    /// The copy of the file as it was.
+    pub copy: PathBuf,
+    /// How many entries are others now.
+    pub records: usize,
 }
 
 impl Scoped {
@@ -108,6 +120,72 @@ impl Scoped {
         mend(&lock, file, kind, &snapshot, now).map(Some)
     }
 
+    /// Writes every entry of a kind anew that the filter takes something out of; the others keep
+    /// every byte. The file as it was is copied aside first. `None` where there is nothing to do.
+    pub fn clean(
+        &self,
+        kind: Kind,
+        filter: Filter,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Cleaned>, Error> {
+        if self.scope() != &Scope::All {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        let held = self.held();
+        let file = held.file(kind);
+        let snapshot = file.by_scan()?;
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        let mut edits = Vec::new();
+        for row in rows {
+            let bytes = snapshot.read(&row)?;
+            // An entry that is no UTF-8 is damage, and `repair`'s to mend.
+            let Ok(text) = std::str::from_utf8(&bytes) else {
+                continue;
+            };
+            let filtered = filter(text);
+            if !filtered.found.is_empty() {
+                let start = usize::try_from(row.at).unwrap_or(usize::MAX);
+                let span = start..start + row.length as usize;
+                edits.push((span, filtered.text.into_owned()));
+            }
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let path = self.directory().join(kind.file());
+        let format = snapshot.table.header.format;
+        if format > FORMAT {
+            return Err(Error::NewerFormat {
+                path,
+                found: format,
+                ours: FORMAT,
+            });
+        }
+        let (bytes, copy) = copy_aside(&lock, kind, now)?;
+        let mut text = Vec::with_capacity(bytes.len());
+        let mut from = 0;
+        for (span, entry) in &edits {
+            text.extend_from_slice(&bytes[from..span.start]);
+            text.extend_from_slice(entry.as_bytes());
+            from = span.end;
+        }
+        text.extend_from_slice(&bytes[from..]);
+        atomic::replace(&path, &text)?;
+        file.refresh()?;
+        Ok(Some(Cleaned {
+            path,
+            copy,
+            records: edits.len(),
+        }))
+    }
+
     fn entry_problem(
         &self,
         kind: Kind,
@@ -137,22 +215,7 @@ fn mend(
     now: DateTime<Utc>,
 ) -> Result<Repaired, Error> {
     let path = lock.directory().join(kind.file());
-    let mut bytes = Vec::new();
-    if let Some(mut source) = directory::open_data(lock.directory(), kind.file())? {
-        source
-            .rewind()
-            .and_then(|()| source.read_to_end(&mut bytes))
-            .map_err(Error::io("read", &path))?;
-    }
-    let aside = lock.directory().join("recovered");
-    atomic::create_dir(&aside)?;
-    let copy = aside.join(format!(
-        "{}.{}.txt",
-        kind.file(),
-        now.format("%Y%m%d%H%M%S%6f")
-    ));
-    atomic::replace(&copy, &bytes)?;
-
+    let (bytes, copy) = copy_aside(lock, kind, now)?;
     let mut spans = Vec::new();
     snapshot.each(false, &mut |row| {
         let start = usize::try_from(row.at).unwrap_or(usize::MAX);
@@ -180,6 +243,27 @@ fn mend(
         kept: spans.len(),
         salvaged: spans.len() - whole,
     })
+}
+
+/// The bytes of a file, and where the copy of it lies in `recovered/`.
+fn copy_aside(lock: &Lock, kind: Kind, now: DateTime<Utc>) -> Result<(Vec<u8>, PathBuf), Error> {
+    let path = lock.directory().join(kind.file());
+    let mut bytes = Vec::new();
+    if let Some(mut source) = directory::open_data(lock.directory(), kind.file())? {
+        source
+            .rewind()
+            .and_then(|()| source.read_to_end(&mut bytes))
+            .map_err(Error::io("read", &path))?;
+    }
+    let aside = lock.directory().join("recovered");
+    atomic::create_dir(&aside)?;
+    let copy = aside.join(format!(
+        "{}.{}.txt",
+        kind.file(),
+        now.format("%Y%m%d%H%M%S%6f")
+    ));
+    atomic::replace(&copy, &bytes)?;
+    Ok((bytes, copy))
 }
 
 /// Whole entries with an id of their own in the parts of the file that no entry was found in.

@@ -13,7 +13,7 @@ use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
 use super::offsets::Row;
-use super::writer::Writer;
+use super::writer::{Filter, Writer};
 use super::{json_text, scan, tombstones};
 
 /// How long a writer waits for another one before it gives up.
@@ -29,6 +29,8 @@ pub struct Scoped {
     lock_limit: Duration,
     /// A writer reads through this, and holds the lock.
     held: bool,
+    /// What everything that is written passes through.
+    filter: Option<Filter>,
 }
 
 /// One entry, as the text that it is in its file.
@@ -77,6 +79,7 @@ impl Scoped {
             scope,
             lock_limit: LOCK_LIMIT,
             held: false,
+            filter: None,
         }
     }
 
@@ -93,6 +96,17 @@ impl Scoped {
     pub fn with_lock_limit(mut self, limit: Duration) -> Self {
         self.lock_limit = limit;
         self
+    }
+
+    /// The same, but with a filter that everything which is written passes through.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Filter) -> Self {
+        self.filter = Some(filter);
+        self
+    }
+
+    pub(super) fn filter(&self) -> Option<Filter> {
+        self.filter
     }
 
     /// The memory directory.

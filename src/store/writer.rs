@@ -1,5 +1,6 @@
 //! Writing records, within a scope, under the lock of the directory.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -13,6 +14,18 @@ use super::json_file::Snapshot;
 use super::scoped::{Entry, Scoped};
 use super::{json_text, tombstones};
 
+/// A JSON text as it may be stored.
+#[derive(Debug, Clone)]
+pub struct Filtered<'a> {
+    /// The text; borrowed where nothing had to be left out.
+    pub text: Cow<'a, str>,
+    /// The kinds of what was left out.
+    pub found: Vec<&'static str>,
+}
+
+/// Decides what of a JSON text may be stored: a whole record, or the value of a field.
+pub type Filter = fn(&str) -> Filtered<'_>;
+
 /// The right to write, for as long as it lives. Keep it short: other writers wait for it.
 #[derive(Debug)]
 pub struct Writer {
@@ -20,6 +33,7 @@ pub struct Writer {
     lock: Lock,
     identity: Identity,
     mended: Vec<Problem>,
+    left_out: Vec<&'static str>,
 }
 
 impl Writer {
@@ -35,6 +49,7 @@ impl Writer {
             lock,
             identity,
             mended: Vec::new(),
+            left_out: Vec::new(),
         })
     }
 
@@ -49,6 +64,25 @@ impl Writer {
         std::mem::take(&mut self.mended)
     }
 
+    /// The kinds of what the filter of the store has left out of this writer's records; asked for
+    /// once, at the end.
+    pub fn take_left_out(&mut self) -> Vec<&'static str> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// The JSON text of a value as it may be stored, and whether that is not all of it.
+    fn filtered(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
+        let text = serde_json::to_string(value)?;
+        let Some(filter) = self.store.filter() else {
+            return Ok((text, false));
+        };
+        let filtered = filter(&text);
+        let is_less = !filtered.found.is_empty();
+        let filtered_text = filtered.text.into_owned();
+        self.left_out.extend(filtered.found);
+        Ok((filtered_text, is_less))
+    }
+
     /// Makes sure that records of this kind can be added now, before something is done that must
     /// not be in vain.
     pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
@@ -56,7 +90,7 @@ impl Writer {
         self.store.file(kind).check_writable(&snapshot)
     }
 
-    /// Adds a record and answers it with its id. A record that brings an id keeps it, if it is
+    /// Adds a record and answers it with its id, as it is stored. A record that brings an id keeps it, if it is
     /// free. When this returns, the record is on the disk.
     pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {
         if !self.store.scope().allows(record.skill()) {
@@ -71,7 +105,12 @@ impl Writer {
                 id: record.id().to_owned(),
             });
         }
-        let text = json_text::pretty(&serde_json::to_string(&record)?, 2);
+        let (text, is_less) = self.filtered(&record)?;
+        if is_less {
+            // Whoever goes on with the record goes on with what is stored of it.
+            record = serde_json::from_str(&text)?;
+        }
+        let text = json_text::pretty(&text, 2);
         let skill = record.skill().unwrap_or_default();
         self.store
             .file(R::KIND)
@@ -95,8 +134,8 @@ impl Writer {
         let text = String::from_utf8_lossy(&entry.text).into_owned();
         let changes: Vec<(&str, String)> = changes
             .iter()
-            .map(|(name, value)| Ok((*name, json_text::pretty(&serde_json::to_string(value)?, 3))))
-            .collect::<Result<_, serde_json::Error>>()?;
+            .map(|(name, value)| Ok((*name, json_text::pretty(&self.filtered(value)?.0, 3))))
+            .collect::<Result<_, Error>>()?;
         let text = json_text::with_fields(&text, &changes, 6);
         self.store.file(kind).replace(&snapshot, &row, &text)?;
         entry.text = text.into_bytes();

@@ -45,6 +45,16 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         May::File("store/atomic.rs"),
         "only `store::atomic` makes and renames files",
     ),
+    (
+        &["atomic::replace", "atomic::replace_with"],
+        May::Within(&["store/", "config/trust.rs", "engine/door.rs"]),
+        "what is written goes through the one door that keeps secrets out",
+    ),
+    (
+        &["store.write(", "clone().write("],
+        May::Within(&["store/", "engine/door.rs"]),
+        "what is written goes through the one door that keeps secrets out",
+    ),
 ];
 
 /// Who may.
@@ -55,6 +65,8 @@ enum May {
     Only(&'static [&'static str]),
     /// Every module except these.
     AllBut(&'static [&'static str]),
+    /// Files whose path begins like this.
+    Within(&'static [&'static str]),
     /// This one file.
     File(&'static str),
 }
@@ -65,6 +77,7 @@ impl May {
             Self::FromLayer(lowest) => layer >= *lowest,
             Self::Only(modules) => modules.contains(&module),
             Self::AllBut(modules) => !modules.contains(&module),
+            Self::Within(begins) => begins.iter().any(|path| file.starts_with(path)),
             Self::File(only) => file == *only,
         }
     }
@@ -411,6 +424,18 @@ fn what_is_reserved_is_seen_wherever_else_it_stands() {
         "File::create(path)",
         &["mentions `File::create`"],
     );
+}
+
+#[test]
+fn nothing_is_written_past_the_door() {
+    let check_in = |file: &str, text: &str, breaches| {
+        let expected = vec!["the one door"; breaches];
+        check(file, text, &expected);
+    };
+    check_in("engine/run.rs", "self.store.write(&mut random)", 1);
+    check_in("cli/run.rs", "atomic::replace(&path, bytes)", 1);
+    check_in("engine/door.rs", "atomic::replace(&path, bytes)", 0);
+    check_in("store/repair.rs", "atomic::replace(&path, bytes)", 0);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod crowd;
 mod eval;
 mod fake_model;
 mod garbage;
+mod guard;
 mod help;
 mod index;
 mod layers;

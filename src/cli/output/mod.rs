@@ -28,6 +28,12 @@ pub(super) trait Report {
         &[]
     }
 
+    /// Whether secrets are what the command is asked for, and so are shown: a token, an address to
+    /// log in with. Everything else that is shown loses them.
+    fn reveals(&self) -> bool {
+        false
+    }
+
     /// The exit code of a command that did its work: 1 where a check found something.
     fn exit_code(&self) -> u8 {
         0

@@ -1,5 +1,6 @@
 //! The only door to standard output and standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::page::Page;
 use super::style::Style;
 use super::text::clean;
 use crate::cli::error::CliError;
+use crate::guard;
 use crate::store::compact;
 
 /// The width of a page where there is no terminal to fit.
@@ -61,11 +63,11 @@ impl Printer {
             self.warn(warning);
         }
         let text = if self.json {
-            compact(&report.json()?) + "\n"
+            redacted(compact(&report.json()?), true, report.reveals()) + "\n"
         } else {
             let mut page = self.page();
             report.page(&mut page);
-            page.into_text()
+            redacted(page.into_text(), false, report.reveals())
         };
         self.write(&text);
         Ok(report.exit_code())
@@ -79,30 +81,36 @@ impl Printer {
         written.is_ok()
     }
 
+    /// Writes a line, or some, to standard output before a command has ended.
+    pub(in crate::cli) fn line(&self, text: &str) -> bool {
+        self.write(&redacted(text.to_owned(), self.json, false))
+    }
+
     /// Says something on standard error that is neither a result nor a trouble.
     pub(in crate::cli) fn note(&self, text: &str) {
         if !self.quiet {
-            eprint(&format!("{}\n", clean(text)));
+            eprint(&format!("{}\n", said(text)));
         }
     }
 
     /// Says on standard error what went wrong and did not stop the command.
     pub(in crate::cli) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
-        eprint(&format!("{label} {}\n", clean(text)));
+        eprint(&format!("{label} {}\n", said(text)));
     }
 
     /// Says what stopped the command.
     pub(in crate::cli) fn error(&self, error: &CliError) {
         if self.json {
-            self.write(&format!("{}\n", error.json()));
+            let document = error.json().to_string();
+            self.write(&(redacted(document, true, false) + "\n"));
             return;
         }
         let label = self.label(Style::Bad, "error:");
-        eprint(&format!("{label} {}\n", clean(&error.message)));
+        eprint(&format!("{label} {}\n", said(&error.message)));
         if let Some(hint) = &error.hint {
             let label = self.label(Style::Dim, "hint:");
-            eprint(&format!("{label} {}\n", clean(hint)));
+            eprint(&format!("{label} {}\n", said(hint)));
         }
     }
 
@@ -174,6 +182,28 @@ impl Drop for Spinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
+}
+
+/// What may be shown of a text or a document. What is stored is clean; files that another program
+/// has written, and what somebody has just typed, need not be.
+fn redacted(text: String, is_json: bool, reveals: bool) -> String {
+    if reveals {
+        return text;
+    }
+    let cleaned = if is_json {
+        guard::redact_json(&text)
+    } else {
+        guard::redact(&text)
+    };
+    match cleaned.text {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(cleaned) => cleaned,
+    }
+}
+
+/// A message without secrets and without what would steer a terminal.
+fn said(text: &str) -> String {
+    clean(&guard::redact(text).text)
 }
 
 fn eprint(text: &str) {

@@ -3,12 +3,11 @@
 use std::num::NonZero;
 use std::thread;
 
-use crate::engine::find::document;
 use crate::search::{Attributes, Builder};
 use crate::store::Positions;
 
 use super::held::Held;
-use super::{Error, News, Progress};
+use super::{Error, News, Progress, readable};
 
 /// So many records are analysed between two reports of progress.
 const STEP: usize = 2_048;
@@ -67,7 +66,7 @@ impl Work {
     fn add(&mut self, files: &[Positions], (kind, place): News) -> Result<(), Error> {
         let file = files.get(kind).ok_or(Error::Index)?;
         if let Some((key, entry)) = file.any_entry(place as usize)?
-            && let Some(document) = document(&entry)
+            && let Some(document) = readable(&entry)
         {
             let attributes = Attributes::of(&document, key);
             self.builder.add(&attributes, &document.content);

@@ -25,9 +25,10 @@ mod list;
 mod meaning;
 mod save;
 
+use crate::guard;
 use crate::model::{Document, Kind};
 use crate::search::{Damaged, Filter, Part, Ranker};
-use crate::store::{Derived, Positions, Scoped};
+use crate::store::{Derived, Entry, Positions, Scoped};
 
 use super::Error;
 use super::find::document;
@@ -187,8 +188,19 @@ impl Index {
         if key != segment.key(place) {
             return Err(Error::Index);
         }
-        Ok(document(&entry))
+        Ok(readable(&entry))
     }
+}
+
+/// An entry as the document that is indexed and shown: what an old file still holds of secrets is not
+/// in it, since a text can be guessed from its words and its vector.
+fn readable(entry: &Entry) -> Option<Document> {
+    let document = document(entry)?;
+    let content = guard::redact(&document.content).text.into_owned();
+    Some(Document {
+        content,
+        ..document
+    })
 }
 
 /// An entry that is new to the index: its kind, as a place in [`Kind::ALL`], and its place in the file.

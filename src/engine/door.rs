@@ -1,0 +1,93 @@
+//! The one door through which the verbs write.
+//!
+//! Whatever goes through it loses its secrets on the way: records field by field, files as text. So
+//! no verb has to remember to, and none can forget. A test reads the source and keeps other doors
+//! shut.
+
+use std::path::{Path, PathBuf};
+
+use crate::guard;
+use crate::store::{Filtered, Scoped, Writer, atomic};
+
+use super::{Engine, Error};
+
+/// What the store applies to the JSON text of everything that is written.
+pub(super) fn filter(json: &str) -> Filtered<'_> {
+    let guard::Redacted { text, found } = guard::redact_json(json);
+    Filtered { text, found }
+}
+
+/// Opens a store for writing.
+pub(super) fn open(store: &Scoped, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+    Ok(store.clone().with_filter(filter).write(random)?)
+}
+
+/// Replaces a text file; answers the kinds of secrets that were kept out of it.
+pub(super) fn replace(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+    let redacted = guard::redact(text);
+    atomic::replace(path, redacted.text.as_bytes())?;
+    Ok(redacted.found)
+}
+
+impl Engine {
+    pub(super) fn writer(&self) -> Result<Writer, Error> {
+        open(&self.store, &mut || (self.random)())
+    }
+
+    /// Keeps a text file as it was, secrets and all, before they are taken out of it. Answers where.
+    pub(super) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
+        let aside = self.store.directory().join("recovered");
+        atomic::create_dir(&aside)?;
+        // The last names of the path tell the files of two skills apart.
+        let mut names: Vec<String> = path
+            .components()
+            .rev()
+            .take(3)
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        names.reverse();
+        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
+        let copy = aside.join(format!("{}.{stamp}.txt", names.join("-")));
+        atomic::replace(&copy, text.as_bytes())?;
+        Ok(copy)
+    }
+
+    /// Keeps something that was paid for, and has no other place, in a file of its own: beside the
+    /// data files, or where temporary files go. Answers where.
+    pub(super) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        let redacted = if json {
+            guard::redact_json(text)
+        } else {
+            guard::redact(text)
+        };
+        let beside = self.store.directory().join("recovered");
+        [beside, self.spare_dir.clone()]
+            .into_iter()
+            .find_map(|directory| {
+                let path = directory.join(name);
+                atomic::create_dir(&directory).ok()?;
+                atomic::replace(&path, redacted.text.as_bytes()).ok()?;
+                Some(path)
+            })
+    }
+}
+
+/// Says what was kept out of the files.
+pub(super) fn kept_out(mut found: Vec<&'static str>) -> Option<String> {
+    found.sort_unstable();
+    found.dedup();
+    let private = found.contains(&"private");
+    found.retain(|kind| *kind != "private");
+    let secrets = (!found.is_empty()).then(|| {
+        format!(
+            "secrets were left out of what is stored and shown: {}",
+            found.join(", ")
+        )
+    });
+    match (secrets, private) {
+        (Some(secrets), true) => Some(format!("{secrets}; private passages too")),
+        (None, true) => Some("private passages were left out of what is stored and shown".into()),
+        (secrets, false) => secrets,
+    }
+}
