@@ -35,7 +35,7 @@ eval-learn: ## measure `learn` on labelled session files of your own: TRANSCRIPT
 	@$(CARGO) build --quiet --locked
 	@tests/eval-learn.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/memctl" --core
 
-FUZZ_TARGETS ?= store skill correction transcript
+FUZZ_TARGETS ?= store skill correction transcript guard
 FUZZ_SECONDS ?= 20
 fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each; needs `cargo install cargo-fuzz` and a C++ compiler
 	@for target in $(FUZZ_TARGETS); do \

@@ -52,6 +52,7 @@ fn engine(store: Scoped) -> Engine {
             max_output_tokens: 1_000,
             min_similarity: 0.35,
             reflect_prompt: None,
+            analyse_prompt: None,
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),
