@@ -169,7 +169,7 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
 fn scheme(value: &[u8]) -> usize {
     const SCHEMES: &[&[u8]] = &[
         b"bearer", b"basic", b"token", b"digest", b"bot", b"apikey", b"key", b"oauth",
-        b"negotiate", b"glsa", b"splunk",
+        b"negotiate", b"geniekey", b"splunk", b"ssws", b"snyk",
     ];
     SCHEMES
         .iter()

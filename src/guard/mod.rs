@@ -1,9 +1,9 @@
 //! What may be remembered, and what may be shown to a model.
 //!
 //! Three things are kept apart that look alike as text. A **secret** must not reach a file:
-//! [`redact`] and [`redact_json`] take it out. An **instruction** in what a tool printed must not
-//! become a rule: [`screen`] recognises it, and [`admit`] says whether a text is to wait for a
-//! person. **Data** must not be taken for instructions: [`fence`] sets it apart in a prompt, and
+//! [`redact()`] and [`redact_json`] take it out. An **instruction** in what a tool printed must not
+//! become a rule: [`screen()`] recognises it, and [`admit`] says whether a text is to wait for a
+//! person. **Data** must not be taken for instructions: [`fence()`] sets it apart in a prompt, and
 //! [`strip_fenced`] knows it again, so that what was shown is never learnt from.
 //!
 //! Pure functions of text: no files, no clock, no randomness. What is written where, and that none

@@ -186,6 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn a_named_token_that_a_line_end_has_broken_goes_whole() {
+        for (kind, text, secret) in samples::named() {
+            let long = secret.len() >= 32 && kind != "cookie";
+            let at = text.find(&secret).unwrap() + secret.len() / 2;
+            for wrap in ["\n", "\\\n  ", "\\n"].into_iter().filter(|_| long) {
+                check(
+                    kind,
+                    &format!("{}{wrap}{}", &text[..at], &text[at..]),
+                    &secret,
+                );
+            }
+        }
+    }
+
+    #[test]
     fn blocks_of_private_keys_go_with_everything_in_them() {
         for label in ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "] {
             let block = samples::key_block(label, 5);
@@ -220,6 +235,7 @@ mod tests {
         check("a <private reason=\"x\">b</private>", "a [PRIVATE]");
         check("a </private> b <privateer>", "a </private> b <privateer>");
         check("<private></private>", "[PRIVATE]");
+        check("the tag `<private>` hides", "the tag `<private>` hides");
     }
 
     #[test]

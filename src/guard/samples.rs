@@ -185,6 +185,7 @@ pub(crate) fn named() -> Vec<(&'static str, String, String)> {
             "password", "curl -u admin:", "k1ngk0ng", " https://example.com",
         ),
         ("password", "sshpass -p ", "k1ngk0ng", " ssh host"),
+        ("password", "mysql -u root -p", "k1ngk0ng", " shop"),
         ("password", "name: DB_PASSWORD\n  value: ", "k1ngk0ng", "\n"),
         ("password", "password: str = \"", "k1ngk0ng", "\""),
         (

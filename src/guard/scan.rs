@@ -51,6 +51,7 @@ enum Anchor {
     Terraform,
     Mailchimp,
     UserFlag,
+    GluedFlag,
     Argument,
 }
 
@@ -136,6 +137,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         (b"-us", false, Anchor::Mailchimp),
         (b" -u ", false, Anchor::UserFlag),
         (b"--user ", false, Anchor::UserFlag),
+        (b" -p", false, Anchor::GluedFlag),
         (b"sshpass -p", false, Anchor::Argument),
         (b"eyJ", false, Anchor::WebToken),
         (b"-----BEGIN", false, Anchor::KeyBlock),
@@ -334,6 +336,7 @@ fn resolve(entry: &Entry, text: &[u8], at: usize) -> Option<Finding> {
         Anchor::Terraform => ("terraform-token", structures::terraform(text, at)?),
         Anchor::Mailchimp => ("mailchimp-key", structures::mailchimp(text, at)?),
         Anchor::UserFlag => ("password", structures::user_flag(text, end)?),
+        Anchor::GluedFlag => ("password", structures::glued_flag(text, end)?),
         Anchor::Argument => ("password", assignments::argument(text, end)?),
     };
     Some(Finding { kind, at: range })
@@ -380,7 +383,9 @@ fn is_plausible(body: &[u8], prefix: usize) -> bool {
     let worded = body.iter().any(|b| matches!(b, b'-' | b'_' | b'.'));
     // After a prefix that is nearly a word, or in a body that may have words in it.
     if prefix <= 3 || worded {
-        return digits > 0 || (capitals && small && super::body::changes(body) >= 8);
+        let mixed = capitals && small;
+        let long = body.len() >= 30 && !worded;
+        return digits > 0 || (mixed && (long || super::body::changes(body) >= 8));
     }
     true
 }

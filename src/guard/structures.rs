@@ -29,6 +29,10 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
     };
     let mut end = at + 1 + is_tag(text.get(at + 1..)?)?;
+    // Talk about the tag, as Markdown writes it, opens nothing.
+    if at > 0 && text[at - 1] == b'`' && text.get(end) == Some(&b'`') {
+        return None;
+    }
     let mut depth = 1;
     while depth > 0 {
         let Some(next) = memchr::memchr(b'<', &text[end..]) else {
@@ -370,6 +374,21 @@ fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
         }
     }
     (start, count)
+}
+
+/// `-pPASSWORD` of a database client; `at` is behind the flag.
+pub(super) fn glued_flag(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let line_start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+    let line = &text[line_start.max(at.saturating_sub(400))..at];
+    let is_client = [&b"mysql"[..], b"mariadb"]
+        .iter()
+        .any(|name| memchr::memmem::find(line, name).is_some());
+    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`' | b';');
+    let rest = text.get(at..)?;
+    let rest = &rest[..rest.len().min(256)];
+    let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+    let worth = values::is_secret(value, values::Class::Password, values::Stands::Tight);
+    (is_client && worth && !starts_reference(value)).then_some(at..at + value.len())
 }
 
 /// `-u name:password` of a program that fetches; `at` is behind the flag.

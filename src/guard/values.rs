@@ -190,7 +190,15 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
     if memchr::memmem::find(value, b"://").is_some() {
         return false;
     }
-    is_random(value) || (stands != Stands::Prose && stands != Stands::Loose && has_symbols(value))
+    let firm = matches!(stands, Stands::Quoted | Stands::Tight);
+    is_random(value) || (firm && (has_symbols(value) || is_made_up(value)))
+}
+
+/// Letters and then digits, as people make them up for tests and forget to replace them.
+fn is_made_up(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    value.len() >= 12 && digits >= 4 && letters >= 4 && entropy(value) >= 3.0 && !is_words(value)
 }
 
 fn has_symbols(value: &[u8]) -> bool {
@@ -321,7 +329,9 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         .iter()
         .any(|mark| text.contains(mark));
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let parts = digits < 4 && STANDIN_PARTS.iter().any(|part| lower.contains(part));
+    // `EXAMPLE` in the middle of a key makes it no less of one.
+    let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
+    let parts = worded && STANDIN_PARTS.iter().any(|part| lower.contains(part));
     lower.is_empty()
         || reference
         || inside
