@@ -181,6 +181,10 @@ pub(super) fn reads_as_failed(output: &str) -> bool {
         "ninja: build stopped",
     ];
     near_the_end.iter().any(|line| {
+        // What is installed is installed nevertheless.
+        if line.starts_with("ERROR: pip's dependency resolver") {
+            return false;
+        }
         begins.iter().any(|begin| line.starts_with(begin))
             || is_shell_error(line)
             || line.contains(" panicked at ")
@@ -325,10 +329,10 @@ fn short_refusal(text: &str) -> bool {
         "error", "exception", "traceback", "failed", "failure", "invalid ", "wrong ", "incorrect ",
         "unknown ", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "usage:",
         "fatal:", "not found", "no such ", "permission denied", "access denied", "forbidden",
-        "unauthorized", "bad request", "timeout", "timed out", "command timed out",
-        "execution timed out", "rejected", "not allowed", "unsupported ", "missing ",
-        "too many requests", "rate limit", "syntax error", "validation error", "tool error",
-        "the tool call failed", "http 4", "http 5", "http error",
+        "unauthorized", "bad request", "timeout", "timed out", "timeout:", "timeout error",
+        "command timed out", "execution timed out", "rejected", "not allowed", "unsupported ",
+        "missing ", "too many requests", "rate limit", "syntax error", "validation error",
+        "tool error", "the tool call failed", "http 4", "http 5", "http error",
     ];
     // `errors: 0`, `error_count: 0` and `failed: 0` are reports of success.
     let counts_none =
@@ -359,7 +363,7 @@ fn refused_in_json(text: &str) -> bool {
             serde_json::Value::Bool(error) => *error,
             serde_json::Value::String(error) => !error.is_empty(),
             serde_json::Value::Array(errors) => !errors.is_empty(),
-            serde_json::Value::Object(_) => true,
+            serde_json::Value::Object(error) => !error.is_empty(),
             _ => false,
         });
     let no = ["success", "ok"]

@@ -642,6 +642,59 @@ mod tests {
     }
 
     #[test]
+    fn another_tool_may_achieve_the_same() {
+        let url = "https://example.org/a/b";
+        let steps = flagged(&[
+            (
+                "WebFetch",
+                json!({"url": url, "prompt": "p"}),
+                "Request failed with status code 403",
+                true,
+            ),
+            (
+                "Bash",
+                json!({"command": format!("curl -s {url}")}),
+                "<html>",
+                false,
+            ),
+            (
+                "Bash",
+                json!({"command": "cat docs/guide.md"}),
+                "cat: docs/guide.md: No such file or directory",
+                true,
+            ),
+            (
+                "Glob",
+                json!({"pattern": "**/guide.md"}),
+                "/w/site/guide.md",
+                false,
+            ),
+            (
+                "Read",
+                json!({"file_path": "/w/site/guide.md"}),
+                "# Guide",
+                false,
+            ),
+            (
+                "Read",
+                json!({"file_path": "/w/big.json"}),
+                "File content exceeds maximum allowed tokens",
+                true,
+            ),
+            (
+                "Grep",
+                json!({"pattern": "total", "path": "/w/big.json"}),
+                "12: total",
+                false,
+            ),
+        ]);
+        assert_eq!(
+            pairs(&steps),
+            [(0, 1, vec![]), (2, 4, vec![]), (5, 6, vec![])]
+        );
+    }
+
+    #[test]
     fn subagents_do_not_overcome_what_the_agent_failed_at() {
         let mut steps = shell(&[
             ("make x", "Error: a", true),

@@ -43,14 +43,25 @@ pub(super) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
             }
         }
         (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
-        (Kind::Read(path), Kind::Shell(runs)) => runs
-            .iter()
-            .filter(|run| run.looks)
-            .flat_map(|run| &run.operands)
-            .map(|operand| paths(path, operand).min(Match::Similar))
-            .filter(|found| *found >= Match::Similar)
-            .max()
-            .unwrap_or(Match::No),
+        (Kind::Read(path), Kind::Shell(runs)) => reads(path, runs),
+        (Kind::Shell(runs), Kind::Read(path)) => match runs.split_last() {
+            Some((last, _)) => reads(path, std::slice::from_ref(last)),
+            None => Match::No,
+        },
+        // A file that cannot be read whole can be searched.
+        (Kind::Read(path), Kind::Tool(values)) if values.iter().any(|(_, value)| value == path) => {
+            Match::Similar
+        }
+        // One address, by another program.
+        (Kind::Tool(values), Kind::Shell(runs)) => {
+            let mut urls = values.iter().filter(|(_, value)| value.contains("://"));
+            let asked = |url: &String| runs.iter().any(|run| run.operands.contains(url));
+            if urls.any(|(_, url)| asked(url)) {
+                Match::Similar
+            } else {
+                Match::No
+            }
+        }
         (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),
         (Kind::Edit(paths, _), Kind::Shell(runs)) => {
             let writes = runs.iter().filter(|run| run.writes);
@@ -71,6 +82,19 @@ pub(super) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
     }
 }
 
+/// Whether one of these programs looks at a file.
+fn reads(path: &str, runs: &[Run]) -> Match {
+    let operands = runs
+        .iter()
+        .filter(|run| run.looks)
+        .flat_map(|run| &run.operands);
+    operands
+        .map(|operand| paths(path, operand).min(Match::Similar))
+        .filter(|found| *found == Match::Similar)
+        .max()
+        .unwrap_or(Match::No)
+}
+
 fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
     let Some((last, before)) = failed.split_last() else {
         return Match::No;
@@ -86,7 +110,7 @@ fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
     if whole > Match::No {
         // A line that does less than the one that failed may have left out what failed.
         let all = before.iter().all(|run| run.looks || best(run) > Match::No);
-        return if all || before.len() > 2 {
+        return if all {
             whole
         } else {
             whole.min(Match::Similar)
