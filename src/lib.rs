@@ -28,7 +28,7 @@
 //! - An entry of a data file that is not changed keeps every byte.
 //! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.
 //!
-//! # Two walks
+//! # Three walks
 //!
 //! *A run.* `cli::run` reads the input and calls [`engine::Engine::run`]. That asks [`skill`] for
 //! layers 0, 1 and 3 and [`store`] for the learned rules; [`prompt::assemble`] puts them together;
@@ -39,6 +39,10 @@
 //! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, and the
 //! guardrail files get a section. The next run is the first walk unchanged: the rule is simply
 //! there.
+//!
+//! *A session.* [`engine::Engine::learn`] opens session files and has [`transcript`] read them as
+//! steps; [`learn::recover`] finds the failures that were overcome, [`learn::distil`] makes a fix
+//! and a procedure of each, and the store takes what is new and counts up what is known.
 #![deny(unsafe_code)]
 
 pub mod cli;

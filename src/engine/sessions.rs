@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 32;
 const BUFFER: usize = 1 << 18;
 /// How many steps are looked at together. A session that has more is looked at in windows that
 /// overlap by half, so that memory does not grow with it.
-const WINDOW: usize = 4_000;
+const WINDOW: usize = 2_000;
 /// How many broken lines of a file are reported.
 const MAX_BROKEN: usize = 100;
 

@@ -348,6 +348,41 @@ mod tests {
     }
 
     #[test]
+    fn a_script_is_the_same_however_it_is_started() {
+        let steps = shell(&[
+            (
+                "./tools/gen.py build",
+                "(eval):1: permission denied: ./tools/gen.py",
+                true,
+            ),
+            ("python3 -u tools/gen.py build", "ok", false),
+        ]);
+        assert_eq!(pairs(&steps), [(0, 1, vec![])]);
+    }
+
+    #[test]
+    fn another_message_is_another_commit() {
+        let mut calls = vec![(
+            "git commit -m 'Add the tax to all totals'",
+            "nothing to commit",
+            true,
+        )];
+        calls.extend([("cargo fmt", "", false); 8]);
+        calls.push((
+            "git commit -m 'Read rows from a file'",
+            "1 file changed",
+            false,
+        ));
+        assert_eq!(pairs(&shell(&calls)), []);
+        calls.push((
+            "git commit -m 'Add the tax to all totals.'",
+            "1 file changed",
+            false,
+        ));
+        assert_eq!(pairs(&shell(&calls)), [(0, 10, vec![])]);
+    }
+
+    #[test]
     fn a_success_at_something_else_is_none() {
         let steps = shell(&[
             (

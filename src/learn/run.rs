@@ -7,12 +7,14 @@ use super::shell::{Simple, basename};
 /// One program that is run.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// The program with its subcommand: `git status`, `cargo test`, `python build.py`.
+    /// The program with its subcommand: `git status`, `cargo test`, `build.py`.
     pub(super) name: String,
     /// What it works on: arguments that are no flags.
     pub(super) operands: Vec<String>,
     /// Code that it was given, as words.
     pub(super) code: HashSet<String>,
+    /// Prose that it was given: a message, a title.
+    pub(super) prose: HashSet<String>,
     /// Whether it only looks at files.
     pub(super) looks: bool,
     /// Whether it changes files in place.
@@ -75,6 +77,7 @@ impl Run {
             name: program.to_owned(),
             operands: Vec::new(),
             code: code_words(rest),
+            prose: HashSet::new(),
             looks: false,
             writes: true,
         })
@@ -136,13 +139,9 @@ impl Run {
                     words = &[];
                 }
                 Some(at) => {
-                    name = format!("{name} {}", basename(&words[at]));
-                    words = &words[at + 1..];
-                    // `manage.py migrate`: a bare word after a script is its subcommand.
-                    if let Some(sub) = words.first().filter(|w| is_bare(w)) {
-                        name = format!("{name} {sub}");
-                        words = &words[1..];
-                    }
+                    // `./x.py`, `python x.py` and `python3 -u x.py` run the same.
+                    let script = basename(&words[at]).to_owned();
+                    (name, words) = with_subcommands(script, &words[at + 1..]);
                 }
                 None => {}
             }
@@ -152,10 +151,11 @@ impl Run {
         if !simple.body.is_empty() {
             code.extend(code_words(&simple.body));
         }
+        let mut prose = HashSet::new();
         for word in words {
-            // Prose, such as the message of a commit, says nothing about the goal.
-            let prose = word.split_whitespace().count() > 3 && !LOOKS.contains(&name.as_str());
-            if !word.starts_with('-') && !prose && !word.bytes().all(|b| b.is_ascii_digit()) {
+            if word.split_whitespace().count() > 3 && !LOOKS.contains(&name.as_str()) {
+                prose.extend(code_words(word));
+            } else if !word.starts_with('-') && !word.bytes().all(|b| b.is_ascii_digit()) {
                 operands.push(word.clone());
             }
         }
@@ -171,6 +171,7 @@ impl Run {
             name,
             operands,
             code,
+            prose,
         }
     }
 }

@@ -162,6 +162,11 @@ fn runs(failed: &Run, later: &Run) -> Match {
         };
     }
     let (old, new) = (&failed.operands, &later.operands);
+    let (said, says) = (&failed.prose, &later.prose);
+    if !said.is_empty() && !says.is_empty() && overlap(said, says) < 0.5 {
+        // Another message is for another thing, unless it follows at once.
+        return Match::Near;
+    }
     if old == new {
         return Match::Same;
     }

@@ -7,9 +7,9 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The longest output that is kept, in bytes.
-pub(super) const MAX_OUTPUT: usize = 12_000;
+pub(super) const MAX_OUTPUT: usize = 6_000;
 /// The longest text in the arguments of a call that is kept, in bytes.
-pub(super) const MAX_INPUT: usize = 16_000;
+pub(super) const MAX_INPUT: usize = 8_000;
 /// The longest remark that is kept, in bytes.
 pub(super) const MAX_REMARK: usize = 4_000;
 
