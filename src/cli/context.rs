@@ -1,6 +1,7 @@
 //! What every command works with: the settings, the workspace, the clock.
 
 use std::io::Read as _;
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -9,8 +10,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::config::{Config, Environment, Places, Trust};
-use crate::engine::{Engine, Error, Providers, Settings};
-use crate::llm::{Progress, Secret};
+use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
+use crate::llm::{EmbeddingsProtocol, Progress, Secret};
 use crate::model::Scope;
 use crate::store::Scoped;
 
@@ -20,6 +21,13 @@ use super::output::{Printer, Spinner};
 
 /// The longest text that is taken from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;
+
+/// Where vectors are made where nobody says otherwise.
+const OPENAI: &str = "https://api.openai.com/v1";
+const OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// So many texts at most go into one request: their vectors have to fit into one answer.
+const LARGEST_BATCH: usize = 512;
 
 pub(super) struct Context {
     pub(super) environment: Environment,
@@ -98,9 +106,55 @@ impl Context {
             local_model: url("local.model"),
             local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
             local_probe: config.parsed("local.probe")?,
+            embedder: self.embedder(config)?,
             answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
             max_retries: config.parsed("llm.retries")?,
         })
+    }
+
+    /// Who makes the vectors.
+    pub(super) fn embedder(&self, config: &Config) -> Result<Embedder, CliError> {
+        let text = |name: &str| config.text(name).map(str::to_owned);
+        let protocol = match config.parsed("embedding.provider")? {
+            EmbedderName::BuiltIn => return Ok(Embedder::BuiltIn),
+            EmbedderName::Folder => {
+                let Some(folder) = config.text("embedding.folder") else {
+                    let message =
+                        "`embedding.provider` is `folder`, and `embedding.folder` is not set";
+                    return Err(CliError::usage(message, "memctl config show"));
+                };
+                let project = self.places.memory.parent().unwrap_or(&self.places.memory);
+                return Ok(Embedder::Folder(project.join(folder)));
+            }
+            EmbedderName::Remote(protocol) => protocol,
+        };
+        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
+        let given = text("embedding.base_url");
+        let (home, model, key_of_home) = match protocol {
+            EmbeddingsProtocol::OpenAi => (
+                text("openai.base_url").unwrap_or_else(|| OPENAI.to_owned()),
+                "text-embedding-3-small",
+                key("OPENAI_API_KEY"),
+            ),
+            EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
+        };
+        // The key for one host goes to no other.
+        let is_home = given.as_ref().is_none_or(|given| *given == home);
+        let dimensions = config.text("embedding.dimensions");
+        let dimensions: Option<NonZero<usize>> = dimensions
+            .map(|_| config.parsed("embedding.dimensions"))
+            .transpose()?;
+        let batch: NonZero<usize> = config.parsed("embedding.batch")?;
+        Ok(Embedder::Remote(RemoteEmbedder {
+            protocol,
+            key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
+            base_url: given.unwrap_or(home),
+            model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
+            dimensions: dimensions.map(NonZero::get),
+            batch: batch.get().min(LARGEST_BATCH),
+            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+            max_retries: config.parsed("llm.retries")?,
+        }))
     }
 
     /// A prompt that the user has put in place of the shipped one: the workspace's, where that is

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use crate::{config, engine, llm, skill, store};
+use crate::{config, engine, llm, search, skill, store};
 
 /// The exit codes of errors, as documented in the README. A check that found something is no
 /// error: its report carries 1.
@@ -144,7 +144,9 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             )
         }
         Error::SkillPath(_) => usage("memctl run hr/resume-screen"),
-        Error::ModelName { .. } => usage("memctl config show"),
+        Error::ModelName { .. } | Error::Embed(search::EmbedError::Unusable(_)) => {
+            usage("memctl config show")
+        }
         Error::NoAnswer { skill, .. } => (
             Kind::Model,
             Some(format!(
@@ -157,7 +159,8 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "check it with: python3 -m json.tool {}",
             path.display()
         )),
-        Error::Embed(_) => (Kind::Model, None),
+        Error::Embed(_) | Error::Runtime { .. } => (Kind::Model, None),
+        Error::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
         Error::Index => (Kind::Store, Some("memctl index".to_owned())),
         Error::Unreadable { .. } => (Kind::Usage, None),
         Error::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),

@@ -7,9 +7,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
 use crate::engine::{EvaluateReport, Passage, Question, evaluate};
+use crate::search::Fusion;
 
 use super::context::Context;
 use super::error::CliError;
+use super::index::sending;
 use super::output::{Align, Page, Report, Style, Table, plural};
 use super::search::FusionArgs;
 
@@ -71,13 +73,23 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>,
             group: group(object)?,
         })
     })?;
+    let config = context.config(&[])?;
+    let embedder = context.embedder(&config)?;
+    let fusion = args.fusion.fusion();
+    if fusion != Fusion::Keyword
+        && let Some(to) = embedder.destination()?
+    {
+        let texts = passages.len() + questions.len();
+        context.printer.note(&sending(texts, &to));
+    }
     let bar = context.printer.bar("vectors");
     let mut progress = |done, of| bar.reach(done, of);
     let report = evaluate(
         dataset(&docs),
         &passages,
         &questions,
-        args.fusion.fusion(),
+        fusion,
+        &embedder,
         &mut progress,
     );
     drop(bar);
@@ -190,7 +202,7 @@ impl Report for EvaluateReport {
             table.row([name.to_owned(), format!("{value:.1} ms")]);
         }
         page.table(&table);
-        let embedder = self.embedder.unwrap_or("none");
+        let embedder = self.embedder.as_deref().unwrap_or("none");
         page.styled(&[(
             Style::Dim,
             &format!("fusion: {}, embedder: {embedder}", self.fusion.name()),

@@ -56,7 +56,11 @@ pub(super) fn config(
     let ConfigCommand::Show = command;
     let config = context.config(&[])?;
     let keys = [
-        "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "MEMCTL_LOCAL_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "MEMCTL_LOCAL_API_KEY",
+        "MEMCTL_EMBEDDING_API_KEY",
     ];
     Ok(Box::new(ConfigReport {
         memory: context.places.memory.display().to_string(),

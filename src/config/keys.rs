@@ -18,8 +18,10 @@ pub(super) struct Key {
 #[derive(Debug, PartialEq, Eq)]
 enum Guard {
     Open,
-    /// Says where data is sent.
+    /// Says where data is sent, or which files are read.
     Host,
+    /// May say that data is sent at all.
+    Embedder,
     /// May name a program or a file.
     Model,
 }
@@ -30,6 +32,7 @@ impl Key {
         match self.guard {
             Guard::Open => false,
             Guard::Host => true,
+            Guard::Embedder => value != "built-in",
             Guard::Model => value.contains(':'),
         }
     }
@@ -119,5 +122,39 @@ pub(super) const KEYS: &[Key] = &[
         "local.model",
         "",
         "its model; empty takes the first that it offers",
+    ),
+    Key {
+        name: "embedding.provider",
+        default: "built-in",
+        variables: &[],
+        guard: Guard::Embedder,
+        about: "who makes vectors: `built-in`, `openai` (or what speaks its protocol), `ollama` or `folder`",
+    },
+    Key::host(
+        "embedding.base_url",
+        "",
+        &[],
+        "where the embedder is; empty takes its home",
+    ),
+    Key::host(
+        "embedding.folder",
+        "",
+        &[],
+        "a folder with a sentence-transformers ONNX export, seen from the workspace",
+    ),
+    Key::open(
+        "embedding.model",
+        "",
+        "the embedder's model; empty takes a common one",
+    ),
+    Key::open(
+        "embedding.dimensions",
+        "",
+        "how many numbers to ask a vector of; empty leaves it to the model",
+    ),
+    Key::open(
+        "embedding.batch",
+        "64",
+        "how many texts go into one request to an embedder, 1 to 512",
     ),
 ];

@@ -15,6 +15,7 @@ use crate::store::Selection;
 
 use super::assemble::suspicion;
 use super::door::{self, kept_out};
+use super::error::chain;
 use super::model::Chosen;
 use super::{Engine, Error, dollars, mended};
 
@@ -407,20 +408,6 @@ fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
     let cleaned = serde_json::from_str(&redacted.text);
     *json = cleaned.unwrap_or_else(|_| RawValue::NULL.to_owned());
     found
-}
-
-/// An error with everything that it goes back to, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.ends_with(&part) {
-            text.extend([": ", &part]);
-        }
-        source = error.source();
-    }
-    text
 }
 
 fn report(

@@ -17,9 +17,25 @@ pub enum Error {
     /// A model; nothing was paid, or what was paid has been stored.
     #[error(transparent)]
     Llm(#[from] llm::Error),
-    /// The built-in model of the semantic search.
+    /// A model of the semantic search on this machine.
     #[error(transparent)]
     Embed(#[from] search::EmbedError),
+    /// An embedder gave vectors of another size than it should or did before.
+    #[error("`{embedder}` gave vectors of {found} dimensions where {expected} were expected")]
+    VectorSize {
+        /// Who makes them.
+        embedder: String,
+        /// How many numbers they have.
+        found: usize,
+        /// How many they should have.
+        expected: usize,
+    },
+    /// Nothing can be waited for.
+    #[error("the system gives no means to wait for an answer")]
+    Runtime {
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The search index was made again and is still not sound: the records change all the time.
     #[error("the search index cannot be made")]
     Index,
@@ -102,4 +118,18 @@ impl From<search::Damaged> for Error {
     fn from(_: search::Damaged) -> Self {
         Self::Index
     }
+}
+
+/// An error with everything that it goes back to, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let part = error.to_string();
+        if !text.ends_with(&part) {
+            text.extend([": ", &part]);
+        }
+        source = error.source();
+    }
+    text
 }

@@ -9,11 +9,13 @@ use std::time::Instant;
 use serde::{Serialize, Serializer};
 
 use crate::search::{
-    Attributes, Builder, BuiltIn, DIMENSIONS, EMBEDDER, Fusion, Metrics, Part, Question as Asked,
-    Ranked, Ranker, Segment, Slots, Vector, percentile, slot, slots_header,
+    Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment, Slots,
+    Vector, percentile, slot, slots_header,
 };
 
 use super::Error;
+use super::embedder::{Embedder, Maker, Patience};
+use super::index::Embedding;
 
 /// So many texts get their vectors between two reports of progress.
 const BATCH: usize = 32;
@@ -61,7 +63,7 @@ pub struct EvaluateReport {
     #[serde(serialize_with = "fusion_name")]
     pub fusion: Fusion,
     /// The model of the semantic half; `None` where that was not asked.
-    pub embedder: Option<&'static str>,
+    pub embedder: Option<String>,
     /// What went wrong and did not stop it.
     #[serde(skip)]
     pub warnings: Vec<String>,
@@ -81,25 +83,31 @@ pub struct Latency {
 ///
 /// # Errors
 ///
-/// Only what the built-in model cannot do, which no text causes.
+/// Those of an embedder that cannot be used, or answers otherwise than it should.
 pub fn evaluate(
     dataset: String,
     passages: &[Passage],
     questions: &[Question],
     fusion: Fusion,
+    embedder: &Embedder,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<EvaluateReport, Error> {
     let model = match fusion {
         Fusion::Keyword => None,
-        _ => Some(BuiltIn::load()?),
+        _ => Some(embedder.open(Patience::Index)?),
     };
     let vectors = embed(model.as_ref(), passages, progress)?;
+    let embedding = model.as_ref().zip(vectors.first());
+    let embedding = embedding.map(|(model, vector)| model.embedding_of(vector.len()));
     let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
     for (i, passage) in passages.iter().enumerate() {
         let group = groups.entry(passage.group.as_deref()).or_default();
         group.add(passage, vectors.get(i));
     }
-    let indexed: BTreeMap<_, _> = groups.iter().map(|(name, g)| (*name, g.index())).collect();
+    let indexed: BTreeMap<_, _> = groups
+        .iter()
+        .map(|(name, g)| (*name, g.index(embedding.as_ref())))
+        .collect();
     let mut all = Vec::new();
     let mut times = Vec::new();
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
@@ -109,12 +117,14 @@ pub fn evaluate(
         let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
         let asked = Asked {
             text: &question.text,
-            vector: vector.as_ref().map(<[f32; DIMENSIONS]>::as_slice),
+            vector: vector.as_deref(),
             fusion,
             limit: DEPTH,
             weight: |_| 1.0,
         };
-        let ranker = indexed.get(&name).map(Index::ranker);
+        let ranker = indexed
+            .get(&name)
+            .map(|index| index.ranker(embedding.as_ref()));
         let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
         let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
@@ -136,7 +146,7 @@ pub fn evaluate(
             p95: rounded(percentile(&times, 0.95), 1000.0),
         },
         fusion,
-        embedder: model.is_some().then_some(EMBEDDER),
+        embedder: embedding.map(|embedding| embedding.name),
         warnings: warnings(passages, questions),
     })
 }
@@ -163,19 +173,21 @@ impl<'a> Group<'a> {
             .extend(vector.into_iter().flat_map(|vector| slot(vector)));
     }
 
-    fn index(&self) -> Index {
-        let header = slots_header(EMBEDDER, DIMENSIONS, self.ids.len());
+    fn index(&self, embedding: Option<&Embedding>) -> Index {
+        let header = embedding.map(|e| slots_header(&e.name, e.dimensions, self.ids.len()));
+        let header = header.as_ref().map_or(&[][..], |header| &header[..]);
         Index {
             segment: self.builder.segment(),
-            slots: [&header[..], &self.slots].concat(),
+            slots: [header, &self.slots].concat(),
         }
     }
 }
 
 impl Index {
-    fn ranker(&self) -> Ranker<'_> {
+    fn ranker(&self, embedding: Option<&Embedding>) -> Ranker<'_> {
         let part = Segment::open(&self.segment).map(|segment| {
-            let slots = Slots::open(&self.slots, EMBEDDER, DIMENSIONS, segment.len());
+            let slots = embedding
+                .and_then(|e| Slots::open(&self.slots, &e.name, e.dimensions, segment.len()));
             Part::new(segment, slots, None)
         });
         Ranker::new(part.into_iter().collect())
@@ -183,7 +195,7 @@ impl Index {
 }
 
 fn embed(
-    model: Option<&BuiltIn>,
+    model: Option<&Maker>,
     passages: &[Passage],
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<Vector>, Error> {
@@ -292,6 +304,7 @@ mod tests {
             &passages,
             &questions,
             Fusion::default(),
+            &Embedder::BuiltIn,
             &mut |done, of| told.push((done, of)),
         )
         .unwrap();

@@ -9,9 +9,11 @@ use crate::model::{
     Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
     Trust,
 };
-use crate::search::{BuiltIn, Filter, Fusion, Question, Ranked, Ranker, snippet, words};
+use crate::search::{Filter, Fusion, Question, Ranked, Ranker, Vector, snippet, words};
 use crate::store::Entry;
 
+use super::embedder::{Embedder, Maker, Patience};
+use super::error::chain;
 use super::index::{Embedding, Index, Progress};
 use super::{Engine, Error, milliseconds};
 
@@ -132,47 +134,54 @@ impl Engine {
     /// many are new.
     pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
         let start = Instant::now();
-        let embedding = Embedding::built_in();
-        let mut index = Index::open(&self.store, &embedding)?;
+        let mut index = Index::open(&self.store)?;
         let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
         // The model is loaded while the index is brought up to date.
         let (updated, model) = thread::scope(|scope| {
-            let model = by_meaning.then(|| scope.spawn(|| Asking::new(&options.query)));
+            let embedder = &self.providers.embedder;
+            let ask = || Asking::new(embedder, &options.query);
+            let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
             (updated, model.map(thread::ScopedJoinHandle::join))
         });
         updated?;
-        let asking = match model {
-            Some(model) => Some(model.map_err(|_| Error::Index)??),
+        let mut troubles = Vec::new();
+        // Who cannot be asked for the meaning is no reason not to look for the words.
+        let asking = match model.transpose().map_err(|_| Error::Index)? {
+            Some(Ok(asking)) => Some(asking),
+            Some(Err(error)) => {
+                troubles.push(format!("searched by words alone: {}", chain(&error)));
+                None
+            }
             None => None,
         };
+        let embedding = asking.as_ref().map(Asking::embedding);
+        index.ask_for(embedding);
         let filter = Filter {
             now: self.now.timestamp(),
             scope: self.store.scope().clone(),
             ..options.filter.clone()
         };
         let searched = search(&mut index, options, &filter, asking.as_ref());
-        let (found, mut asked) = match searched {
+        let answer = match searched {
             Err(Error::Index) => {
                 index.renew(progress)?;
                 search(&mut index, options, &filter, asking.as_ref())?
             }
             searched => searched?,
         };
-        if let (Some(asked), true) = (&mut asked, by_meaning) {
-            asked.embedder = Some(embedding.name);
-        }
+        let (found, asked) = (answer.found, answer.asked);
+        troubles.extend(answer.trouble);
         let origin = self.store.identity().map(|identity| identity.origin);
         let results = found.into_iter().map(|found| Found {
             origin: origin.clone(),
             ..found
         });
-        let waiting = index.without_vector();
-        let warning = (by_meaning && waiting >= MANY).then(|| {
-            format!("{waiting} records are found by their words alone until `memctl index` has run")
-        });
-        let problems = index.problems(options.filter.kind);
-        let warnings = problems.chain(warning).collect();
+        let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
+        warnings.extend(troubles);
+        if asking.is_some() {
+            warnings.extend(lacking(&index));
+        }
         Ok(FindReport {
             results: results.collect(),
             query: options.query.clone(),
@@ -184,19 +193,47 @@ impl Engine {
     }
 }
 
+/// What is to be said of records that have no vector to compare.
+fn lacking(index: &Index) -> Option<String> {
+    const UNTIL: &str = "found by their words alone until `memctl index` has run";
+    if let Some((documents, name)) = index.of_others() {
+        return Some(format!(
+            "{documents} records have their vectors from `{name}` and are {UNTIL}"
+        ));
+    }
+    let waiting = index.without_vector();
+    (waiting >= MANY).then(|| format!("{waiting} records are {UNTIL}"))
+}
+
 /// The query's vector, and the model for those of records that have none yet.
 struct Asking {
-    model: BuiltIn,
-    vector: Vec<f32>,
+    maker: Maker,
+    vector: Vector,
 }
 
 impl Asking {
-    fn new(query: &str) -> Result<Self, Error> {
-        let model = BuiltIn::load()?;
-        let vector = model.embed(&[query])?.pop();
-        let vector = vector.map_or_else(Vec::new, |vector| vector.to_vec());
-        Ok(Self { model, vector })
+    fn new(embedder: &Embedder, query: &str) -> Result<Self, Error> {
+        let maker = embedder.open(Patience::Search)?;
+        let vector = maker.embed(&[query])?.pop().unwrap_or_default();
+        match maker.embedding() {
+            Some(embedding) if embedding.dimensions != vector.len() => {
+                Err(maker.other_size(vector.len(), embedding.dimensions))
+            }
+            _ => Ok(Self { maker, vector }),
+        }
     }
+
+    fn embedding(&self) -> Embedding {
+        self.maker.embedding_of(self.vector.len())
+    }
+}
+
+/// What a search came to.
+struct Answer {
+    found: Vec<Found>,
+    asked: Option<Asked>,
+    /// Why records that have no vector did not get one.
+    trouble: Option<String>,
 }
 
 /// Ranks, and reads what came out. [`Error::Index`] is damage.
@@ -205,9 +242,17 @@ fn search(
     options: &FindOptions,
     filter: &Filter,
     asking: Option<&Asking>,
-) -> Result<(Vec<Found>, Option<Asked>), Error> {
+) -> Result<Answer, Error> {
+    let mut trouble = None;
     if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
-        index.fill_missing(&options.query, filter, NEW_VECTORS, &asking.model)?;
+        match index.fill_missing(&options.query, filter, NEW_VECTORS, &asking.maker) {
+            Err(Error::Index) => return Err(Error::Index),
+            Err(error) => {
+                let why = chain(&error);
+                trouble = Some(format!("new records are found by their words alone: {why}"));
+            }
+            Ok(_) => {}
+        }
     }
     let ranker = index.ranker(filter)?;
     let question = Question {
@@ -226,7 +271,11 @@ fn search(
         }
     }
     let understood = options.explain.then(|| understood(index, &ranker, options));
-    Ok((found, understood.transpose()?))
+    Ok(Answer {
+        found,
+        asked: understood.transpose()?,
+        trouble,
+    })
 }
 
 fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
@@ -267,9 +316,9 @@ fn understood(index: &Index, ranker: &Ranker<'_>, options: &FindOptions) -> Resu
             .map(|(word, documents)| Term { word, documents })
             .collect(),
         fusion: options.fusion.name(),
-        embedder: None,
+        embedder: index.asked_for().map(str::to_owned),
         documents: index.len(),
-        vectors: index.len() - index.without_vector(),
+        vectors: index.with_vector(),
     })
 }
 

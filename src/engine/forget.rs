@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::Kind;
 
 use super::find::document;
-use super::index::{Embedding, Index};
+use super::index::Index;
 use super::{Engine, Error, mended};
 
 /// What was removed.
@@ -41,7 +41,7 @@ impl Engine {
         let warnings = mended(writer.take_mended()).collect();
         drop(writer);
         // A text can be guessed from its words and its vector: they go as well.
-        Index::open(&self.store, &Embedding::built_in())?.drop_gone(&mut |_, _| {})?;
+        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
         Ok(ForgetReport {
             id,
             kind,

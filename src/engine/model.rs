@@ -15,7 +15,7 @@ use crate::llm::{
     Secret, list_models, words,
 };
 
-use super::Error;
+use super::{Embedder, Error};
 
 /// How long a local server may take to say that it is there.
 const PROBE: Duration = Duration::from_millis(300);
@@ -51,6 +51,8 @@ pub struct Providers {
     pub local_configured: bool,
     /// Whether to look for one where none was configured.
     pub local_probe: bool,
+    /// Who makes the vectors of the search.
+    pub embedder: Embedder,
     /// Time limit of a question.
     pub answer_within: Duration,
     /// Requests after the first.

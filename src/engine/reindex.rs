@@ -1,20 +1,18 @@
 //! Brings the search index up to date at once, with a vector for every record.
 //!
 //! Searches do that little by little by themselves; this is for after an import, and for another
-//! embedder. What is done is saved batch by batch, so it can be stopped at any time and goes on where it
-//! stopped.
+//! embedder, whose vectors replace those of the one before. What is done is saved batch by batch, so
+//! it can be stopped at any time and goes on where it stopped.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::search::{BuiltIn, Filter};
+use crate::search::Filter;
 
-use super::index::{Embedding, Index};
+use super::embedder::{Destination, Maker, Patience};
+use super::index::Index;
 use super::{Engine, Error, milliseconds};
-
-/// So many records get their vectors between two savings.
-const BATCH: usize = 256;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,13 +23,15 @@ pub struct IndexOptions {
     pub rebuild: bool,
 }
 
-/// What is being done.
+/// What is being done, or about to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexStage {
-    /// Records are taken apart into words.
-    Words,
-    /// Records get their vectors.
-    Vectors,
+pub enum IndexStage<'a> {
+    /// So many records are taken apart into words, out of how many.
+    Words(usize, usize),
+    /// So many texts are about to be sent there.
+    Sends(usize, &'a Destination),
+    /// So many records have got their vectors, out of how many.
+    Vectors(usize, usize),
 }
 
 /// The index, up to date.
@@ -54,32 +54,46 @@ pub struct IndexReport {
 }
 
 impl Engine {
-    /// Brings the search index up to date. `progress` is told what is being done, and how much of it.
+    /// Brings the search index up to date. `progress` is told what is being done.
+    ///
+    /// # Errors
+    ///
+    /// The store's, and those of an embedder that cannot be used; what was made by then is saved.
     pub fn index(
         &self,
         options: IndexOptions,
-        progress: &mut dyn FnMut(IndexStage, usize, usize),
+        progress: &mut dyn FnMut(IndexStage<'_>),
     ) -> Result<IndexReport, Error> {
         let start = Instant::now();
-        let embedding = Embedding::built_in();
-        let mut index = Index::open(&self.store, &embedding)?;
-        let mut words = |done, of| progress(IndexStage::Words, done, of);
+        let embedder = &self.providers.embedder;
+        // Who wants words alone needs no embedder that works.
+        let maker = match embedder.open(Patience::Index) {
+            Err(_) if options.keyword => None,
+            maker => Some(maker?),
+        };
+        let mut index = Index::open(&self.store)?;
+        let mut words = |done, of| progress(IndexStage::Words(done, of));
         if options.rebuild {
             index.renew(&mut words)?;
         } else {
             index.update(true, &mut words)?;
         }
+        let known = |maker: &Maker| maker.embedding().or_else(|| index.stamp_of(maker));
+        index.ask_for(maker.as_ref().and_then(known));
         let missing = index.without_vector();
         let mut made = 0;
-        if missing > 0 && !options.keyword {
-            let model = BuiltIn::load()?;
+        if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
+            index.drop_others();
+            if let Some(destination) = embedder.destination()? {
+                progress(IndexStage::Sends(missing, &destination));
+            }
             loop {
-                let batch = index.fill_missing("", &Filter::default(), BATCH, &model)?;
+                let batch = index.fill_missing("", &Filter::default(), maker.batch(), maker)?;
                 made += batch;
                 if batch == 0 {
                     break;
                 }
-                progress(IndexStage::Vectors, made.min(missing), missing);
+                progress(IndexStage::Vectors(made.min(missing), missing));
             }
         }
         let mut warnings = Vec::new();
@@ -89,11 +103,13 @@ impl Engine {
                     .to_owned(),
             );
         }
+        let stamp = maker.as_ref().map_or("none", Maker::stamp);
+        let embedder = index.asked_for().unwrap_or(stamp).to_owned();
         Ok(IndexReport {
             documents: index.len(),
-            vectors: index.len() - index.without_vector(),
+            vectors: index.with_vector(),
             made,
-            embedder: embedding.name,
+            embedder,
             bytes: index.bytes(),
             took_ms: milliseconds(start.elapsed()),
             warnings,

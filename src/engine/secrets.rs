@@ -16,7 +16,7 @@ use crate::model::{Kind, Scope};
 use crate::skill::Skills;
 use crate::store::{Cleaned, Error as StoreError};
 
-use super::index::{Embedding, Index};
+use super::index::Index;
 use super::{Engine, Error, door};
 
 /// Files are read in blocks of about this size, so that a large one needs no more memory.
@@ -86,7 +86,7 @@ impl Engine {
         }
         if !redacted.is_empty() {
             // A text can be guessed from its words and its vector.
-            Index::open(&self.store, &Embedding::built_in())?.drop_gone(&mut |_, _| {})?;
+            Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
         }
         // The lock also keeps corrections from writing the same files now.
         let _writer = self.writer()?;

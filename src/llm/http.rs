@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use super::body::Body;
 use super::client::{client, host};
 use super::fault::{Fault, parse};
+use super::openai::bearer;
 use super::price::{self, Pricing};
 use super::retry::{self, Decision, Policy};
 use super::{Draft, Error, OnProgress, Paid, Progress, Request, Secret, Tally, Usage, sse};
@@ -67,6 +68,18 @@ pub(super) struct Dialect {
     pub(super) swapped_tokens: bool,
     /// Ask for a stream.
     pub(super) stream: bool,
+}
+
+/// Everything that the protocols know, for whoever has nothing to fall back from.
+impl Default for Dialect {
+    fn default() -> Self {
+        Self {
+            native_structure: true,
+            token_limit: "max_tokens",
+            swapped_tokens: false,
+            stream: true,
+        }
+    }
 }
 
 /// The language of a provider.
@@ -145,6 +158,11 @@ impl Connection {
         &self.shown
     }
 
+    /// Host and port.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The model, as the provider calls it.
     pub(super) fn model(&self) -> &str {
         &self.peer.model
@@ -203,13 +221,7 @@ impl Connection {
                 *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = next;
                 continue;
             }
-            // What is malformed was likely paid for, and would come again.
-            let decision = if matches!(fault, Fault::Malformed { .. }) {
-                Decision::GiveUp
-            } else {
-                let (policy, left) = (&self.peer.limits.retry, tally.left());
-                retry::decide(policy, retries, fault.failure(), left, self.random())
-            };
+            let decision = self.decide(retries, &fault, tally);
             let Decision::Retry(after) = decision else {
                 return Err(self.error(fault, decision, tally));
             };
@@ -235,26 +247,8 @@ impl Connection {
         if let Value::Object(body) = &mut body {
             body.extend(self.peer.extra.clone());
         }
-        let key = self.peer.key.as_ref();
-        let key = key.and_then(|key| HeaderValue::from_str(key.expose()).ok());
-        let response = self
-            .client
-            .post(format!("{}{}", self.peer.base_url, path(protocol)))
-            .headers(protocol.headers(key))
-            .json(&body)
-            .send()
-            .await
-            .map_err(|error| Fault::NoAnswer(error.without_url()))?;
-        let is_success = response.status().is_success();
-        let Limits {
-            max_bytes,
-            silent_for,
-            ..
-        } = self.peer.limits;
-        let mut body = Body::new(response, max_bytes, silent_for);
-        if !is_success {
-            return Err(body.refusal().await);
-        }
+        let headers = protocol.headers(self.key());
+        let mut body = self.send(path(protocol), headers, &body).await?;
         if body.is_stream() {
             return read_stream(protocol, body, progress, draft).await;
         }
@@ -267,6 +261,90 @@ impl Connection {
         protocol.whole(draft, &body)?;
         progress(Progress::Text(&draft.text));
         Ok(())
+    }
+
+    /// Sends one thing, retrying as with questions, and reads the answer, which comes in one piece.
+    /// What `read` refuses was likely paid for and would come again, so it is not retried.
+    pub(super) async fn fetch<T>(
+        &self,
+        path: &str,
+        body: &Value,
+        read: impl Fn(&Value) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
+        let limit = self.answer_within();
+        let mut tally = Tally::new(Instant::now(), limit);
+        let asking = async {
+            let mut retries = 0;
+            loop {
+                tally.attempts += 1;
+                let fault = match self.fetch_once(path, body, &read).await {
+                    Ok(read) => return Ok(read),
+                    Err(fault) => fault,
+                };
+                let decision = self.decide(retries, &fault, &tally);
+                let Decision::Retry(after) = decision else {
+                    return Err(self.error(fault, decision, &tally));
+                };
+                tokio::time::sleep(after).await;
+                retries += 1;
+            }
+        };
+        let answer = tokio::time::timeout(limit, asking).await;
+        answer.map_err(|_| Error::TimedOut {
+            model: self.shown.clone(),
+            after: limit,
+            paid: None,
+        })?
+    }
+
+    async fn fetch_once<T>(
+        &self,
+        path: &str,
+        body: &Value,
+        read: impl Fn(&Value) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut body = self.send(path, bearer(self.key().as_ref()), body).await?;
+        let (text, end) = body.whole().await;
+        end?;
+        read(&parse(&text)?)
+    }
+
+    /// Sends something, and answers what comes back if that is a success.
+    async fn send(&self, path: &str, headers: HeaderMap, body: &Value) -> Result<Body, Fault> {
+        let response = self
+            .client
+            .post(format!("{}{path}", self.peer.base_url))
+            .headers(headers)
+            .json(body)
+            .send()
+            .await
+            .map_err(|error| Fault::NoAnswer(error.without_url()))?;
+        let is_success = response.status().is_success();
+        let Limits {
+            max_bytes,
+            silent_for,
+            ..
+        } = self.peer.limits;
+        let body = Body::new(response, max_bytes, silent_for);
+        if is_success {
+            Ok(body)
+        } else {
+            Err(body.refusal().await)
+        }
+    }
+
+    fn key(&self) -> Option<HeaderValue> {
+        let key = self.peer.key.as_ref()?;
+        HeaderValue::from_str(key.expose()).ok()
+    }
+
+    fn decide(&self, retries: u32, fault: &Fault, tally: &Tally) -> Decision {
+        // What is malformed was likely paid for, and would come again.
+        if matches!(fault, Fault::Malformed { .. }) {
+            return Decision::GiveUp;
+        }
+        let (policy, left) = (&self.peer.limits.retry, tally.left());
+        retry::decide(policy, retries, fault.failure(), left, self.random())
     }
 
     /// The error that a fault is when nothing more is tried.

@@ -1,4 +1,4 @@
-//! One question, one answer. Knows nothing of memory.
+//! One question, one answer; and vectors of texts ([`Embeddings`]). Knows nothing of memory.
 //!
 //! [`Llm`] is whoever answers: Anthropic, a server that speaks `OpenAI`'s chat protocol, a program,
 //! or a file of recorded replies. All of them keep the same promises:
@@ -19,6 +19,7 @@
 mod anthropic;
 mod body;
 mod client;
+mod embeddings;
 mod error;
 mod exec;
 mod fault;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
+pub use embeddings::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, SENT};
 pub use error::Error;
 pub use exec::{Exec, ExecConfig};
 pub use http::Limits;

@@ -224,7 +224,7 @@ impl Protocol for OpenAi {
 }
 
 /// Some servers, and all streams, carry their errors in an answer of status 200.
-fn error_in(body: &Value) -> Result<(), Fault> {
+pub(super) fn error_in(body: &Value) -> Result<(), Fault> {
     let Some(error) = body.get("error").filter(|error| !error.is_null()) else {
         return Ok(());
     };

@@ -1,7 +1,8 @@
 //! Ranking over [`Document`](crate::model::Document)s. Knows no store and no network.
 //!
 //! - `text`: how words are taken from text, the same for documents and queries.
-//! - `embed`, `wordpiece`: the built-in sentence transformer and its tokenizer.
+//! - `embed`, `export`: the built-in sentence transformer; one in a folder of the user's.
+//! - `transformer`, `operators`, `wordpiece`: how one is run, what of, and its tokenizer.
 //! - `attributes`, `filter`: what a document is besides its words, and which may be found.
 //! - `segment`, `build`: documents as bytes that are searched where they lie, and how they are made.
 //! - `slots`: their vectors, likewise.
@@ -19,24 +20,29 @@ mod build;
 mod corpus;
 mod embed;
 mod evaluate;
+mod export;
 mod filter;
 mod fuse;
 mod keyword;
+mod operators;
 mod rank;
 mod segment;
 mod slots;
 mod text;
+mod transformer;
 mod wordpiece;
 
 pub use attributes::{Attributes, seconds};
 pub use best::Hit;
 pub use build::{Builder, merge};
 pub use corpus::Corpus;
-pub use embed::{BuiltIn, DIMENSIONS, EMBEDDER, EmbedError, Vector, cosine};
+pub use embed::{DIMENSIONS, EMBEDDER, built_in};
 pub use evaluate::{Metrics, percentile};
+pub use export::Export;
 pub use filter::Filter;
 pub use fuse::{Fusion, Rrf};
 pub use rank::{Part, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
 pub use slots::{QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header};
 pub use text::{snippet, words};
+pub use transformer::{EmbedError, Transformer, Vector};

@@ -1,22 +1,17 @@
-//! The tokenizer of the built-in model: BERT's, without case and accents (Devlin et al., *BERT*,
-//! 2019; Wu et al., *Google's Neural Machine Translation System*, 2016, §4.1 for word pieces).
+//! BERT's tokenizer (Devlin et al., *BERT*, 2019; Wu et al., *Google's Neural Machine Translation
+//! System*, 2016, §4.1 for word pieces): that of the built-in model and of most others of its kind.
 //!
-//! Token for token the same as the model was trained with; a fixture made by the reference
+//! Token for token the same as the models were trained with; a fixture made by the reference
 //! implementation says so. Deliberately absent: every other kind of tokenizer, and positions in the
 //! text, which nobody asks for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 
-/// What a word becomes that cannot be put together from pieces.
-const UNKNOWN: i32 = 100;
-/// Stands before every text.
-const BEGIN: i32 = 101;
-/// Stands after every text.
-const END: i32 = 102;
 /// Longer words are unknown, in characters.
 const LONGEST_WORD: usize = 100;
 
@@ -24,29 +19,78 @@ const LONGEST_WORD: usize = 100;
 #[derive(Debug)]
 pub(super) struct WordPiece {
     /// Pieces that begin a word.
-    first: HashMap<&'static str, i32>,
+    first: HashMap<Cow<'static, str>, i32>,
     /// Pieces that go on with one.
-    next: HashMap<&'static str, i32>,
+    next: HashMap<Cow<'static, str>, i32>,
+    /// What a word becomes that cannot be put together from pieces.
+    unknown: i32,
+    /// Stands before every text.
+    begin: i32,
+    /// Stands after every text.
+    end: i32,
+    spelling: Spelling,
     categories: CodePointMapDataBorrowed<'static, GeneralCategory>,
     decomposer: DecomposingNormalizerBorrowed<'static>,
 }
 
+/// What a model has been taught to overlook in the spelling of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spelling {
+    /// Capital letters are small ones.
+    pub(super) no_case: bool,
+    /// Letters have no accents.
+    pub(super) no_accents: bool,
+}
+
+impl Spelling {
+    /// Neither case nor accents count.
+    pub(super) const PLAIN: Self = Self {
+        no_case: true,
+        no_accents: true,
+    };
+}
+
 impl WordPiece {
-    /// Reads a vocabulary: a piece a line, its number being the line's; `##` goes on with a word.
-    pub(super) fn new(vocabulary: &'static str) -> Self {
+    /// Takes the pieces of a vocabulary with their numbers; `##` goes on with a word. `None` where
+    /// one of the three marks is not among them: `[CLS]`, `[SEP]` and `[UNK]`, or `<s>`, `</s>`
+    /// and `<unk>`.
+    pub(super) fn new(
+        pieces: impl Iterator<Item = (Cow<'static, str>, i32)>,
+        spelling: Spelling,
+    ) -> Option<Self> {
         let mut first = HashMap::with_capacity(32_768);
         let mut next = HashMap::with_capacity(8_192);
-        for (number, piece) in (0..).zip(vocabulary.lines()) {
-            match piece.strip_prefix("##") {
+        for (piece, number) in pieces {
+            let rest = match &piece {
+                Cow::Borrowed(piece) => piece.strip_prefix("##").map(Cow::Borrowed),
+                Cow::Owned(piece) => piece.strip_prefix("##").map(|s| Cow::Owned(s.to_owned())),
+            };
+            match rest {
                 Some(rest) if !rest.is_empty() => next.insert(rest, number),
                 _ => first.insert(piece, number),
             };
         }
-        Self {
+        let mark = |names: [&str; 2]| names.iter().find_map(|name| first.get(*name)).copied();
+        Some(Self {
+            unknown: mark(["[UNK]", "<unk>"])?,
+            begin: mark(["[CLS]", "<s>"])?,
+            end: mark(["[SEP]", "</s>"])?,
             first,
             next,
+            spelling,
             categories: CodePointMapData::new(),
             decomposer: DecomposingNormalizerBorrowed::new_nfd(),
+        })
+    }
+
+    /// The pieces of a text with one a line, the number being the line's.
+    pub(super) fn of_lines(vocabulary: Cow<'static, str>, spelling: Spelling) -> Option<Self> {
+        match vocabulary {
+            Cow::Borrowed(text) => Self::new(text.lines().map(Cow::Borrowed).zip(0..), spelling),
+            Cow::Owned(text) => {
+                let lines = text.lines().map(|line| Cow::Owned(line.to_owned()));
+                Self::new(lines.zip(0..), spelling)
+            }
         }
     }
 
@@ -54,7 +98,7 @@ impl WordPiece {
     /// numbers, of which the marks are two.
     pub(super) fn encode(&self, text: &str, limit: usize) -> Vec<i32> {
         let room = limit.saturating_sub(1);
-        let mut out = vec![BEGIN];
+        let mut out = vec![self.begin];
         // What cannot matter is not looked at: a text of megabytes costs no more than its head.
         for chunk in text.split(is_space) {
             if out.len() >= room {
@@ -63,23 +107,13 @@ impl WordPiece {
             self.encode_chunk(chunk, room, &mut out);
         }
         out.truncate(room);
-        out.push(END);
+        out.push(self.end);
         out
     }
 
     /// Encodes text without white space: it may still be many words.
     fn encode_chunk(&self, chunk: &str, room: usize, out: &mut Vec<i32>) {
-        let kept = chunk.chars().filter(|c| !self.is_hidden(*c));
-        let plain: String = if chunk.is_ascii() {
-            kept.map(|c| c.to_ascii_lowercase()).collect()
-        } else {
-            let kept: String = kept.collect();
-            let whole = self.decomposer.normalize(&kept);
-            let bare = whole
-                .chars()
-                .filter(|c| self.categories.get(*c) != GeneralCategory::NonspacingMark);
-            bare.flat_map(char::to_lowercase).collect()
-        };
+        let plain = self.plain(chunk);
         let mut word_start = 0;
         for (at, c) in plain.char_indices() {
             if out.len() >= room {
@@ -94,6 +128,26 @@ impl WordPiece {
             }
         }
         self.push_word(&plain[word_start..], out);
+    }
+
+    /// The text without what the model does not know of spelling.
+    fn plain(&self, chunk: &str) -> String {
+        let kept = chunk.chars().filter(|c| !self.is_hidden(*c));
+        let mut plain: String = kept.collect();
+        if self.spelling.no_accents && !plain.is_ascii() {
+            let whole = self.decomposer.normalize(&plain);
+            let is_bare = |c: &char| self.categories.get(*c) != GeneralCategory::NonspacingMark;
+            plain = whole.chars().filter(is_bare).collect();
+        }
+        if !self.spelling.no_case {
+            return plain;
+        }
+        if plain.is_ascii() {
+            plain.make_ascii_lowercase();
+            return plain;
+        }
+        // Letter by letter: the small letters of a word do not depend on its neighbours here.
+        plain.chars().flat_map(char::to_lowercase).collect()
     }
 
     /// Cuts a word into the longest pieces there are, from its beginning on.
@@ -122,7 +176,7 @@ impl WordPiece {
                 }
                 _ => {
                     out.truncate(before);
-                    out.push(UNKNOWN);
+                    out.push(self.unknown);
                     return;
                 }
             }
@@ -170,8 +224,10 @@ mod tests {
     /// numbers.
     const EXPECTED: &str = include_str!("../../assets/embedder/tokens.json");
 
+    const VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
+
     fn tokenizer() -> WordPiece {
-        WordPiece::new(include_str!("../../assets/embedder/vocab.txt"))
+        WordPiece::of_lines(Cow::Borrowed(VOCABULARY), Spelling::PLAIN).unwrap()
     }
 
     #[test]
@@ -191,8 +247,28 @@ mod tests {
         assert_eq!(tokenizer.encode(&"字".repeat(1_000_000), 256).len(), 256);
         assert_eq!(
             tokenizer.encode(&"x".repeat(1_000_000), 256),
-            [BEGIN, UNKNOWN, END]
+            [101, 100, 102]
         );
-        assert_eq!(tokenizer.encode("", 256), [BEGIN, END]);
+        assert_eq!(tokenizer.encode("", 256), [101, 102]);
+    }
+
+    #[test]
+    fn case_and_accents_count_where_the_model_knows_them() {
+        let check = |no_case, no_accents, expected: &[i32]| {
+            let pieces = "<s>\n</s>\n<unk>\nÉté\nété\nEte\nete\n##s".to_owned();
+            let spelling = Spelling {
+                no_case,
+                no_accents,
+            };
+            let tokenizer = WordPiece::of_lines(Cow::Owned(pieces), spelling).unwrap();
+            let found = tokenizer.encode("Été étés", 10);
+            assert_eq!(found, expected, "{spelling:?}");
+        };
+        check(false, false, &[0, 3, 4, 7, 1]);
+        check(true, false, &[0, 4, 4, 7, 1]);
+        check(false, true, &[0, 5, 6, 7, 1]);
+        check(true, true, &[0, 6, 6, 7, 1]);
+        let without = WordPiece::of_lines(Cow::Borrowed("a\nb"), Spelling::PLAIN);
+        assert!(without.is_none());
     }
 }

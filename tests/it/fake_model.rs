@@ -1,5 +1,6 @@
-//! A model server on a real socket, which speaks the Anthropic Messages protocol and `OpenAI`'s
-//! chat protocol, behaves as it is told, and remembers what it was asked.
+//! A model server on a real socket, which speaks the Anthropic Messages protocol, `OpenAI`'s chat
+//! and embeddings protocols and Ollama's for embeddings, behaves as it is told, and remembers what
+//! it was asked.
 //!
 //! ```ignore
 //! let model = FakeModel::queue([Behaviour::status(529), Behaviour::text("hello")]);
@@ -64,6 +65,11 @@ impl RecordedRequest {
             .unwrap_or("")
     }
 
+    /// The texts that vectors are asked for.
+    pub(crate) fn input(&self) -> Vec<String> {
+        serde_json::from_value(self.body["input"].clone()).unwrap_or_default()
+    }
+
     fn is_anthropic(&self) -> bool {
         self.path.ends_with("/messages")
     }
@@ -89,6 +95,8 @@ pub(crate) struct Answer {
 pub(crate) enum Behaviour {
     /// Answers.
     Answer(Answer),
+    /// Answers with these vectors, the first one last where the protocol has an index for each.
+    Vectors(Vec<Vec<f64>>),
     /// Answers with a status, further headers, and a body (JSON, or a string as it stands).
     Status(u16, Vec<(&'static str, String)>, Value),
     /// Begins to stream this text, then reports that it is overloaded.
@@ -213,7 +221,12 @@ impl FakeModel {
         format!("http://{}", self.address)
     }
 
-    /// The base URL for the chat protocol.
+    /// The base URL for Ollama's own protocol.
+    pub(crate) fn ollama_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The base URL for the chat and the embeddings protocol.
     pub(crate) fn openai_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -301,6 +314,7 @@ impl Out<'_> {
                 self.end_stream()
             }
             Behaviour::Answer(answer) => self.whole(200, &[], &whole_of(request, &answer)),
+            Behaviour::Vectors(vectors) => self.whole(200, &[], &vectors_of(request, &vectors)),
             Behaviour::Status(status, headers, body) => self.whole(status, &headers, &body),
             Behaviour::OverloadedMidStream(text) => {
                 self.begin_stream()?;
@@ -526,6 +540,16 @@ fn whole_of(request: &RecordedRequest, answer: &Answer) -> Value {
                 "message": {"role": "assistant", "content": answer.text, "refusal": null}}],
             "usage": openai_usage(answer)})
     }
+}
+
+fn vectors_of(request: &RecordedRequest, vectors: &[Vec<f64>]) -> Value {
+    if request.path == "/api/embed" {
+        return json!({"model": request.body["model"], "embeddings": vectors});
+    }
+    let item = |(index, vector): (usize, &Vec<f64>)| json!({"object": "embedding", "index": index, "embedding": vector});
+    let data: Vec<Value> = vectors.iter().enumerate().map(item).rev().collect();
+    json!({"object": "list", "model": request.body["model"], "data": data,
+        "usage": {"prompt_tokens": 8, "total_tokens": 8}})
 }
 
 /// A hundred of the tokens are read from the cache, where there are that many.

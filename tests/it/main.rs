@@ -17,6 +17,7 @@
 mod conformance;
 mod contract;
 mod crowd;
+mod embedders;
 mod eval;
 mod fake_model;
 mod garbage;

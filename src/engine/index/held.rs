@@ -31,15 +31,23 @@ impl Deref for Bytes {
     }
 }
 
+/// Vectors of one embedder for the documents of a segment, as far as they have one.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    pub(super) slots: Bytes,
+    /// What made them.
+    pub(super) embedding: Embedding,
+    /// How many documents have one.
+    pub(super) filled: usize,
+}
+
 /// A segment, where its documents' records lie, and their vectors.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) words: Bytes,
     /// For each document the place of its record in the file of its kind, or [`GONE`].
     pub(super) places: Vec<u32>,
-    pub(super) vectors: Option<Bytes>,
-    /// How many documents have a vector.
-    pub(super) filled: usize,
+    pub(super) vectors: Option<Meaning>,
     /// Its files, if it was saved.
     pub(super) files: Option<Files>,
     /// Whether the places are other ones than those in the file.
@@ -53,35 +61,33 @@ impl Held {
             words: Bytes::Own(words),
             places,
             vectors: None,
-            filled: 0,
             files: None,
             moved: false,
         }
     }
 
     /// A segment of the list; `None` where a file is missing or is not what it should be.
-    pub(super) fn open(derived: &Derived, files: &Files, embedding: &Embedding) -> Option<Self> {
+    pub(super) fn open(derived: &Derived, files: &Files) -> Option<Self> {
         let words = derived.map(&words_name(files.words))?;
         let places = parse_places(&derived.map(&places_name(files.places))?)?;
         if places.len() != files.documents {
             return None;
         }
+        let vectors = files.vectors.as_ref().and_then(|vectors| {
+            Some(Meaning {
+                slots: Bytes::File(derived.map(&vectors.name())?),
+                embedding: vectors.embedding()?,
+                filled: vectors.filled,
+            })
+        });
         let mut held = Self {
             words: Bytes::File(words),
             places,
-            vectors: None,
-            filled: 0,
+            vectors,
             files: Some(files.clone()),
             moved: false,
         };
-        // Vectors of another embedder are as good as none.
-        if let Some(vectors) = &files.vectors
-            && vectors.embedder == embedding.name
-        {
-            held.vectors = derived.map(&vectors.name()).map(Bytes::File);
-            held.filled = vectors.filled;
-        }
-        if held.slots(embedding).is_none() {
+        if held.all_slots().is_none() {
             held.forget_vectors();
         }
         Some(held)
@@ -90,7 +96,6 @@ impl Held {
     /// Goes on as if nothing had a vector yet.
     pub(super) fn forget_vectors(&mut self) {
         self.vectors = None;
-        self.filled = 0;
         if let Some(files) = &mut self.files {
             files.vectors = None;
         }
@@ -103,12 +108,35 @@ impl Held {
             .ok_or(Damaged)
     }
 
-    pub(super) fn slots(&self, embedding: &Embedding) -> Option<Slots<'_>> {
+    /// What made its vectors.
+    pub(super) fn embedding(&self) -> Option<&Embedding> {
+        self.vectors.as_ref().map(|vectors| &vectors.embedding)
+    }
+
+    /// Whether its vectors are those of another embedder.
+    pub(super) fn is_of_another(&self, embedding: Option<&Embedding>) -> bool {
+        self.vectors.is_some() && self.embedding() != embedding
+    }
+
+    /// How many documents have a vector of this embedder.
+    pub(super) fn filled(&self, embedding: Option<&Embedding>) -> usize {
+        let vectors = self.vectors.as_ref();
+        let vectors = vectors.filter(|vectors| Some(&vectors.embedding) == embedding);
+        vectors.map_or(0, |vectors| vectors.filled.min(self.places.len()))
+    }
+
+    /// The vectors of this embedder.
+    pub(super) fn slots(&self, embedding: Option<&Embedding>) -> Option<Slots<'_>> {
+        (self.embedding() == embedding).then(|| self.all_slots())?
+    }
+
+    /// The vectors, whoever made them.
+    pub(super) fn all_slots(&self) -> Option<Slots<'_>> {
         let vectors = self.vectors.as_ref()?;
         Slots::open(
-            vectors,
-            &embedding.name,
-            embedding.dimensions,
+            &vectors.slots,
+            &vectors.embedding.name,
+            vectors.embedding.dimensions,
             self.places.len(),
         )
     }
@@ -125,7 +153,7 @@ impl Held {
     /// The slots of the documents that are kept, one behind the other.
     pub(super) fn kept_slots(&self, embedding: &Embedding) -> (Vec<u8>, usize) {
         let width = slot_width(embedding.dimensions);
-        let slots = self.slots(embedding);
+        let slots = self.slots(Some(embedding));
         let (mut out, mut filled) = (Vec::new(), 0);
         for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
             match slots.filter(|slots| slots.is_intact(document) && slots.is_filled(document)) {

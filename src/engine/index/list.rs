@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::model::Kind;
 use crate::search::ANALYSIS;
 
+use super::Embedding;
+
 /// Bumped whenever the list or the files that it names change their form.
 const FORMAT: u32 = 1;
 
@@ -92,6 +94,15 @@ impl List {
 }
 
 impl Vectors {
+    /// What made them; `None` where its name is none.
+    pub(super) fn embedding(&self) -> Option<Embedding> {
+        let (_, dimensions) = self.embedder.rsplit_once('/')?;
+        Some(Embedding {
+            name: self.embedder.clone(),
+            dimensions: dimensions.parse().ok()?,
+        })
+    }
+
     pub(super) fn name(&self) -> String {
         format!("{}.vectors", self.file)
     }

@@ -1,43 +1,79 @@
 //! Vectors of documents, made as they are wanted and kept.
 
-use crate::search::{
-    BuiltIn, DIMENSIONS, Damaged, EMBEDDER, Filter, SLOTS_HEADER, slot, slot_width,
-};
+use crate::search::{Damaged, Filter, SLOTS_HEADER, slot, slot_width};
 
-use super::held::{Bytes, Held};
+use super::held::{Bytes, Held, Meaning};
 use super::list::{List, Vectors};
 use super::{Error, Index};
+use crate::engine::embedder::Maker;
 
 /// What makes the vectors. Vectors of different embeddings are never compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) struct Embedding {
-    /// Names the model and the shape of its vectors.
+    /// Names the model and the shape of its vectors: `<provider>/<model>/<dimensions>`.
     pub(in crate::engine) name: String,
     /// How many numbers a vector has.
     pub(in crate::engine) dimensions: usize,
 }
 
-impl Embedding {
-    /// The transformer that is built into the program.
-    pub(in crate::engine) fn built_in() -> Self {
-        Self {
-            name: EMBEDDER.to_owned(),
-            dimensions: DIMENSIONS,
+impl Index {
+    /// Asks for the vectors of this embedding from now on.
+    pub(in crate::engine) fn ask_for(&mut self, embedding: Option<Embedding>) {
+        self.embedding = embedding;
+    }
+
+    /// The name of the vectors that are asked for.
+    pub(in crate::engine) fn asked_for(&self) -> Option<&str> {
+        self.embedding
+            .as_ref()
+            .map(|embedding| embedding.name.as_str())
+    }
+
+    /// The stamp of vectors that are there already, of this maker and whatever size.
+    pub(in crate::engine) fn stamp_of(&self, maker: &Maker) -> Option<Embedding> {
+        let mut stamps = self.segments.iter().filter_map(Held::embedding);
+        let own = stamps.find(|stamp| **stamp == maker.embedding_of(stamp.dimensions));
+        own.cloned()
+    }
+
+    /// How many documents have a vector of another embedder than is asked for, and of which one.
+    pub(in crate::engine) fn of_others(&self) -> Option<(usize, &str)> {
+        let asked = self.embedding.as_ref();
+        let others = self
+            .segments
+            .iter()
+            .filter(|held| held.is_of_another(asked));
+        let (mut documents, mut name) = (0, None);
+        for held in others {
+            documents += held.filled(held.embedding());
+            name = held.embedding().map(|embedding| embedding.name.as_str());
+        }
+        name.map(|name| (documents, name))
+    }
+
+    /// Lets go of the vectors of other embedders. In the files they stay until each is replaced.
+    pub(in crate::engine) fn drop_others(&mut self) {
+        let asked = self.embedding.clone();
+        for held in &mut self.segments {
+            if held.is_of_another(asked.as_ref()) {
+                held.forget_vectors();
+            }
         }
     }
-}
 
-impl Index {
     /// Makes vectors that are missing, at most so many: for the best by the words of a query first,
-    /// then for the newest. Answers how many.
+    /// then for the newest. Documents with a vector of another embedder keep that. Answers how
+    /// many were made.
     pub(in crate::engine) fn fill_missing(
         &mut self,
         query: &str,
         filter: &Filter,
         limit: usize,
-        model: &BuiltIn,
+        maker: &Maker,
     ) -> Result<usize, Error> {
-        let missing = self.ranker(filter)?.without_vector(query, limit)?;
+        let asked = self.embedding.as_ref();
+        let own = |held: &Held| !held.is_of_another(asked);
+        let missing = self.ranker_of(filter, own)?.without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;
@@ -46,22 +82,32 @@ impl Index {
             texts.push(record.map_or_else(String::new, |record| record.content));
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let vectors = model.embed(&texts)?;
-        let vectors = vectors.iter().map(|vector| vector.to_vec());
+        let vectors = maker.embed(&texts)?;
+        let Some(found) = vectors.first().map(Vec::len) else {
+            return Ok(0);
+        };
+        let embedding = self.embedding.clone();
+        let embedding = embedding.unwrap_or_else(|| maker.embedding_of(found));
+        if found != embedding.dimensions {
+            return Err(maker.other_size(found, embedding.dimensions));
+        }
         let filled: Vec<_> = missing.into_iter().zip(vectors).collect();
-        self.fill(&filled)?;
+        self.fill(&filled, &embedding)?;
+        self.embedding = Some(embedding);
         Ok(filled.len())
     }
 
     /// Gives documents their vectors. They are saved if nobody else is writing at this moment, and
     /// otherwise used this once.
-    fn fill(&mut self, vectors: &[(usize, Vec<f32>)]) -> Result<(), Damaged> {
+    fn fill(
+        &mut self,
+        vectors: &[(usize, Vec<f32>)],
+        embedding: &Embedding,
+    ) -> Result<(), Damaged> {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
         for (document, vector) in vectors {
             let (part, place) = self.place(*document).ok_or(Damaged)?;
-            if vector.len() == self.embedding.dimensions {
-                of_parts[part].push((place, slot(vector)));
-            }
+            of_parts[part].push((place, slot(vector)));
         }
         let writer = self.writer();
         let mut list = self.list.clone();
@@ -70,14 +116,19 @@ impl Index {
                 continue;
             }
             let held = &mut self.segments[part];
+            let before = held.filled(Some(embedding));
             let saved = writer.as_ref().and_then(|writer| {
-                let files = list.segments.get(part).cloned();
-                let files = files.filter(|files| held.files.as_ref() == Some(files))?;
-                let vectors = match files.vectors {
+                let listed = list.segments.get(part).cloned()?;
+                let files = held.files.clone()?;
+                if (files.words, files.places) != (listed.words, listed.places) {
+                    return None;
+                }
+                // What the list names and nobody holds is another embedder's, or damaged.
+                let vectors = match files.vectors.filter(|_| before > 0) {
                     Some(vectors) => vectors,
-                    None => reserve(writer, &mut list, held, &self.embedding)?,
+                    None => reserve(writer, &mut list, held, embedding)?,
                 };
-                let width = slot_width(self.embedding.dimensions);
+                let width = slot_width(embedding.dimensions);
                 let at = |place: usize| (SLOTS_HEADER + place * width) as u64;
                 let places = slots
                     .iter()
@@ -90,15 +141,19 @@ impl Index {
                 let map = self.derived.map(&vectors.name())?;
                 Some((vectors, map))
             });
-            held.filled += slots.len();
+            let filled = before + slots.len();
             if let Some((vectors, map)) = saved {
-                held.vectors = Some(Bytes::File(map));
+                held.vectors = Some(Meaning {
+                    slots: Bytes::File(map),
+                    embedding: embedding.clone(),
+                    filled,
+                });
                 if let Some(files) = &mut held.files {
                     files.vectors = Some(vectors);
                     list.segments[part] = files.clone();
                 }
             } else {
-                held.fill_own(&slots, &self.embedding);
+                held.fill_own(&slots, embedding, filled);
             }
         }
         if let Some(writer) = writer.filter(|_| list != self.list) {
@@ -140,20 +195,25 @@ fn reserve(
 
 impl Held {
     /// Puts slots into memory, where they cannot be saved.
-    fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding) {
+    fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding, filled: usize) {
         let width = slot_width(embedding.dimensions);
         let empty = || {
             let mut bytes = embedding.header(self.places.len()).to_vec();
             bytes.resize(SLOTS_HEADER + self.places.len() * width, 0);
             bytes
         };
-        let mut bytes = self.vectors.as_ref().map_or_else(empty, |v| v.to_vec());
+        let own = self.vectors.as_ref().filter(|v| v.embedding == *embedding);
+        let mut bytes = own.map_or_else(empty, |vectors| vectors.slots.to_vec());
         for (place, slot) in slots {
             let start = SLOTS_HEADER + place * width;
             if let Some(room) = bytes.get_mut(start..start + width) {
                 room.copy_from_slice(slot);
             }
         }
-        self.vectors = Some(Bytes::Own(bytes));
+        self.vectors = Some(Meaning {
+            slots: Bytes::Own(bytes),
+            embedding: embedding.clone(),
+            filled,
+        });
     }
 }

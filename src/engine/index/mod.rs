@@ -15,6 +15,8 @@
 //! Invariants:
 //! - Saved segments hold no document whose record is gone: what was forgotten leaves nothing
 //!   behind.
+//! - A segment has vectors of one embedder. Those of another than is asked for stay as they are and
+//!   are never looked at: they may have cost money, and only `memctl index` replaces them.
 //! - Nobody waits for anybody: who cannot save searches what it has in memory.
 //! - Damage is not an error. The index is made again.
 
@@ -45,7 +47,8 @@ const SPARE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Index {
     derived: Derived,
-    embedding: Embedding,
+    /// Whose vectors are asked for; `None` where none are, or where their size is not known yet.
+    embedding: Option<Embedding>,
     /// For each kind, in the order of [`Kind::ALL`].
     files: Vec<Positions>,
     segments: Vec<Held>,
@@ -58,7 +61,7 @@ pub(super) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 impl Index {
     /// Opens the index as it was saved. It is of no use before it is brought up to date.
-    pub(super) fn open(store: &Scoped, embedding: &Embedding) -> Result<Self, Error> {
+    pub(super) fn open(store: &Scoped) -> Result<Self, Error> {
         let derived = store.derived("search");
         let mut loaded = None;
         // A list whose files are gone was replaced this moment; one that stays so is damaged.
@@ -67,7 +70,7 @@ impl Index {
             let Some(list) = list else {
                 break;
             };
-            let held = |files| Held::open(&derived, files, embedding);
+            let held = |files| Held::open(&derived, files);
             if let Some(segments) = list.segments.iter().map(held).collect::<Option<Vec<_>>>() {
                 loaded = Some((list, segments));
                 break;
@@ -77,7 +80,7 @@ impl Index {
         let files: Result<Vec<_>, _> = Kind::ALL.iter().map(|k| store.positions(*k)).collect();
         Ok(Self {
             derived,
-            embedding: embedding.clone(),
+            embedding: None,
             files: files?,
             segments,
             list,
@@ -132,16 +135,24 @@ impl Index {
         self.segments.iter().map(|held| held.places.len()).sum()
     }
 
-    /// How many of them have no vector yet.
+    /// How many of them have no vector of the embedder that is asked for.
     pub(super) fn without_vector(&self) -> usize {
-        let missing = |held: &Held| held.places.len() - held.filled.min(held.places.len());
+        let missing = |held: &Held| held.places.len() - held.filled(self.embedding.as_ref());
         self.segments.iter().map(missing).sum()
+    }
+
+    /// How many have one; where no embedder is asked for, of whichever.
+    pub(super) fn with_vector(&self) -> usize {
+        let asked = self.embedding.as_ref();
+        let filled = |held: &Held| held.filled(asked.or(held.embedding()));
+        self.segments.iter().map(filled).sum()
     }
 
     /// Whether everything that it holds is in files.
     pub(super) fn is_saved(&self) -> bool {
         let saved = |held: &Held| {
-            let own = matches!(held.vectors, Some(held::Bytes::Own(_)));
+            let vectors = held.vectors.as_ref().map(|vectors| &vectors.slots);
+            let own = matches!(vectors, Some(held::Bytes::Own(_)));
             held.files.as_ref().is_some_and(|files| {
                 self.list.segments.contains(files) && !(own && files.vectors.is_none())
             })
@@ -152,7 +163,8 @@ impl Index {
     /// How much room it takes.
     pub(super) fn bytes(&self) -> u64 {
         let size = |held: &Held| {
-            let vectors = held.vectors.as_ref().map_or(0, |vectors| vectors.len());
+            let vectors = held.vectors.as_ref();
+            let vectors = vectors.map_or(0, |vectors| vectors.slots.len());
             (held.words.len() + held.places.len() * 4 + vectors) as u64
         };
         self.segments.iter().map(size).sum()
@@ -160,16 +172,30 @@ impl Index {
 
     /// What the filter admits, ready to be ranked.
     pub(super) fn ranker(&self, filter: &Filter) -> Result<Ranker<'_>, Damaged> {
+        self.ranker_of(filter, |_| true)
+    }
+
+    /// Of that, what lies in some of the segments.
+    fn ranker_of(
+        &self,
+        filter: &Filter,
+        some: impl Fn(&Held) -> bool,
+    ) -> Result<Ranker<'_>, Damaged> {
         let mut parts = Vec::with_capacity(self.segments.len());
         for held in &self.segments {
             let segment = held.segment()?;
             segment.verify()?;
-            let admitted = (held.has_gone() || !segment.admits_all(filter)).then(|| {
-                let mut admitted = held.kept();
-                segment.admit(filter, &mut admitted);
-                admitted
-            });
-            parts.push(Part::new(segment, held.slots(&self.embedding), admitted));
+            let admitted = if some(held) {
+                (held.has_gone() || !segment.admits_all(filter)).then(|| {
+                    let mut admitted = held.kept();
+                    segment.admit(filter, &mut admitted);
+                    admitted
+                })
+            } else {
+                Some(vec![false; held.places.len()])
+            };
+            let slots = held.slots(self.embedding.as_ref());
+            parts.push(Part::new(segment, slots, admitted));
         }
         Ok(Ranker::new(parts))
     }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::search::{Damaged, merge, slot_width, slots_header};
 use crate::store::DerivedWriter;
 
-use super::held::{Bytes, GONE, Held, places_bytes};
+use super::held::{Bytes, GONE, Held, Meaning, places_bytes};
 use super::list::{Covered, Files, List, Vectors, places_name, words_name};
 use super::{Embedding, Error, Index, News, Progress, SPARE, analyse};
 
@@ -45,7 +45,7 @@ impl Index {
         list.covered = self.covered();
         list.segments.clear();
         for held in &mut self.segments {
-            let Some(files) = held.save(&writer, &mut list, &self.embedding) else {
+            let Some(files) = held.save(&writer, &mut list) else {
                 return Ok(());
             };
             list.segments.push(files);
@@ -86,8 +86,14 @@ impl Index {
     /// A record that was changed but says the same keeps its vector.
     fn inherit_vectors(&mut self, first_new: usize) -> Result<(), Damaged> {
         let mut spare: HashMap<u64, Vec<u8>> = HashMap::new();
-        for held in &self.segments[..first_new] {
-            let (Some(slots), segment) = (held.slots(&self.embedding), held.segment()?) else {
+        // Of one embedder: that of the first of them, which is that of all in quiet times.
+        let mut embedding = None;
+        for held in self.segments[..first_new]
+            .iter()
+            .filter(|held| held.has_gone())
+        {
+            embedding = embedding.or(held.embedding());
+            let (Some(slots), segment) = (held.slots(embedding), held.segment()?) else {
                 continue;
             };
             for (document, _) in held.places.iter().enumerate().filter(|(_, p)| **p == GONE) {
@@ -97,22 +103,25 @@ impl Index {
                 }
             }
         }
-        if spare.is_empty() {
+        let Some(embedding) = embedding.cloned().filter(|_| !spare.is_empty()) else {
             return Ok(());
-        }
+        };
         for held in &mut self.segments[first_new..] {
             let segment = held.segment()?;
             let slot = |document| spare.get(&segment.attributes(document).text);
             let slots: Vec<_> = (0..segment.len()).map(slot).collect();
             let filled = slots.iter().flatten().count();
             if filled > 0 {
-                let empty = vec![0; slot_width(self.embedding.dimensions)];
-                let mut bytes = self.embedding.header(slots.len()).to_vec();
+                let empty = vec![0; slot_width(embedding.dimensions)];
+                let mut bytes = embedding.header(slots.len()).to_vec();
                 for slot in slots {
                     bytes.extend_from_slice(slot.unwrap_or(&empty));
                 }
-                held.vectors = Some(Bytes::Own(bytes));
-                held.filled = filled;
+                held.vectors = Some(Meaning {
+                    slots: Bytes::Own(bytes),
+                    embedding: embedding.clone(),
+                    filled,
+                });
             }
         }
         Ok(())
@@ -124,17 +133,21 @@ impl Index {
         let mut merged: Vec<Held> = Vec::new();
         while let Some(last) = segments.pop() {
             let mut size = last.places.len();
+            let mut embedding = last.embedding().cloned();
             let mut group = vec![last];
-            while let Some(before) = segments.last().map(|held| held.places.len())
+            while let Some(held) = segments.last()
+                && let before = held.places.len()
                 && before <= size.saturating_mul(2)
                 && before + size <= MERGED
+                && !(embedding.is_some() && held.is_of_another(embedding.as_ref()))
             {
                 size += before;
+                embedding = embedding.or(held.embedding().cloned());
                 group.extend(segments.pop());
             }
             group.reverse();
             if group.len() > 1 || group.iter().any(Held::has_gone) {
-                let one = self.one_of(&group)?;
+                let one = Self::one_of(&group)?;
                 merged.extend((!one.places.is_empty()).then_some(one));
             } else {
                 merged.extend(group);
@@ -145,7 +158,7 @@ impl Index {
         Ok(())
     }
 
-    fn one_of(&self, group: &[Held]) -> Result<Held, Damaged> {
+    fn one_of(group: &[Held]) -> Result<Held, Damaged> {
         let kept: Vec<Vec<bool>> = group.iter().map(Held::kept).collect();
         let segments: Result<Vec<_>, _> = group.iter().map(Held::segment).collect();
         let parts: Vec<_> = segments?
@@ -156,14 +169,19 @@ impl Index {
         let places = group.iter().flat_map(|held| &held.places).copied();
         let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
         let mut one = Held::new(words, places);
-        if group.iter().any(|held| held.filled > 0) {
-            let mut bytes = self.embedding.header(one.places.len()).to_vec();
+        if let Some(embedding) = group.iter().find_map(Held::embedding) {
+            let mut bytes = embedding.header(one.places.len()).to_vec();
+            let mut all = 0;
             for held in group {
-                let (slots, filled) = held.kept_slots(&self.embedding);
+                let (slots, filled) = held.kept_slots(embedding);
                 bytes.extend(slots);
-                one.filled += filled;
+                all += filled;
             }
-            one.vectors = Some(Bytes::Own(bytes));
+            one.vectors = (all > 0).then(|| Meaning {
+                slots: Bytes::Own(bytes),
+                embedding: embedding.clone(),
+                filled: all,
+            });
         }
         Ok(one)
     }
@@ -171,12 +189,7 @@ impl Index {
 
 impl Held {
     /// Writes what is in no file yet, or in an old one; `None` where that failed.
-    fn save(
-        &mut self,
-        writer: &DerivedWriter,
-        list: &mut List,
-        embedding: &Embedding,
-    ) -> Option<Files> {
+    fn save(&mut self, writer: &DerivedWriter, list: &mut List) -> Option<Files> {
         let mut files = if let Some(files) = self.files.take() {
             files
         } else {
@@ -200,11 +213,13 @@ impl Held {
                 .then_some(())?;
             self.moved = false;
         }
-        if let Some(Bytes::Own(bytes)) = &self.vectors {
+        if let Some(meaning) = &self.vectors
+            && let Bytes::Own(bytes) = &meaning.slots
+        {
             let vectors = Vectors {
                 file: list.number(),
-                embedder: embedding.name.clone(),
-                filled: self.filled,
+                embedder: meaning.embedding.name.clone(),
+                filled: meaning.filled,
             };
             writer.write(&vectors.name(), &[bytes]).then_some(())?;
             files.vectors = Some(vectors);

@@ -1,0 +1,319 @@
+//! Vectors of texts, from a server: `OpenAI`'s embeddings protocol, which many servers speak, and
+//! Ollama's own.
+//!
+//! The promises are those of every connection here: a time limit over all retries, no redirects,
+//! no key in any message. An answer has exactly one vector a text, all of one length, that length being
+//! the asked one where one was asked for; whatever else comes is an error that says what is wrong,
+//! because a wrong vector would be found out by nobody.
+//!
+//! Only the beginning of a text is sent. A server that refuses it as too long gets less of it once;
+//! cutting at the first refusal spares a table of what each model takes.
+
+use serde_json::{Map, Value, json};
+
+use super::fault::Fault;
+use super::http::{Connection, Dialect, Limits, Peer};
+use super::openai::error_in;
+use super::price::Pricing;
+use super::{Error, Secret};
+
+/// So much of a text is sent, in characters: more than most models look at.
+pub const SENT: usize = 4_000;
+/// So much where a server refuses that: within 512 tokens of nearly every text.
+const SENT_LESS: usize = 1_000;
+/// What stands for a text without any visible character; `OpenAI` refuses an empty one.
+const NOTHING: &str = ".";
+
+/// Which protocol a server of vectors speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbeddingsProtocol {
+    /// `POST …/embeddings`, as `OpenAI` has it.
+    OpenAi,
+    /// `POST …/api/embed`, as Ollama has it.
+    Ollama,
+}
+
+/// Which model, where.
+#[derive(Debug, Clone)]
+pub struct EmbeddingsConfig {
+    /// What is spoken.
+    pub protocol: EmbeddingsProtocol,
+    /// For `OpenAI`'s protocol with `/v1`, or whatever stands before `/embeddings`.
+    pub base_url: String,
+    /// Sent as bearer token; local servers need none.
+    pub key: Option<Secret>,
+    /// The server's name of the model.
+    pub model: String,
+    /// How many numbers a vector shall have; `None` leaves that to the model.
+    pub dimensions: Option<usize>,
+    /// Limits of a request.
+    pub limits: Limits,
+}
+
+/// A model that makes vectors, behind a URL.
+#[derive(Debug)]
+pub struct Embeddings {
+    connection: Connection,
+    protocol: EmbeddingsProtocol,
+    dimensions: Option<usize>,
+}
+
+impl EmbeddingsProtocol {
+    /// Its name, as configurations and stamps have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::OpenAi => "/embeddings",
+            Self::Ollama => "/api/embed",
+        }
+    }
+}
+
+impl Embeddings {
+    /// Takes the configuration; nothing is sent before the first text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] for a base URL that is none or a key that fits in no header.
+    pub fn new(config: EmbeddingsConfig) -> Result<Self, Error> {
+        let peer = Peer {
+            provider: config.protocol.name().to_owned(),
+            model: config.model,
+            base_url: config.base_url,
+            key: config.key,
+            pricing: Pricing::BaseUrl,
+            limits: config.limits,
+            extra: Map::new(),
+        };
+        Ok(Self {
+            connection: Connection::new(peer, Dialect::default())?,
+            protocol: config.protocol,
+            dimensions: config.dimensions,
+        })
+    }
+
+    /// `provider/model`.
+    pub fn model(&self) -> &str {
+        self.connection.shown()
+    }
+
+    /// Host and port of the server.
+    pub fn host(&self) -> &str {
+        self.connection.host()
+    }
+
+    /// The vectors of the texts, in their order, all of one length. One request, however many texts
+    /// there are. They are as the server made them: of any length but zero.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; [`Error::Malformed`] where the answer does not fit what was asked.
+    pub async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = self.ask(texts, SENT).await;
+        let too_long = |status| matches!(status, 400 | 413 | 422);
+        match asked {
+            Err(Error::BadRequest { status, .. })
+                if too_long(status)
+                    && texts.iter().any(|text| beginning(text, SENT_LESS) != *text) =>
+            {
+                self.ask(texts, SENT_LESS).await
+            }
+            asked => asked,
+        }
+    }
+
+    async fn ask(&self, texts: &[&str], length: usize) -> Result<Vec<Vec<f32>>, Error> {
+        let text = |text: &&str| {
+            let text = beginning(text, length);
+            if text.trim().is_empty() {
+                NOTHING
+            } else {
+                text
+            }
+            .to_owned()
+        };
+        let texts: Vec<String> = texts.iter().map(text).collect();
+        let mut body = json!({ "model": self.connection.model(), "input": texts });
+        if self.protocol == EmbeddingsProtocol::OpenAi {
+            body["encoding_format"] = Value::from("float");
+        }
+        if let Some(dimensions) = self.dimensions {
+            body["dimensions"] = Value::from(dimensions);
+        }
+        let read = |answer: &Value| {
+            let vectors = match self.protocol {
+                EmbeddingsProtocol::OpenAi => {
+                    error_in(answer)?;
+                    by_index(&answer["data"], texts.len())
+                }
+                EmbeddingsProtocol::Ollama => in_order(&answer["embeddings"]),
+            };
+            vectors
+                .and_then(|vectors| self.fitting(vectors, texts.len()))
+                .map_err(|reason| Fault::Malformed {
+                    reason,
+                    text: String::new(),
+                })
+        };
+        self.connection
+            .fetch(self.protocol.path(), &body, read)
+            .await
+    }
+
+    /// The vectors, if they are what was asked for.
+    fn fitting(&self, vectors: Vec<Vec<f32>>, texts: usize) -> Result<Vec<Vec<f32>>, String> {
+        if vectors.len() != texts {
+            return Err(format!("{} vectors for {texts} texts", vectors.len()));
+        }
+        let expected = self.dimensions.or(vectors.first().map(Vec::len));
+        for vector in &vectors {
+            if let Some(expected) = expected.filter(|expected| *expected != vector.len()) {
+                let length = vector.len();
+                return Err(match self.dimensions {
+                    Some(_) => {
+                        format!("vectors of {length} dimensions where {expected} were asked for")
+                    }
+                    None => {
+                        format!("vectors of {expected} and of {length} dimensions in one answer")
+                    }
+                });
+            }
+            let has_direction = vector.iter().any(|x| *x != 0.0);
+            if !has_direction || vector.iter().any(|x| !x.is_finite()) {
+                return Err("a vector without a direction".to_owned());
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+/// The beginning of a text, of at most so many characters.
+fn beginning(text: &str, length: usize) -> &str {
+    let end = text
+        .char_indices()
+        .nth(length)
+        .map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// `OpenAI`'s list of objects, each with its place.
+fn by_index(data: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
+    let items = data.as_array().ok_or("no list `data`")?;
+    let mut vectors = vec![None; texts.max(items.len())];
+    for (place, item) in items.iter().enumerate() {
+        let index = item["index"]
+            .as_u64()
+            .map_or(Some(place), |at| usize::try_from(at).ok());
+        let room = index.and_then(|index| vectors.get_mut(index));
+        let room = room.filter(|room| room.is_none());
+        *room.ok_or("an `index` that is none of a text")? = Some(numbers(&item["embedding"])?);
+    }
+    Ok(vectors.into_iter().flatten().collect())
+}
+
+/// Ollama's list of lists.
+fn in_order(embeddings: &Value) -> Result<Vec<Vec<f32>>, String> {
+    let items = embeddings.as_array().ok_or("no list `embeddings`")?;
+    items.iter().map(numbers).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "vectors are made with 32 bits, and what is too large for them is refused"
+)]
+fn numbers(vector: &Value) -> Result<Vec<f32>, String> {
+    let numbers = vector.as_array().ok_or("a vector that is no list")?;
+    let number = |number: &Value| number.as_f64().map(|number| number as f32);
+    let numbers: Option<Vec<f32>> = numbers.iter().map(number).collect();
+    numbers.ok_or_else(|| "a vector of something else than numbers".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embeddings(dimensions: Option<usize>) -> Embeddings {
+        Embeddings::new(EmbeddingsConfig {
+            protocol: EmbeddingsProtocol::OpenAi,
+            base_url: "http://127.0.0.1:9/v1".to_owned(),
+            key: None,
+            model: "m".to_owned(),
+            dimensions,
+            limits: Limits::default(),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn vectors_are_put_in_the_order_of_their_texts() {
+        let check = |data: Value, expected: Result<&[&[f32]], &str>| {
+            let found = by_index(&data, 2);
+            let found = found.as_ref().map_err(String::as_str);
+            let expected = expected.map(|vectors| vectors.iter().map(|v| v.to_vec()).collect());
+            assert_eq!(found.cloned(), expected, "{data}");
+        };
+        let item = |index: u64, x: f64| json!({"index": index, "embedding": [x, 1]});
+        let right: &[&[f32]] = &[&[1.0, 1.0], &[2.0, 1.0]];
+        check(json!([item(1, 2.0), item(0, 1.0)]), Ok(right));
+        check(
+            json!([{"embedding": [1, 1]}, {"embedding": [2, 1]}]),
+            Ok(right),
+        );
+        let stray = Err("an `index` that is none of a text");
+        check(json!([item(0, 1.0), item(0, 2.0)]), stray);
+        check(json!([item(0, 1.0), item(7, 2.0)]), stray);
+        check(
+            json!([{"index": 0, "embedding": "AACAPw=="}]),
+            Err("a vector that is no list"),
+        );
+        check(
+            json!([{"index": 0, "embedding": ["1"]}]),
+            Err("a vector of something else than numbers"),
+        );
+        check(json!({}), Err("no list `data`"));
+    }
+
+    #[test]
+    fn an_answer_fits_what_was_asked() {
+        let check = |dimensions, vectors: &[&[f32]], expected: Result<(), &str>| {
+            let vectors = vectors.iter().map(|v| v.to_vec()).collect();
+            let found = embeddings(dimensions).fitting(vectors, 2).map(|_| ());
+            assert_eq!(found, expected.map_err(str::to_owned), "{dimensions:?}");
+        };
+        check(None, &[&[1.0, 0.0], &[0.0, 2.0]], Ok(()));
+        check(Some(2), &[&[1.0, 0.0], &[0.0, 2.0]], Ok(()));
+        check(
+            Some(3),
+            &[&[1.0, 0.0], &[0.0, 2.0]],
+            Err("vectors of 2 dimensions where 3 were asked for"),
+        );
+        check(
+            None,
+            &[&[1.0, 0.0], &[0.0]],
+            Err("vectors of 2 and of 1 dimensions in one answer"),
+        );
+        check(None, &[&[1.0]], Err("1 vectors for 2 texts"));
+        check(None, &[&[1.0], &[0.0]], Err("a vector without a direction"));
+        check(
+            None,
+            &[&[1.0], &[f32::INFINITY]],
+            Err("a vector without a direction"),
+        );
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_text_is_sent() {
+        assert_eq!(beginning("日本語", 2), "日本");
+        assert_eq!(beginning("ab", 2), "ab");
+        assert_eq!(beginning("", 2), "");
+    }
+}
