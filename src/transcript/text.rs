@@ -101,6 +101,14 @@ const INJECTED: &[&str] = &[
 
 /// The text without what hosts and memories have put into it.
 pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
+    // Most texts hold nothing of the kind, and one pass shows it.
+    let opens = |at: usize| {
+        let tag = &text.as_bytes()[at + 1..];
+        INJECTED.iter().any(|name| tag.starts_with(name.as_bytes()))
+    };
+    if !memchr::memchr_iter(b'<', text.as_bytes()).any(opens) {
+        return Cow::Borrowed(text);
+    }
     let mut text = Cow::Borrowed(text);
     for name in INJECTED {
         let open = format!("<{name}");
