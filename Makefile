@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn
+.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn test-clients
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -11,6 +11,14 @@ demo: ## build, then run the main job on real input: no key, no network
 
 test: ## all tests
 	$(CARGO) test --locked
+
+CLIENTS = target/clients
+test-clients: ## the tests with real coding agents, which are installed from npm
+	@mkdir -p $(CLIENTS)
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
+		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
+		|| echo "skipped: npm could not install the coding agents"
+	$(CARGO) test --locked --test it clients -- --ignored --nocapture
 
 lint: ## formatting, lints, and documentation without a warning
 	$(CARGO) fmt --check
@@ -35,7 +43,7 @@ eval-learn: ## measure `learn` on labelled session files of your own: TRANSCRIPT
 	@$(CARGO) build --quiet --locked
 	@tests/eval-learn.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/memctl" --core
 
-FUZZ_TARGETS ?= store skill correction transcript guard
+FUZZ_TARGETS ?= store skill correction transcript guard hook
 FUZZ_SECONDS ?= 20
 fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each; needs `cargo install cargo-fuzz` and a C++ compiler
 	@for target in $(FUZZ_TARGETS); do \

@@ -15,7 +15,7 @@
 //! | 1 | [`store`], [`search`], [`llm`], [`skill`] | one outside thing each: the files, ranking, a model, the skills |
 //! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt |
 //! | 3 | [`engine`] | the verbs: the only place where the layers below meet |
-//! | 4 | [`config`], [`cli`] | the edge: environment, arguments, terminal |
+//! | 4 | [`config`], [`host`], [`cli`] | the edge: environment, coding-agent hosts, arguments, terminal |
 //!
 //! # Invariants
 //!
@@ -28,7 +28,7 @@
 //! - An entry of a data file that is not changed keeps every byte.
 //! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.
 //!
-//! # Three walks
+//! # Four walks
 //!
 //! *A run.* `cli::run` reads the input and calls [`engine::Engine::run`]. That asks [`skill`] for
 //! layers 0, 1 and 3 and [`store`] for the learned rules; [`prompt::assemble`] puts them together;
@@ -43,12 +43,18 @@
 //! *A session.* [`engine::Engine::learn`] opens session files and has [`transcript`] read them as
 //! steps; [`learn::recover`] finds the failures that were overcome, [`learn::distil`] makes a fix
 //! and a procedure of each, and the store takes what is new and counts up what is known.
+//!
+//! *A failing call of an agent.* [`host`] reads what a coding agent's host tells its hook.
+//! [`engine::Adviser`] finds the fixes of that error through a derived table, [`learn::hint`] judges
+//! them, and the answer goes back in the host's form. The next calls are watched, and what comes of
+//! the hint is added to the fix's evidence. No model, no network, no runtime.
 #![deny(unsafe_code)]
 
 pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod guard;
+pub mod host;
 pub mod learn;
 pub mod llm;
 pub mod model;

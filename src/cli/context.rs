@@ -260,7 +260,8 @@ pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
 pub(super) static END_AT_ONCE: LazyLock<Arc<AtomicBool>> =
     LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
-fn random() -> String {
+/// A random name.
+pub(super) fn random() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use crate::{config, engine, llm, search, skill, store};
+use crate::{config, engine, host, llm, search, skill, store};
 
 /// The exit codes of errors, as documented in the README. A check that found something is no
 /// error: its report carries 1.
@@ -108,6 +108,17 @@ fn explain(error: &anyhow::Error) -> (Kind, Option<String>) {
     }
     if let Some(error) = error.downcast_ref::<store::Error>() {
         return of_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<host::Error>() {
+        return match error {
+            host::Error::Store(error) => of_store(error),
+            host::Error::Unreadable { path, .. }
+            | host::Error::Invalid { path, .. }
+            | host::Error::Shape { path, .. } => (
+                Kind::Usage,
+                Some(format!("mend `{}` and try again", path.display())),
+            ),
+        };
     }
     if let Some(error) = error.downcast_ref::<config::Error>() {
         let hint = match error {

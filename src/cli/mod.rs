@@ -10,6 +10,9 @@ mod correct;
 mod error;
 mod eval;
 mod follow;
+mod hint;
+mod hook;
+mod hooks;
 mod index;
 mod learn;
 mod memory;
@@ -89,6 +92,12 @@ enum Command {
     Accept(review::AcceptArgs),
     Reject(review::RejectArgs),
     Watch(watch::WatchArgs),
+    Hint(hint::HintArgs),
+    #[command(subcommand)]
+    Record(hint::RecordCommand),
+    Hook(hook::HookArgs),
+    #[command(subcommand)]
+    Hooks(hooks::HooksCommand),
     Learn(learn::LearnArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
@@ -112,8 +121,19 @@ pub fn main() -> ExitCode {
 pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let plain = environment.var("NO_COLOR").is_some();
+    let is_hook = arguments.get(1).is_some_and(|a| a == "hook") && !is_typed(&arguments);
+    if let [_, _, host] = &arguments[..]
+        && is_hook
+    {
+        // The way of every event, without the cost of knowing all other commands.
+        let answer = hook::hook(environment, &host.to_string_lossy(), None);
+        Printer::new(false, true, true).write(&answer.unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
+        // To a host every other exit code is a reason to stop its agent.
+        Err(_) if is_hook => return ExitCode::SUCCESS,
         Err(error) => return refuse(&error, &arguments, plain),
     };
     let printer = Printer::new(
@@ -123,7 +143,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     );
     let context = Context::new(environment, &cli.global, printer.clone());
     signals(matches!(cli.command, Command::Watch(_)));
-    let code = match dispatch(&context, cli.command) {
+    let code = match dispatch(&context, cli.command, cli.global.root) {
         Ok(code) => code,
         Err(error) => {
             printer.error(&error);
@@ -133,7 +153,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     ExitCode::from(code)
 }
 
-fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
+fn dispatch(
+    context: &Context,
+    command: Command,
+    root: Option<std::path::PathBuf>,
+) -> Result<u8, CliError> {
     let report: Box<dyn Report> = match command {
         Command::Init(args) => setup::init(context, &args)?,
         Command::Run(args) => run::run(context, &args)?,
@@ -141,6 +165,10 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
         Command::Accept(args) => review::accept(context, &args)?,
         Command::Reject(args) => review::reject(context, args)?,
         Command::Watch(args) => return watch::watch(context, &args),
+        Command::Hint(args) => hint::hint(context, args)?,
+        Command::Record(command) => hint::record(context, command)?,
+        Command::Hook(args) => return Ok(answer_host(context, &args.host, root)),
+        Command::Hooks(command) => hooks::hooks(context, &command)?,
         Command::Learn(args) => learn::learn(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
@@ -152,6 +180,20 @@ fn dispatch(context: &Context, command: Command) -> Result<u8, CliError> {
         Command::Man(args) => care::man(&args, &Cli::command())?,
     };
     context.printer.show(report.as_ref())
+}
+
+/// Answers a host; whatever happens is no error to it.
+fn answer_host(context: &Context, host: &str, root: Option<std::path::PathBuf>) -> u8 {
+    let answer = hook::hook(context.environment.clone(), host, root);
+    context.printer.write(&answer.unwrap_or_default());
+    0
+}
+
+/// Whether a person asks, and not a host.
+fn is_typed(arguments: &[OsString]) -> bool {
+    use std::io::IsTerminal as _;
+    let asks = |a: &OsString| a == "--help" || a == "-h" || a == "--version" || a == "-V";
+    arguments.iter().any(asks) || std::io::stdin().is_terminal()
 }
 
 /// Help and versions are results; everything else that clap says is wrong usage.

@@ -21,6 +21,8 @@ pub struct Environment {
     pub config_dir: Option<PathBuf>,
     /// Where this program keeps what it knows of the user's workspaces.
     pub state_dir: Option<PathBuf>,
+    /// The file of this program.
+    pub program: Option<PathBuf>,
     /// Where temporary files go.
     pub temp_dir: PathBuf,
     /// Now; fixed by `MEMCTL_NOW` (RFC 3339), so that examples and tests can be repeated.
@@ -47,6 +49,7 @@ impl Environment {
             state_dir: project
                 .as_ref()
                 .map(|project| project.data_local_dir().to_owned()),
+            program: std::env::current_exe().ok(),
             temp_dir: std::env::temp_dir(),
             now: now.map_or_else(Utc::now, |at| at.to_utc()),
             vars,
@@ -65,6 +68,7 @@ impl Environment {
             home: Some(home.to_owned()),
             config_dir: Some(home.join(".config/memctl")),
             state_dir: Some(home.join(".local/share/memctl")),
+            program: None,
             temp_dir: home.join("tmp"),
             now: DateTime::UNIX_EPOCH,
         }

@@ -11,6 +11,8 @@
 //! - `offsets`: the derived table that spares reading the file.
 //! - `positions`, `derived`, `map`: what whoever derives something from the files needs: where
 //!   entries lie, and a place for files that can be made again.
+//! - `terms`: the derived table of which entries hold a term.
+//! - `notes`: what is known of a session while it goes on.
 //! - `sources`: the derived file of the session files that have been learnt from.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
@@ -28,12 +30,14 @@ mod json_text;
 mod json_write;
 mod log;
 mod map;
+mod notes;
 mod offsets;
 mod positions;
 mod repair;
 mod scan;
 mod scoped;
 mod sources;
+mod terms;
 mod tombstones;
 mod writer;
 
@@ -42,9 +46,11 @@ pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
 pub use json_text::compact;
 pub use map::Map;
+pub use notes::Notes;
 pub use positions::Positions;
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};
+pub use terms::Terms;
 pub use tombstones::Tombstone;
 pub use writer::{Filter, Filtered, Writer};

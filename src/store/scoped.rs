@@ -98,6 +98,11 @@ impl Scoped {
         self
     }
 
+    /// How long a writer waits for another one.
+    pub(super) fn lock_limit(&self) -> Duration {
+        self.lock_limit
+    }
+
     /// The same, but with a filter that everything which is written passes through.
     #[must_use]
     pub fn with_filter(mut self, filter: Filter) -> Self {

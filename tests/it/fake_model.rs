@@ -71,7 +71,8 @@ impl RecordedRequest {
     }
 
     fn is_anthropic(&self) -> bool {
-        self.path.ends_with("/messages")
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.ends_with("/messages")
     }
 }
 
@@ -109,6 +110,8 @@ pub(crate) enum Behaviour {
     EndsEarly(String),
     /// Begins to stream this text and then says nothing more.
     Stalls(String),
+    /// Streams these events as they are; [`calls`] makes some.
+    Stream(Vec<String>),
     /// Waits before it does something else.
     Slow(Duration, Box<Behaviour>),
     /// Reads the request and says nothing.
@@ -356,6 +359,11 @@ impl Out<'_> {
                 self.wait(Duration::MAX);
                 Ok(())
             }
+            Behaviour::Stream(events) => {
+                self.begin_stream()?;
+                self.events(&events)?;
+                self.end_stream()
+            }
             Behaviour::Slow(time, then) => {
                 self.wait(time);
                 self.behave(request, *then)
@@ -444,6 +452,90 @@ fn named(name: &str, mut event: Value) -> String {
 
 fn data(event: &Value) -> String {
     format!("data: {event}\n\n")
+}
+
+/// The model says something and, where one is given, calls a tool: its name and its input. In the
+/// protocol that the request is in: Anthropic's messages, or `OpenAI`'s responses.
+pub(crate) fn calls(
+    request: &RecordedRequest,
+    said: &str,
+    call: Option<&(&str, Value)>,
+) -> Behaviour {
+    let steps = request.body.to_string().len();
+    Behaviour::Stream(if request.is_anthropic() {
+        let mut blocks = vec![json!({"type": "text", "text": said})];
+        blocks.extend(call.map(|(name, input)| {
+            json!({"type": "tool_use", "id": format!("toolu_{steps}"), "name": name, "input": input})
+        }));
+        let usage = json!({"input_tokens": 20, "cache_read_input_tokens": 100,
+            "cache_creation_input_tokens": 0, "output_tokens": 1});
+        let mut events = vec![named(
+            "message_start",
+            json!({"message": {"id": format!("msg_{steps}"), "type": "message", "role": "assistant",
+                "model": request.body["model"], "content": [], "usage": usage}}),
+        )];
+        for (i, block) in blocks.into_iter().enumerate() {
+            let is_text = block["type"] == "text";
+            let (mut empty, delta) = if is_text {
+                (
+                    block.clone(),
+                    json!({"type": "text_delta", "text": block["text"]}),
+                )
+            } else {
+                let input = block["input"].to_string();
+                (
+                    block.clone(),
+                    json!({"type": "input_json_delta", "partial_json": input}),
+                )
+            };
+            if is_text {
+                empty["text"] = json!("");
+            } else {
+                empty["input"] = json!({});
+            }
+            events.push(named(
+                "content_block_start",
+                json!({"index": i, "content_block": empty}),
+            ));
+            events.push(named(
+                "content_block_delta",
+                json!({"index": i, "delta": delta}),
+            ));
+            events.push(named("content_block_stop", json!({"index": i})));
+        }
+        let stop = if call.is_some() {
+            "tool_use"
+        } else {
+            "end_turn"
+        };
+        events.push(named(
+            "message_delta",
+            json!({"delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 30}}),
+        ));
+        events.push(named("message_stop", json!({})));
+        events
+    } else {
+        let id = format!("resp_{steps}");
+        let item = match call {
+            Some((name, input)) => json!({"type": "function_call", "id": format!("fc_{steps}"),
+                "call_id": format!("call_{steps}"), "name": name, "arguments": input.to_string()}),
+            None => json!({"type": "message", "id": format!("m_{steps}"), "role": "assistant",
+                "content": [{"type": "output_text", "text": said}]}),
+        };
+        let usage = json!({"input_tokens": 120, "input_tokens_details": {"cached_tokens": 100},
+            "output_tokens": 30, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 150});
+        vec![
+            named("response.created", json!({"response": {"id": id}})),
+            named(
+                "response.output_item.done",
+                json!({"output_index": 0, "item": item}),
+            ),
+            named(
+                "response.completed",
+                json!({"response": {"id": id, "usage": usage}}),
+            ),
+        ]
+    })
 }
 
 fn answer_of(text: &str) -> Answer {

@@ -47,7 +47,10 @@ const RESERVED: &[(&[&str], May, &str)] = &[
     ),
     (
         &["atomic::replace", "atomic::replace_with"],
-        May::Within(&["store/", "config/trust.rs", "engine/door.rs"]),
+        // The settings of a host are the user's, and keep every byte.
+        May::Within(&[
+            "store/", "config/trust.rs", "engine/door.rs", "host/install.rs",
+        ]),
         "what is written goes through the one door that keeps secrets out",
     ),
     (
@@ -309,7 +312,8 @@ fn every_module_knows_only_what_its_layer_may() {
     assert!(files.len() > 50, "{} files", files.len());
     let mut found = Vec::new();
     for (file, text) in &files {
-        if file != "lib.rs" && file != "main.rs" {
+        // A file of this name is declared under `cfg(test)`, as part of the module above it.
+        if file != "lib.rs" && file != "main.rs" && !file.ends_with("/tests.rs") {
             found.extend(breaches(&layers, file, text));
         }
     }

@@ -14,6 +14,7 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod clients;
 mod conformance;
 mod contract;
 mod crowd;
@@ -23,6 +24,7 @@ mod fake_model;
 mod garbage;
 mod guard;
 mod help;
+mod hosts;
 mod index;
 mod layers;
 mod learn;

@@ -1,0 +1,135 @@
+//! `hook`: what a coding agent's host calls at every event.
+//!
+//! Whatever goes wrong here, the agent must not notice: the exit code is 0, nothing is said, and
+//! after [`DEADLINE`] the process is gone, whether the work is done or not. An interrupted write is
+//! mended by the store, like any other.
+//!
+//! At the end of a session no agent waits any more, and the session is learnt from; that may take a
+//! little longer. What was not learnt then, `memctl learn` learns.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::config::{Environment, Places};
+use crate::engine::{Adviser, Engine, LearnOptions, Providers, Settings};
+use crate::host::{EventKind, Host, respond};
+use crate::model::Scope;
+use crate::store::Scoped;
+
+use super::context::random;
+
+/// From start to end, with room for the start of the process in the 500 ms that are promised.
+const DEADLINE: Duration = Duration::from_millis(400);
+/// So much longer at the end of a session: in all, less than the shortest time that a host gives.
+const LEARNING: Duration = Duration::from_millis(2_100);
+/// How long another writer is waited for.
+const LOCK: Duration = Duration::from_millis(120);
+/// A larger event is not read: 16 MiB.
+const LARGEST: u64 = 16 << 20;
+
+/// Answer an event of a coding agent, given on standard input; `hooks install` arranges for it
+///
+/// Always exits with 0, says nothing where it has nothing to say, and never takes longer than half
+/// a second; only at the end of a session, when no agent waits any more, two more for learning from it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl hook claude-code < event.json")]
+pub(super) struct HookArgs {
+    /// The host: `claude-code`, `codex` or `gemini`
+    pub(super) host: String,
+}
+
+/// What the host is to print, if anything.
+pub(super) fn hook(environment: Environment, host: &str, root: Option<PathBuf>) -> Option<String> {
+    let host = Host::of_name(host)?;
+    let (send, receive) = mpsc::channel();
+    let work = move || {
+        let answer = answer(&environment, host, root.as_deref(), &|| {
+            drop(send.send(Said::SessionEnds));
+        });
+        drop(send.send(Said::Answer(answer)));
+    };
+    std::thread::Builder::new().spawn(work).ok()?;
+    match receive.recv_timeout(DEADLINE).ok()? {
+        Said::Answer(answer) => answer,
+        Said::SessionEnds => {
+            // There is nothing to say any more, only something to be waited for.
+            drop(receive.recv_timeout(LEARNING));
+            None
+        }
+    }
+}
+
+/// What the thread that does the work says of it.
+enum Said {
+    Answer(Option<String>),
+    SessionEnds,
+}
+
+fn answer(
+    environment: &Environment,
+    host: Host,
+    root: Option<&Path>,
+    session_ends: &dyn Fn(),
+) -> Option<String> {
+    // Cursor runs the hooks of Claude Code too, and understands other answers.
+    if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(LARGEST + 1);
+    input.read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LARGEST {
+        return None;
+    }
+    let event = host.event(&bytes)?;
+    let mut environment = environment.clone();
+    if let Some(cwd) = event.cwd.clone().filter(|cwd| cwd.is_dir()) {
+        environment.current_dir = cwd;
+    }
+    let places = Places::find(&environment, root);
+    // An agent at work somewhere is no reason to begin a memory there.
+    if !places.memory.is_dir() {
+        return None;
+    }
+    let store = Scoped::new(&places.memory, Scope::All).with_lock_limit(LOCK);
+    let adviser = Adviser {
+        store: &store,
+        now: environment.now,
+        random,
+    };
+    let answer = respond(host, &event, &adviser).ok()?;
+    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
+        session_ends();
+        learn(&environment, places, store, transcript);
+    }
+    answer
+}
+
+/// Learns from the session that has just ended, without a model and without the settings.
+fn learn(environment: &Environment, places: Places, store: Scoped, transcript: PathBuf) {
+    let engine = Engine {
+        store,
+        skills_dir: places.skills,
+        settings: Settings {
+            rules_tokens: 0,
+            max_output_tokens: 0,
+            min_similarity: 1.0,
+            reflect_prompt: None,
+            analyse_prompt: None,
+        },
+        providers: Providers::default(),
+        spare_dir: environment.temp_dir.clone(),
+        now: environment.now,
+        random,
+    };
+    let options = LearnOptions {
+        paths: vec![transcript],
+        ..LearnOptions::default()
+    };
+    // A session that cannot be read, or a memory that takes nothing, is nobody's trouble here.
+    drop(engine.learn(&options, &mut |_, _| {}));
+}

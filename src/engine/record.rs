@@ -1,0 +1,289 @@
+//! Records failures and successes for agents that have no hooks: the loop of the source document.
+//!
+//! A failure is kept in the notes of its session until a success answers it; the two become a fix.
+//! An equal fix is counted up instead of added.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::guard;
+use crate::learn::likeness::of_commands;
+use crate::learn::session::{Pending, SessionNotes};
+use crate::model::{Fix, Kind, Record as _};
+use crate::store::Writer;
+
+use super::hint::{Adviser, fixes_of};
+use super::{Error, HintOptions, HintReport, door};
+
+/// The longest output that a fix keeps, in characters.
+const OUTPUT: usize = 500;
+/// How like an earlier failure must be to the code that works for it to be answered too.
+const SAME_GOAL: f64 = 0.5;
+
+/// What worked.
+#[derive(Debug, Clone)]
+pub struct Success {
+    /// The code.
+    pub code: String,
+    /// What it printed.
+    pub output: String,
+    /// The session.
+    pub session: String,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct RecordReport {
+    /// The ids of the fixes that are new.
+    pub learned: Vec<String>,
+    /// The ids of the fixes that were known, and have been counted up.
+    pub merged: Vec<String>,
+    /// The ids of the fixes that had been shown as hints, and have helped.
+    pub helped: Vec<String>,
+    /// Why nothing was learnt, where nothing was.
+    pub not_learned: Option<&'static str>,
+}
+
+impl Adviser<'_> {
+    /// Records a failure, and answers what is known about it.
+    pub fn record_failure(
+        &self,
+        code: &str,
+        error: &str,
+        session: &str,
+        max_hints: usize,
+    ) -> Result<HintReport, Error> {
+        // Who records begins a memory; who only asks does not.
+        if !self.store.directory().is_dir() {
+            drop(door::open(self.store, &mut || (self.random)())?);
+        }
+        self.hint(&HintOptions {
+            error: error.to_owned(),
+            tool: None,
+            command: Some(code.to_owned()),
+            session: Some(session.to_owned()),
+            max_hints,
+        })
+    }
+
+    /// Records a success. With the failures that it answers it becomes fixes.
+    pub fn record_success(&self, success: &Success) -> Result<RecordReport, Error> {
+        let (code, output) = (guard::admit(&success.code), guard::admit(&success.output));
+        let suspicious = code.quarantine.is_some() || output.quarantine.is_some();
+        let success = &Success {
+            code: code.text,
+            output: output.text,
+            session: success.session.clone(),
+        };
+        let mut report = RecordReport {
+            learned: Vec::new(),
+            merged: Vec::new(),
+            helped: Vec::new(),
+            not_learned: None,
+        };
+        let known = SessionNotes::read(&self.store.read_notes(&success.session));
+        let answered = answered(&known.pending, &success.code);
+        if answered.is_empty() {
+            report.not_learned = Some("no failure waits for it in this session");
+        }
+        let mut writer = door::open(self.store, &mut || (self.random)())?;
+        for failure in &answered {
+            if suspicious {
+                report.not_learned = Some("it speaks to a model, or hides something");
+                continue;
+            }
+            if same_code(&failure.code, &success.code) {
+                report.not_learned = Some("the code that works is the code that failed");
+                continue;
+            }
+            match self.keep(&mut writer, failure, success)? {
+                Kept::New(id) => report.learned.push(id),
+                Kept::Known(id) => report.merged.push(id),
+                Kept::Buried => report.not_learned = Some("it was forgotten on purpose"),
+            }
+        }
+        drop(writer);
+        // Only what is stored is no longer waited for.
+        let notes = self.store.notes(&success.session)?;
+        let mut known = SessionNotes::read(&notes.read());
+        known.pending.clear();
+        let credits = known.succeeded(&success.code);
+        notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
+        drop(notes);
+        self.credit(&credits)?;
+        report.helped = credits.into_iter().map(|credit| credit.id).collect();
+        if !report.learned.is_empty() || !report.merged.is_empty() {
+            report.not_learned = None;
+        }
+        Ok(report)
+    }
+
+    /// Adds a fix, or counts an equal one up.
+    fn keep(
+        &self,
+        writer: &mut Writer,
+        failure: &Pending,
+        success: &Success,
+    ) -> Result<Kept, Error> {
+        let known = fixes_of(writer, &failure.error_key)?;
+        let equal = known
+            .iter()
+            .find(|(_, fix)| same_code(&fix.working_code, &success.code));
+        let now = self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string();
+        if let Some((_, fix)) = equal {
+            let seen = fix.occurrences.unwrap_or(1.0);
+            let changes = [
+                ("occurrences", json!(seen + 1.0)),
+                ("last_seen", json!(now)),
+            ];
+            writer.update(Kind::Fix, &fix.fix_id, &changes)?;
+            return Ok(Kept::Known(fix.fix_id.clone()));
+        }
+        let fix = Fix {
+            created_at: now,
+            error_key: failure.error_key.clone(),
+            failing_code: failure.code.clone(),
+            working_code: success.code.clone(),
+            success_output: cut(&success.output),
+            ..Fix::default()
+        };
+        if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
+            return Ok(Kept::Buried);
+        }
+        Ok(Kept::New(writer.append(fix, self.now)?.fix_id))
+    }
+}
+
+enum Kept {
+    New(String),
+    Known(String),
+    Buried,
+}
+
+/// The failures that a success answers: the last one, and those before it that went for the same,
+/// each error once.
+fn answered(pending: &[Pending], code: &str) -> Vec<Pending> {
+    let mut answered: Vec<Pending> = Vec::new();
+    for (i, failure) in pending.iter().rev().enumerate() {
+        let is_new = answered.iter().all(|a| a.error_key != failure.error_key);
+        if is_new && (i == 0 || of_commands(&failure.code, code) >= SAME_GOAL) {
+            answered.push(failure.clone());
+        }
+    }
+    answered
+}
+
+/// Whether two pieces of code differ in nothing but white space around their lines.
+fn same_code(a: &str, b: &str) -> bool {
+    let lines = |code: &str| -> Vec<String> {
+        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    lines(a) == lines(b)
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(OUTPUT) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::Scoped;
+    use chrono::DateTime;
+    use serde_json::Value;
+
+    const ERROR: &str = "TypeError: string indices must be integers";
+    const WRONG: &str = "print(drugs[\"mechanism\"])";
+    const RIGHT: &str = "for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])";
+
+    fn with(test: impl FnOnce(&Adviser<'_>)) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path().join(".agentura"), Scope::All);
+        test(&Adviser {
+            store: &store,
+            now: DateTime::UNIX_EPOCH,
+            random: || "r".to_owned(),
+        });
+    }
+
+    fn success(adviser: &Adviser<'_>, code: &str, session: &str) -> RecordReport {
+        let success = Success {
+            code: code.to_owned(),
+            output: "ALK inhibitor\n".repeat(100),
+            session: session.to_owned(),
+        };
+        adviser.record_success(&success).unwrap()
+    }
+
+    #[test]
+    fn a_failure_and_its_success_become_a_hint_for_the_next_session() {
+        with(|adviser| {
+            let first = adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            assert!(first.hints.is_empty());
+            assert_eq!(success(adviser, RIGHT, "a").learned, ["FIX-001"]);
+            let second = adviser.record_failure(WRONG, ERROR, "b", 5).unwrap();
+            assert_eq!(second.hints.len(), 1);
+            assert_eq!(second.hints[0].working_code, RIGHT);
+            assert!(second.hints[0].success_output.chars().count() <= OUTPUT + 1);
+            let again = success(adviser, RIGHT, "b");
+            assert_eq!(
+                (again.merged, again.helped),
+                (vec!["FIX-001".to_owned()], vec!["FIX-001".to_owned()])
+            );
+            let entry = adviser.store.find(Kind::Fix, "FIX-001").unwrap().unwrap();
+            let entry: Value = serde_json::from_slice(&entry.text).unwrap();
+            assert_eq!(
+                (&entry["occurrences"], &entry["helped"]),
+                (&json!(2.0), &json!(1))
+            );
+        });
+    }
+
+    #[test]
+    fn what_answers_no_failure_is_not_learnt() {
+        with(|adviser| {
+            assert!(success(adviser, RIGHT, "a").not_learned.is_some());
+            adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            // Of another session, and by nothing but a second try.
+            assert!(success(adviser, RIGHT, "b").learned.is_empty());
+            assert!(success(adviser, WRONG, "a").learned.is_empty());
+            assert!(success(adviser, RIGHT, "a").learned.is_empty());
+        });
+    }
+
+    #[test]
+    fn retries_in_between_belong_to_the_same_success() {
+        with(|adviser| {
+            let error = |text: &str, code: &str| {
+                adviser.record_failure(code, text, "a", 5).unwrap();
+            };
+            error("error: quota exceeded", "git push origin main");
+            error("ValueError: bad thing", "python3 x.py --fast");
+            error("OSError: worse thing", "python3 x.py --slow");
+            error("OSError: worse thing", "python3 x.py --slower");
+            let report = success(adviser, "python3 x.py", "a");
+            assert_eq!(report.learned.len(), 2, "{report:?}");
+        });
+    }
+
+    #[test]
+    fn what_was_forgotten_is_not_relearnt() {
+        with(|adviser| {
+            adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            success(adviser, RIGHT, "a");
+            let fix: Fix = adviser.store.get("FIX-001").unwrap();
+            let mut writer = adviser.store.write(&mut || "r".to_owned()).unwrap();
+            writer
+                .remove(Kind::Fix, "FIX-001", &fix.content(), adviser.now)
+                .unwrap();
+            drop(writer);
+            adviser.record_failure(WRONG, ERROR, "b", 5).unwrap();
+            assert!(success(adviser, RIGHT, "b").learned.is_empty());
+        });
+    }
+}

@@ -1,0 +1,69 @@
+//! Claude Code.
+//!
+//! A failing call has an event of its own, `PostToolUseFailure`, whose `error` begins with the line
+//! `Exit code N` for a shell. It does not fire for unknown tools, refused permissions and inputs that
+//! do not fit, which are nothing to learn from. Cursor runs the hooks of Claude Code's settings too,
+//! and says so in the event; it has other answers, so nothing is answered there.
+
+use super::Hook;
+use super::event::{Event, EventKind, Fields, clip};
+
+pub(super) const HOOKS: &[Hook] = &[
+    Hook {
+        event: "SessionStart",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
+        event: "PostToolUse",
+        of_tools: true,
+        seconds: 5,
+    },
+    Hook {
+        event: "PostToolUseFailure",
+        of_tools: true,
+        seconds: 5,
+    },
+    Hook {
+        event: "SessionEnd",
+        of_tools: false,
+        seconds: 5,
+    },
+];
+
+pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
+    if fields.has("cursor_version") {
+        return None;
+    }
+    match fields.text("hook_event_name")?.as_str() {
+        "SessionStart" => fields.event(EventKind::SessionStart),
+        "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "UserPromptSubmit" => Some(Event {
+            output: clip(fields.texts("prompt").into()),
+            ..fields.event(EventKind::Prompt)?
+        }),
+        "PostToolUse" => Some(Event {
+            output: clip(fields.texts("tool_response").into()),
+            ..fields.event(EventKind::ToolSucceeded)?
+        }),
+        "PostToolUseFailure" if !fields.is_true("is_interrupt") => {
+            let error = fields.texts("error");
+            let exit_code = error
+                .lines()
+                .next()
+                .and_then(|line| line.strip_prefix("Exit code "))
+                .and_then(|code| code.trim().parse().ok());
+            let said = match (exit_code, error.split_once('\n')) {
+                (Some(_), Some((_, said))) => said.to_owned(),
+                (Some(_), None) => String::new(),
+                (None, _) => error,
+            };
+            Some(Event {
+                output: clip(said.into()),
+                exit_code,
+                ..fields.event(EventKind::ToolFailed)?
+            })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! `OpenAI` Codex CLI.
+//!
+//! There is one event for every call of a tool, `PostToolUse`, and it carries no exit code: only what
+//! was printed. The exit code stands in the rollout file of the session, which is written before the
+//! hook runs; its end is searched for the call. Where it is not there, the text has to look like a
+//! failure without doubt, because a hint at a success would be noise.
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Hook;
+use super::event::{Event, EventKind, Fields, clip};
+
+pub(super) const HOOKS: &[Hook] = &[
+    Hook {
+        event: "SessionStart",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
+        event: "PostToolUse",
+        of_tools: true,
+        seconds: 5,
+    },
+    Hook {
+        event: "SessionEnd",
+        of_tools: false,
+        seconds: 3,
+    },
+];
+
+/// How much of the end of a rollout is searched. Behind the call stands little more than its output.
+const SEARCHED: u64 = 512 << 10;
+
+/// How a line begins that nothing but a failure prints.
+const FAILURES: &[&str] = &[
+    "Traceback (most recent call last)",
+    "error: ",
+    "error[",
+    "Error: ",
+    "fatal: ",
+    "bash: ",
+    "/bin/bash: ",
+    "zsh: ",
+    "sh: ",
+    "npm error",
+    "npm ERR!",
+    "thread 'main' panicked",
+];
+
+pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
+    match fields.text("hook_event_name")?.as_str() {
+        "SessionStart" => fields.event(EventKind::SessionStart),
+        "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "UserPromptSubmit" => Some(Event {
+            output: clip(fields.texts("prompt").into()),
+            ..fields.event(EventKind::Prompt)?
+        }),
+        "PostToolUse" => {
+            let output = clip(fields.texts("tool_response").into());
+            let event = fields.event(EventKind::ToolSucceeded)?;
+            let call = fields.text("tool_use_id");
+            let exit_code = match (&event.transcript_path, call) {
+                (Some(path), Some(call)) => exit_code(path, &call),
+                _ => None,
+            };
+            let failed = exit_code.map_or_else(|| looks_failed(&output), |code| code != 0);
+            Some(Event {
+                kind: if failed {
+                    EventKind::ToolFailed
+                } else {
+                    EventKind::ToolSucceeded
+                },
+                output,
+                exit_code,
+                ..event
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What the host's `config.toml` says that keeps hooks in this file from working.
+pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let hooks_are_off = config
+        .get("features")
+        .and_then(|features| features.get("hooks"))
+        .and_then(toml::Value::as_bool)
+        == Some(false);
+    let mut found = Vec::new();
+    if hooks_are_off {
+        found.push("`config.toml` has `features.hooks = false`: Codex runs no hooks at all".into());
+    }
+    // Codex keeps under the file's path what has been reviewed.
+    let reviewed = format!("{}:", hooks_file.display());
+    let is_reviewed = config
+        .get("hooks")
+        .and_then(|hooks| hooks.get("state"))
+        .and_then(toml::Value::as_table)
+        .is_some_and(|state| state.keys().any(|key| key.starts_with(&reviewed)));
+    if !is_reviewed {
+        found.push("nobody has reviewed the hooks in Codex yet".into());
+    }
+    found
+}
+
+fn looks_failed(output: &str) -> bool {
+    output
+        .lines()
+        .any(|line| FAILURES.iter().any(|begin| line.starts_with(begin)))
+}
+
+/// The exit code of a call, from the end of the session's rollout.
+fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
+    let mut file = std::fs::File::open(rollout).ok()?;
+    let length = file
+        .metadata()
+        .ok()
+        .filter(std::fs::Metadata::is_file)?
+        .len();
+    file.seek(SeekFrom::Start(length.saturating_sub(SEARCHED)))
+        .ok()?;
+    let mut end = Vec::new();
+    file.take(SEARCHED).read_to_end(&mut end).ok()?;
+    let lines = end.rsplit(|b| *b == b'\n');
+    lines
+        .filter(|line| memchr::memmem::find(line, call.as_bytes()).is_some())
+        .filter(|line| memchr::memmem::find(line, b"exit_code").is_some())
+        .find_map(|line| {
+            let line: Value = serde_json::from_slice(line).ok()?;
+            let item = &line["payload"]["item"];
+            (item["id"] == call).then(|| item["exit_code"].as_i64())?
+        })
+}

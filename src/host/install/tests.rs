@@ -1,0 +1,256 @@
+//! Settings of all sorts, with the hooks and without them again.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn place(directory: &Path) -> Place {
+    Place {
+        settings: directory.join("conf/settings.json"),
+        state_dir: Some(directory.join("state")),
+        program: "/opt/memctl".to_owned(),
+    }
+}
+
+/// Settings as people, programs and accidents leave them.
+const ODD: &[&str] = &[
+    "{}",
+    "{}\n",
+    "{\n}\n",
+    "",
+    " \n",
+    "\u{feff}{\"a\": 1}",
+    "{\"model\":\"opus\",\"hooks\":{}}",
+    "{\n  \"hooks\": {\n    \"PostToolUse\": []\n  }\n}\n",
+    "{\r\n\t\"env\": {\"A\": \"1\"},\r\n\t\"permissions\": {\r\n\t\t\"allow\": [\"Bash(ls:*)\"]\r\n\t}\r\n}\r\n",
+    "// mine\n{\n    \"a\": 1, // one\n    /* two */ \"b\": [1, 2,],\n}\n",
+    "{\"hooks\": {\"PostToolUse\": [{\"matcher\": \"Edit\", \"hooks\": [{\"type\": \"command\", \"command\": \"fmt\"}]}], \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]}}",
+    "{\n  \"hooks\": {\n    \"SessionEnd\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]},\n    ],\n  },\n}",
+    "{\"a\": \"say \\\"hooks\\\": {}\", \"é\": \"\\u00e9\", \"n\": 1e400, \"big\": 123456789012345678901234567890}",
+    "{\"hooks\": {\"PostToolUse\": [\"nonsense\", 7, {\"hooks\": 3}]}}",
+];
+
+#[test]
+fn uninstalling_restores_every_byte() {
+    for host in Host::ALL {
+        for original in ODD {
+            let dir = tempfile::tempdir().unwrap();
+            let place = place(dir.path());
+            atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+            atomic::replace(&place.settings, original.as_bytes()).unwrap();
+            let installed = install(host, &place).unwrap();
+            assert!(
+                installed.changed && installed.backup.is_some(),
+                "{original}"
+            );
+            let text = std::fs::read_to_string(&place.settings).unwrap();
+            assert_eq!(status(host, &place).unwrap().standing, Standing::Installed);
+            assert!(!install(host, &place).unwrap().changed, "{original}");
+            assert_eq!(std::fs::read_to_string(&place.settings).unwrap(), text);
+            assert!(uninstall(host, &place).unwrap().changed);
+            let restored = std::fs::read_to_string(&place.settings).unwrap();
+            assert_eq!(restored, *original, "{}", host.name());
+            assert!(!uninstall(host, &place).unwrap().changed);
+        }
+    }
+}
+
+#[test]
+fn without_what_was_kept_only_the_hooks_go() {
+    for original in ODD
+        .iter()
+        .filter(|text| text.contains('"') && !text.contains("[]"))
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let mut place = place(dir.path());
+        place.state_dir = None;
+        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+        atomic::replace(&place.settings, original.as_bytes()).unwrap();
+        install(Host::ClaudeCode, &place).unwrap();
+        uninstall(Host::ClaudeCode, &place).unwrap();
+        let left = std::fs::read_to_string(&place.settings).unwrap();
+        let squeezed = |text: &str| -> String {
+            let text = text.replace(",\"hooks\":{}", "");
+            text.chars()
+                .filter(|c| !c.is_whitespace() && *c != ',')
+                .collect()
+        };
+        assert_eq!(squeezed(&left), squeezed(original));
+    }
+}
+
+#[test]
+fn a_file_that_was_not_there_is_gone_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path());
+    let report = install(Host::Gemini, &place).unwrap();
+    assert!(report.changed && report.backup.is_none());
+    let text = std::fs::read_to_string(&place.settings).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let hook = &value["hooks"]["AfterTool"][0];
+    assert_eq!(hook["matcher"], "*");
+    assert_eq!(hook["hooks"][0]["command"], "/opt/memctl hook gemini");
+    assert_eq!(hook["hooks"][0]["timeout"], 5_000);
+    assert_eq!(value["hooks"]["SessionStart"][0].get("matcher"), None);
+    uninstall(Host::Gemini, &place).unwrap();
+    assert!(!place.settings.parent().unwrap().exists());
+}
+
+#[test]
+fn what_others_have_changed_since_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path());
+    install(Host::ClaudeCode, &place).unwrap();
+    let text = std::fs::read_to_string(&place.settings).unwrap();
+    let changed = text.replacen('{', "{\n  \"model\": \"opus\", // new", 1);
+    atomic::replace(&place.settings, changed.as_bytes()).unwrap();
+    assert!(!install(Host::ClaudeCode, &place).unwrap().changed);
+    uninstall(Host::ClaudeCode, &place).unwrap();
+    let left = std::fs::read_to_string(&place.settings).unwrap();
+    assert!(
+        left.contains("\"model\": \"opus\"") && left.contains("// new"),
+        "{left}"
+    );
+    assert!(!left.contains("hooks"), "{left}");
+}
+
+#[test]
+fn hooks_of_another_program_path_give_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut place = place(dir.path());
+    atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+    atomic::replace(&place.settings, b"{\"a\": 1}").unwrap();
+    install(Host::Codex, &place).unwrap();
+    place.program = "/home/d ev/it's/memctl".to_owned();
+    assert_eq!(
+        status(Host::Codex, &place).unwrap().standing,
+        Standing::Outdated
+    );
+    install(Host::Codex, &place).unwrap();
+    let status = status(Host::Codex, &place).unwrap();
+    assert_eq!(status.standing, Standing::Installed);
+    assert_eq!(
+        status.commands[0],
+        r"'/home/d ev/it'\''s/memctl' hook codex"
+    );
+    uninstall(Host::Codex, &place).unwrap();
+    assert_eq!(std::fs::read(&place.settings).unwrap(), b"{\"a\": 1}");
+}
+
+#[test]
+fn what_is_no_settings_file_is_not_touched() {
+    let check = |text: &[u8], said: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(dir.path());
+        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+        atomic::replace(&place.settings, text).unwrap();
+        let error = install(Host::ClaudeCode, &place).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+        assert_eq!(std::fs::read(&place.settings).unwrap(), text);
+        assert!(!dir.path().join("state").exists());
+    };
+    check(b"{\"a\": 1,,}", "line 1");
+    check(b"[1]", "something else than an object");
+    check(b"{\"hooks\": []}", "`hooks` that are no object");
+    check(
+        b"{\"hooks\": {\"Stop\": {}}}",
+        "`hooks.Stop` that is no list",
+    );
+    check(b"\xff\xfe{}", "cannot read");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path());
+    atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+    let target = dir.path().join("dotfiles.json");
+    atomic::replace(&target, b"{\"a\": 1}\n").unwrap();
+    std::os::unix::fs::symlink(&target, &place.settings).unwrap();
+    install(Host::ClaudeCode, &place).unwrap();
+    assert!(place.settings.symlink_metadata().unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&target).unwrap().contains("memctl"));
+    uninstall(Host::ClaudeCode, &place).unwrap();
+    assert!(place.settings.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read(&target).unwrap(), b"{\"a\": 1}\n");
+    std::fs::remove_file(&target).unwrap();
+    assert!(matches!(
+        install(Host::ClaudeCode, &place),
+        Err(Error::Unreadable { .. })
+    ));
+}
+
+/// JSON of any content and layout, sometimes with comments, as a text.
+fn settings() -> impl Strategy<Value = String> {
+    let space = prop::sample::select(vec!["", " ", "\n", "\n  ", "\r\n\t", " // c\n", "/* c */"]);
+    let word = prop::sample::select(vec![
+        "1", "null", "\"x\"", "\"hooks\"", "{}", "[ ]", "\"\\\"\"",
+    ]);
+    let member = (
+        prop::sample::select(vec!["a", "b", "hooks2", "é"]),
+        word,
+        space.clone(),
+    );
+    let event = prop::sample::select(vec!["PostToolUse", "SessionEnd", "Other"]);
+    let hooks = prop::collection::vec((event, space.clone()), 0..3).prop_map(|events| {
+        let lists: Vec<String> = events
+            .iter()
+            .enumerate()
+            .map(|(i, (event, space))| {
+                // A key that stands twice is nobody's settings.
+                let name = if i == 0 {
+                    (*event).to_owned()
+                } else {
+                    format!("E{i}")
+                };
+                format!("{space}\"{name}\":{space}[{space}{{\"hooks\": []}}{space}]")
+            })
+            .collect();
+        format!("\"hooks\": {{{}}}", lists.join(","))
+    });
+    (
+        prop::collection::vec(member, 0..4),
+        prop::option::of(hooks),
+        space.clone(),
+        space,
+    )
+        .prop_map(|(members, hooks, before, after)| {
+            let members = members
+                .into_iter()
+                .map(|(key, value, space)| format!("{space}\"{key}\":{space}{value}{space}"));
+            let parts: Vec<String> = members.chain(hooks).collect();
+            format!("{before}{{{}{after}}}", parts.join(","))
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+    #[test]
+    fn any_settings_come_back_though_something_was_added_in_front(text in settings()) {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(dir.path());
+        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+        atomic::replace(&place.settings, text.as_bytes()).unwrap();
+        install(Host::ClaudeCode, &place).unwrap();
+        let installed = std::fs::read_to_string(&place.settings).unwrap();
+        let edited = format!("// edited since\n{installed}");
+        atomic::replace(&place.settings, edited.as_bytes()).unwrap();
+        uninstall(Host::ClaudeCode, &place).unwrap();
+        let left = std::fs::read_to_string(&place.settings).unwrap();
+        prop_assert_eq!(left, format!("// edited since\n{text}"));
+    }
+
+    #[test]
+    fn any_text_is_changed_as_json_or_not_at_all(text in "[ {}\\[\\]\":,a/*\\\\\n0-9]{0,40}") {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(dir.path());
+        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+        atomic::replace(&place.settings, text.as_bytes()).unwrap();
+        if install(Host::Gemini, &place).is_ok() {
+            uninstall(Host::Gemini, &place).unwrap();
+        }
+        prop_assert_eq!(std::fs::read_to_string(&place.settings).unwrap(), text);
+    }
+}

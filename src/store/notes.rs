@@ -1,0 +1,162 @@
+//! The notes of a session: a small file that lives as long as the session is of interest.
+//!
+//! What an agent has been shown and what it is watched for lies here between one event and the
+//! next, for each event is a process of its own. Notes are derived data in the wide sense: without
+//! them a hint may be shown twice, and nothing else is lost. Their file is named by a hash, because
+//! a session's name comes from outside.
+//!
+//! Whoever changes notes holds the lock of the directory, so that two events of one moment do not
+//! undo each other's notes.
+//!
+//! Deliberately absent: what the notes say, and waiting for the disk.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::atomic;
+use super::directory::{DERIVED, Lock};
+use super::error::Error;
+use super::scoped::Scoped;
+
+const DIRECTORY: &str = "sessions";
+/// So many sessions keep their notes; then those that were not touched for longest go.
+const KEPT: usize = 256;
+/// Notes are a page of text; what is larger was not written here.
+const LARGEST: u64 = 1 << 20;
+
+/// The right to change the notes of one session.
+#[derive(Debug)]
+pub struct Notes {
+    path: PathBuf,
+    _lock: Lock,
+}
+
+impl Scoped {
+    /// The notes of a session as they are now; empty where there are none. Needs no lock.
+    pub fn read_notes(&self, session: &str) -> Vec<u8> {
+        read(&path(self.directory(), session))
+    }
+
+    /// Opens the notes of a session for changing them. The memory directory must exist: notes
+    /// alone are no reason to begin a memory.
+    pub fn notes(&self, session: &str) -> Result<Notes, Error> {
+        let directory = self.directory();
+        if !directory.is_dir() {
+            let missing = std::io::ErrorKind::NotFound.into();
+            return Err(Error::io("read", directory)(missing));
+        }
+        let lock = Lock::take(directory, self.lock_limit())?;
+        Ok(Notes {
+            path: path(directory, session),
+            _lock: lock,
+        })
+    }
+}
+
+impl Notes {
+    /// The notes; empty where there are none.
+    pub fn read(&self) -> Vec<u8> {
+        read(&self.path)
+    }
+
+    /// Replaces the notes.
+    pub fn save(&self, bytes: &[u8]) -> Result<(), Error> {
+        let cannot_write = |source| Error::io("write", &self.path)(source);
+        let is_new = !self.path.exists();
+        if let Some(directory) = self.path.parent().filter(|_| is_new) {
+            atomic::create_dir(directory)?;
+            forget_oldest(directory);
+        }
+        atomic::replace_derived(&self.path, &[bytes]).map_err(cannot_write)
+    }
+
+    /// Removes the notes: the session is over.
+    pub fn remove(&self) {
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+fn path(directory: &Path, session: &str) -> PathBuf {
+    let name = format!("{:x}", Sha256::digest(session.as_bytes()));
+    directory
+        .join(DERIVED)
+        .join(DIRECTORY)
+        .join(format!("{name}.json"))
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    let is_small = path.metadata().is_ok_and(|m| m.len() <= LARGEST);
+    if is_small {
+        std::fs::read(path).unwrap_or_default()
+    } else {
+        Vec::new()
+    }
+}
+
+fn forget_oldest(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+        })
+        .collect();
+    files.sort();
+    let surplus = (files.len() + 1).saturating_sub(KEPT);
+    for (_, path) in files.into_iter().take(surplus) {
+        drop(std::fs::remove_file(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+
+    fn store(directory: &Path) -> Scoped {
+        Scoped::new(directory, Scope::All).with_lock_limit(std::time::Duration::ZERO)
+    }
+
+    #[test]
+    fn notes_come_back_until_they_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        assert_eq!(store.read_notes("../a"), b"");
+        let notes = store.notes("../a").unwrap();
+        notes.save(b"one").unwrap();
+        notes.save(b"two").unwrap();
+        assert_eq!(
+            (notes.read(), store.read_notes("b")),
+            (b"two".to_vec(), Vec::new())
+        );
+        assert!(store.notes("b").is_err(), "the lock is held");
+        notes.remove();
+        drop(notes);
+        assert_eq!(store.read_notes("../a"), b"");
+        assert!(store.notes("b").is_ok());
+    }
+
+    #[test]
+    fn notes_begin_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing");
+        assert!(store(&missing).notes("a").is_err());
+        assert!(!missing.exists());
+    }
+
+    #[test]
+    fn the_notes_of_old_sessions_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        for i in 0..KEPT + 10 {
+            let notes = store.notes(&i.to_string()).unwrap();
+            notes.save(b"x").unwrap();
+        }
+        let kept = std::fs::read_dir(dir.path().join(".index/sessions")).unwrap();
+        assert_eq!(kept.count(), KEPT);
+        assert_eq!(store.read_notes(&(KEPT + 9).to_string()), b"x");
+    }
+}

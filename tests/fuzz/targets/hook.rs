@@ -1,0 +1,44 @@
+//! Any bytes as an event of a host, and as its settings.
+#![no_main]
+
+use std::fs;
+
+use libfuzzer_sys::fuzz_target;
+use memctl::engine::Adviser;
+use memctl::host::{Host, Place, install, respond, uninstall};
+use memctl::model::Scope;
+use memctl::store::Scoped;
+
+const FIXES: &str = r#"{"entries": [{"fix_id": "FIX-001", "error_key": "KeyError: <name>",
+    "failing_code": "python3 a.py", "working_code": "python3 b.py", "occurrences": 2}]}"#;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(dir) = tempfile::tempdir() else { return };
+    fs::write(dir.path().join("fixes.json"), FIXES).unwrap();
+    let store = Scoped::new(dir.path(), Scope::All);
+    let adviser = Adviser {
+        store: &store,
+        now: chrono::DateTime::UNIX_EPOCH,
+        random: || "n0nce".to_owned(),
+    };
+    for host in Host::ALL {
+        let Some(event) = host.event(bytes) else { continue };
+        let answer = respond(host, &event, &adviser).unwrap();
+        if let Some(answer) = answer {
+            let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event.name);
+            assert_eq!(answer.as_object().unwrap().len(), 1);
+        }
+    }
+    let place = Place {
+        settings: dir.path().join("settings.json"),
+        state_dir: None,
+        program: "memctl".to_owned(),
+    };
+    fs::write(&place.settings, bytes).unwrap();
+    if install(Host::Codex, &place).is_ok() {
+        uninstall(Host::Codex, &place).unwrap();
+    } else {
+        assert_eq!(fs::read(&place.settings).unwrap(), bytes);
+    }
+});

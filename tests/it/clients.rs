@@ -1,0 +1,224 @@
+//! The real hosts, from npm, against a model of ours on loopback: a failing command gets the hint
+//! that was learnt, the model reads it behind the tool's result, and what comes of it is credited.
+//!
+//! Heavy, and so ignored; `make test-clients` installs the hosts and runs this. Where a host is not
+//! there, the test says that it was skipped.
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::fake_model::{Behaviour, FakeModel, RecordedRequest, calls};
+use crate::workspace::{Ran, Workspace};
+
+const FAILING: &str = "python3 -c \"print({}['x'])\"";
+const WORKING: &str = "python3 -c \"print({}.get('x'))\"";
+
+/// The program of a host; `None`, and said so, where it is not installed.
+fn host(name: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let program = target.join("clients/node_modules/.bin").join(name);
+    let works = Command::new(&program).arg("--version").output();
+    match works {
+        Ok(output) if output.status.success() => Some(program),
+        Ok(output) => {
+            println!("skipped: `{}` does not run: {output:?}", program.display());
+            None
+        }
+        Err(error) => {
+            println!(
+                "skipped: `{}`: {error}; type `make test-clients`",
+                program.display()
+            );
+            None
+        }
+    }
+}
+
+/// A workspace whose memory knows one fix.
+fn taught() -> Workspace {
+    let workspace = Workspace::empty();
+    let error = "Traceback (most recent call last):\nKeyError: 'x'";
+    let failure = ["record", "failure", "--code", FAILING, "--error", error];
+    workspace.run(&failure).succeeds();
+    let success = ["record", "success", "--code", WORKING, "--output", "None"];
+    workspace.run(&success).succeeds();
+    workspace
+}
+
+/// The tool results that the model has been given so far, whatever the protocol.
+fn results(request: &RecordedRequest) -> usize {
+    let text = request.body.to_string();
+    text.matches("\"type\":\"tool_result\"").count()
+        + text.matches("\"type\":\"function_call_output\"").count()
+}
+
+/// Does the failing thing, then the working thing, then is done. `call` is what calls the shell.
+fn script(request: &RecordedRequest, call: &dyn Fn(&str) -> (&'static str, Value)) -> Behaviour {
+    let has_tools = request.body["tools"]
+        .as_array()
+        .is_some_and(|tools| tools.len() > 1);
+    if !has_tools {
+        return Behaviour::text("a title");
+    }
+    match results(request) {
+        0 => calls(request, "I try.", Some(&call(FAILING))),
+        1 => calls(request, "I try again.", Some(&call(WORKING))),
+        _ => calls(request, "All done.", None),
+    }
+}
+
+/// The model must have read the hint at the failure, behind `mark`, and before it tried again.
+fn was_told(model: &FakeModel, mark: &str) {
+    let requests = model.requests();
+    let second = requests.iter().find(|request| results(request) == 1);
+    let text = second.unwrap().body.to_string();
+    assert!(text.contains("KeyError: 'x'"), "{text}");
+    let failed = text.find(mark).unwrap();
+    let told = text.rfind("CORRECT:").unwrap();
+    assert!(
+        failed < told,
+        "{}",
+        &text[failed.min(told).saturating_sub(500)..]
+    );
+    assert!(text[told..].contains("{}.get('x')"), "{text}");
+}
+
+fn was_credited(workspace: &Workspace) {
+    let fix = &workspace.stored("fixes.json")["entries"][0];
+    assert_eq!(
+        (&fix["shown"], &fix["helped"]),
+        (&json!(1), &json!(1)),
+        "{fix}"
+    );
+}
+
+fn run(workspace: &Workspace, program: &Path, configure: impl FnOnce(&mut Command)) -> Ran {
+    // Everything that `memctl` would get, and the hook below gets through the host.
+    let template = workspace.command();
+    let mut command = Command::new(program);
+    command.env_clear().current_dir(workspace.root());
+    for (name, value) in template.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command
+        .env_remove("MEMCTL_NOW")
+        .stdin(std::process::Stdio::null());
+    configure(&mut command);
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran
+}
+
+#[test]
+#[ignore = "needs the real Claude Code: make test-clients"]
+fn claude_code_is_told_what_worked() {
+    let Some(program) = host("claude") else {
+        return;
+    };
+    let workspace = taught();
+    let settings = workspace.home().join(".claude/settings.json");
+    workspace.json(&["hooks", "install", "claude-code"]);
+    let model = FakeModel::answering(|request| {
+        script(request, &|command| {
+            ("Bash", json!({"command": command, "description": "try"}))
+        })
+    });
+    let ran = run(&workspace, &program, |command| {
+        command
+            .args(["-p", "fix the script", "--allowedTools", "Bash"])
+            .env("ANTHROPIC_BASE_URL", model.anthropic_url())
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_AUTOUPDATER", "1");
+    });
+    assert!(ran.stdout.contains("All done."), "{ran:?}");
+    was_told(&model, "\"type\":\"tool_result\"");
+    was_credited(&workspace);
+    workspace.json(&["hooks", "uninstall", "claude-code"]);
+    assert!(!settings.exists());
+}
+
+#[test]
+#[ignore = "needs the real Claude Code: make test-clients"]
+fn claude_code_takes_the_plugin() {
+    let Some(program) = host("claude") else {
+        return;
+    };
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin");
+    let workspace = taught();
+    let ran = run(&workspace, &program, |command| {
+        command.args(["plugin", "validate"]).arg(&plugin);
+    });
+    println!("{}", ran.stdout);
+    let model = FakeModel::answering(|request| {
+        script(request, &|command| {
+            ("Bash", json!({"command": command, "description": "try"}))
+        })
+    });
+    let path = format!(
+        "{}:{}",
+        Path::new(env!("CARGO_BIN_EXE_memctl"))
+            .parent()
+            .unwrap()
+            .display(),
+        std::env::var("PATH").unwrap()
+    );
+    run(&workspace, &program, |command| {
+        command
+            .args([
+                "-p", "fix the script", "--allowedTools", "Bash", "--plugin-dir",
+            ])
+            .arg(&plugin)
+            .env("PATH", &path)
+            .env("ANTHROPIC_BASE_URL", model.anthropic_url())
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    })
+    .succeeds();
+    was_told(&model, "\"type\":\"tool_result\"");
+    was_credited(&workspace);
+}
+
+#[test]
+#[ignore = "needs the real Codex: make test-clients"]
+fn codex_is_told_what_worked() {
+    let Some(program) = host("codex") else {
+        return;
+    };
+    let workspace = taught();
+    workspace.json(&["hooks", "install", "codex"]);
+    let model = FakeModel::answering(|request| {
+        script(request, &|command| {
+            ("exec_command", json!({"cmd": command}))
+        })
+    });
+    let config = format!(
+        "model = \"gpt-5.2-codex\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\n\
+         base_url = \"{}\"\nwire_api = \"responses\"\n",
+        model.openai_url()
+    );
+    std::fs::write(workspace.home().join(".codex/config.toml"), config).unwrap();
+    run(&workspace, &program, |command| {
+        command.args([
+            "exec",
+            "--skip-git-repo-check",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--dangerously-bypass-hook-trust",
+            "fix the script",
+        ]);
+    })
+    .succeeds();
+    // This host writes what hooks say between the call and its output.
+    was_told(&model, "\"type\":\"function_call\"");
+    was_credited(&workspace);
+    workspace.json(&["hooks", "uninstall", "codex"]);
+    assert!(!workspace.home().join(".codex/hooks.json").exists());
+}

@@ -1,0 +1,465 @@
+//! The hooks of coding agents: events as the hosts really send them, answers as they take them, and
+//! nothing in anybody's way whatever is wrong.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::workspace::{Ran, Workspace};
+
+/// Start of the process included; a machine that builds other things is slow, not wrong.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Gives an event to the hook.
+fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -> Ran {
+    hook_with(workspace, &["hook", host], event.as_ref())
+}
+
+fn hook_with(workspace: &Workspace, arguments: &[&str], event: &[u8]) -> Ran {
+    let mut command = workspace.command();
+    command.args(arguments).stdin(Stdio::piped());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let event = event.to_vec();
+    // The hook may end before it has read everything.
+    let writer = std::thread::spawn(move || drop(input.write_all(&event)));
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    writer.join().unwrap();
+    ran
+}
+
+fn is_silent(ran: &Ran) -> bool {
+    (ran.code, ran.stdout.as_str(), ran.stderr.as_str()) == (0, "", "")
+}
+
+/// The events of a real session, as if it were one in this workspace.
+fn events(workspace: &Workspace, file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/hosts")
+        .join(file);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let text = fs::read_to_string(path)
+        .unwrap()
+        .replace("/home/dev/project", &root);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+const HOSTS: &[(&str, &str, &str)] = &[
+    (
+        "claude-code",
+        "claude-code-2.1.329.events.jsonl",
+        "PostToolUseFailure",
+    ),
+    ("codex", "codex-0.169.0.events.jsonl", "PostToolUse"),
+    ("gemini", "gemini-cli-0.61.0.events.jsonl", "AfterTool"),
+];
+
+/// A memory in which the failure of the real sessions has been overcome before, by what those
+/// sessions do next.
+fn taught() -> Workspace {
+    let workspace = Workspace::empty();
+    let failing = "python3 -c \"print({}['x'])\"";
+    let error = "Traceback (most recent call last):\nKeyError: 'x'";
+    for _ in 0..2 {
+        let failure = ["record", "failure", "--code", failing, "--error", error];
+        workspace.run(&failure).succeeds();
+        let success = [
+            "record", "success", "--code", "echo fixed", "--output", "fixed",
+        ];
+        workspace.run(&success).succeeds();
+    }
+    workspace
+}
+
+fn evidence(workspace: &Workspace) -> (u64, u64, u64) {
+    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let count = |name: &str| fix[name].as_u64().unwrap_or_default();
+    (count("shown"), count("helped"), count("harmed"))
+}
+
+/// The text of an answer, which must be exactly of the form that hosts take.
+fn told(ran: &Ran, event: &str) -> String {
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let keys =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&answer), ["hookSpecificOutput"]);
+    let output = &answer["hookSpecificOutput"];
+    assert_eq!(keys(output), ["hookEventName", "additionalContext"]);
+    assert_eq!(output["hookEventName"], event);
+    let text = output["additionalContext"].as_str().unwrap();
+    assert!(!text.is_empty() && text.chars().count() <= 10_000);
+    text.to_owned()
+}
+
+#[test]
+fn a_real_session_gets_its_hint_once_and_credits_it() {
+    for (host, file, failing) in HOSTS {
+        let workspace = taught();
+        let before = evidence(&workspace);
+        let mut hints = Vec::new();
+        let mut sessions = Vec::new();
+        for event in events(&workspace, file) {
+            let ran = hook(&workspace, host, event.to_string());
+            let name = event["hook_event_name"].as_str().unwrap();
+            if name == "SessionStart" {
+                let text = told(&ran, name);
+                assert!(text.contains("echo fixed"), "{text}");
+                sessions.push(event["session_id"].clone());
+            } else if ran.stdout.is_empty() {
+                assert!(is_silent(&ran), "{ran:?}");
+            } else {
+                hints.push((
+                    name.to_owned(),
+                    event["session_id"].clone(),
+                    told(&ran, name),
+                ));
+            }
+        }
+        let failures = hints.len() as u64;
+        assert!(failures >= 1, "{host}");
+        for (name, session, text) in &hints {
+            assert_eq!(name, failing);
+            assert!(sessions.contains(session));
+            for part in ["WRONG:", "{}['x']", "CORRECT:", "echo fixed", "KeyError"] {
+                assert!(text.contains(part), "{host}: {part}: {text}");
+            }
+        }
+        let (shown, helped, harmed) = evidence(&workspace);
+        assert_eq!(
+            (shown - before.0, helped - before.1, harmed - before.2),
+            (failures, failures, 0),
+            "{host}"
+        );
+    }
+}
+
+fn failure(workspace: &Workspace, session: &str, command: &str, error: &str) -> String {
+    json!({"hook_event_name": "PostToolUseFailure", "session_id": session,
+        "cwd": workspace.root(), "transcript_path": "/nowhere.jsonl", "tool_name": "Bash",
+        "tool_input": {"command": command}, "error": format!("Exit code 1\n{error}"),
+        "is_interrupt": false, "from_the_future": {"a": [1]}})
+    .to_string()
+}
+
+const COMMAND: &str = "python3 -c \"print({}['y'])\"";
+const ERROR: &str = "Traceback (most recent call last):\nKeyError: 'y'";
+
+#[test]
+fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
+    let workspace = taught();
+    // It has helped once, when it was learnt; so it takes some failures to sink.
+    for session in ["a", "b", "c", "d", "e", "f"] {
+        let event = failure(&workspace, session, COMMAND, ERROR);
+        told(
+            &hook(&workspace, "claude-code", &event),
+            "PostToolUseFailure",
+        );
+        assert!(is_silent(&hook(&workspace, "claude-code", &event)));
+    }
+    assert_eq!(evidence(&workspace), (7, 1, 6));
+    let event = failure(&workspace, "g", COMMAND, ERROR);
+    assert!(is_silent(&hook(&workspace, "claude-code", event)));
+    assert_eq!(
+        workspace.stored("fixes.json")["entries"][0]["status"],
+        "retired"
+    );
+}
+
+#[test]
+fn what_is_no_failure_of_the_agent_gets_no_hint() {
+    let workspace = taught();
+    let event: Value = serde_json::from_str(&failure(&workspace, "a", COMMAND, ERROR)).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut event = event.clone();
+        event[name] = value;
+        event.to_string()
+    };
+    for event in [
+        with("is_interrupt", json!(true)),
+        with("cursor_version", json!("3.1")),
+        with("error", json!("Exit code 1")),
+        with("error", json!(7)),
+        with("hook_event_name", json!("SomethingNew")),
+        with("session_id", json!(null)),
+        with("tool_input", json!({"command": "cargo test"})),
+    ] {
+        let ran = hook(&workspace, "claude-code", &event);
+        assert!(is_silent(&ran), "{event}: {ran:?}");
+    }
+    let mut workspace = workspace;
+    workspace.set("CURSOR_VERSION", "3.1");
+    assert!(is_silent(&hook(
+        &workspace,
+        "claude-code",
+        event.to_string()
+    )));
+}
+
+#[test]
+fn nothing_that_is_wrong_with_us_gets_in_the_way() {
+    let check = |what: &str, workspace: &Workspace, event: &[u8]| {
+        // A machine under load may be late once; being late is only wrong when it stays so.
+        let late = (0..3).all(|_| {
+            let start = Instant::now();
+            let ran = hook(workspace, "claude-code", event);
+            let took = start.elapsed();
+            assert!(is_silent(&ran), "{what}: {ran:?}");
+            took > PATIENCE
+        });
+        assert!(!late, "{what} took longer than {PATIENCE:?}");
+    };
+    let workspace = taught();
+    let event = |workspace: &Workspace| failure(workspace, "a", COMMAND, ERROR).into_bytes();
+    for garbage in [
+        &b""[..],
+        b"{",
+        b"null",
+        b"\xff\xfe\x00",
+        b"[[[[",
+        b"{\"session_id\": {}}",
+    ] {
+        check("garbage", &workspace, garbage);
+    }
+    check("deep", &workspace, "[".repeat(1_000_000).as_bytes());
+    let none = Workspace::empty();
+    check("no memory", &none, &event(&none));
+    assert!(!none.memory("").exists());
+    for file in ["fixes.json", ".lock"] {
+        let workspace = taught();
+        fs::remove_file(workspace.memory(file)).unwrap();
+        fs::create_dir(workspace.memory(file)).unwrap();
+        check(file, &workspace, &event(&workspace));
+    }
+    let corrupt = taught();
+    fs::write(
+        corrupt.memory("fixes.json"),
+        "{\"entries\": [{\"fix_id\"\0\0\0",
+    )
+    .unwrap();
+    check("corrupt", &corrupt, &event(&corrupt));
+    let locked = taught();
+    let lock = fs::File::open(locked.memory(".lock")).unwrap();
+    lock.lock().unwrap();
+    check("locked", &locked, &event(&locked));
+    drop(lock);
+    let huge = failure(
+        &workspace,
+        "h",
+        "cat x",
+        &"all sorts of things\n".repeat(250_000),
+    );
+    check("huge", &workspace, huge.as_bytes());
+}
+
+#[test]
+fn a_memory_that_cannot_be_written_stays_silent() {
+    let workspace = taught();
+    let memory = workspace.memory("");
+    // Where the notes of sessions belong there is a file; to root, read-only is no hindrance.
+    fs::remove_dir_all(memory.join(".index/sessions")).unwrap();
+    fs::write(memory.join(".index/sessions"), "").unwrap();
+    let ran = hook(
+        &workspace,
+        "claude-code",
+        failure(&workspace, "a", COMMAND, ERROR),
+    );
+    assert!(is_silent(&ran), "{ran:?}");
+}
+
+#[test]
+fn a_session_that_has_ended_is_learnt_from_once() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
+    let session = session.join("claude-code-stock.jsonl");
+    let event = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other",
+        "cwd": workspace.root(), "transcript_path": session});
+    for _ in 0..2 {
+        assert!(is_silent(&hook(
+            &workspace,
+            "claude-code",
+            event.to_string()
+        )));
+        let fixes = workspace.stored("fixes.json");
+        let fixes = fixes["entries"].as_array().unwrap();
+        assert!(fixes.len() >= 5, "{fixes:?}");
+        assert!(
+            fixes
+                .iter()
+                .all(|fix| fix["occurrences"].as_f64().unwrap_or(1.0) <= 1.0)
+        );
+    }
+    // The next session meets one of its errors.
+    let error = "fatal: No configured push destination.";
+    let told = told(
+        &hook(
+            &workspace,
+            "claude-code",
+            failure(&workspace, "t", "git push", error),
+        ),
+        "PostToolUseFailure",
+    );
+    assert!(told.contains("git push -u origin main"), "{told}");
+}
+
+#[test]
+fn no_way_of_calling_it_is_an_error_to_a_host() {
+    let workspace = taught();
+    let event = failure(&workspace, "a", COMMAND, ERROR);
+    for arguments in [
+        &["hook"][..],
+        &["hook", "emacs"],
+        &["hook", "claude-code", "--from-the-future"],
+        &["hook", "claude-code", "codex"],
+    ] {
+        let ran = hook_with(&workspace, arguments, event.as_bytes());
+        assert!(is_silent(&ran), "{arguments:?}: {ran:?}");
+    }
+    let root = workspace.root();
+    let arguments = ["hook", "claude-code", "--root", root.to_str().unwrap()];
+    let ran = hook_with(&workspace, &arguments, event.as_bytes());
+    told(&ran, "PostToolUseFailure");
+}
+
+#[test]
+fn a_hook_reads_to_its_end_or_gives_up() {
+    let workspace = taught();
+    let mut command = workspace.command();
+    command
+        .args(["hook", "claude-code"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Nothing is written, and standard input stays open.
+    let start = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn hooks_come_and_go_through_the_commands() {
+    let mut workspace = Workspace::empty();
+    let settings = workspace.home().join(".claude/settings.json");
+    fs::create_dir(settings.parent().unwrap()).unwrap();
+    let original = "{\n    // mine\n    \"model\": \"opus\",\n}\n";
+    fs::write(&settings, original).unwrap();
+    let installed = workspace.json(&["hooks", "install", "claude-code"]);
+    assert_eq!(installed["changed"], true);
+    let backup = fs::read_to_string(installed["backup"].as_str().unwrap()).unwrap();
+    assert!(backup.contains("// mine"));
+    let command = format!("{} hook claude-code", env!("CARGO_BIN_EXE_memctl"));
+    assert!(fs::read_to_string(&settings).unwrap().contains(&command));
+    assert_eq!(
+        workspace.json(&["hooks", "install", "claude-code"])["changed"],
+        false
+    );
+    let status = workspace.json(&["hooks", "status"]);
+    let standings: Vec<&Value> = status["hosts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|h| &h["standing"])
+        .collect();
+    assert_eq!(standings, ["installed", "absent", "absent"]);
+    assert_eq!(
+        workspace.json(&["hooks", "uninstall", "claude-code"])["changed"],
+        true
+    );
+    assert_eq!(fs::read_to_string(&settings).unwrap(), original);
+    // In a project, and no path of this machine in it.
+    let codex = workspace.json(&["hooks", "install", "codex", "--project"]);
+    assert!(codex["notes"].to_string().contains("/hooks"), "{codex}");
+    assert!(
+        workspace
+            .read(".codex/hooks.json")
+            .contains("\"memctl hook codex\"")
+    );
+    workspace.json(&["hooks", "uninstall", "codex", "--project"]);
+    assert!(!workspace.root().join(".codex").exists());
+    // Where the host keeps its settings elsewhere, and where they are broken.
+    let elsewhere = workspace.root().join("elsewhere");
+    workspace.set("CODEX_HOME", elsewhere.to_str().unwrap());
+    workspace.json(&["hooks", "install", "codex"]);
+    workspace.write("elsewhere/config.toml", "[features]\nhooks = false\n");
+    let status = workspace.json(&["hooks", "status", "codex"]);
+    assert!(
+        status["hosts"][0]["notes"]
+            .to_string()
+            .contains("features.hooks"),
+        "{status}"
+    );
+    workspace.write("elsewhere/hooks.json", "{\"hooks\": 1}");
+    let refused = workspace.run(&["hooks", "install", "codex"]);
+    refused.fails(2, "`hooks` that are no object");
+    assert_eq!(workspace.read("elsewhere/hooks.json"), "{\"hooks\": 1}");
+}
+
+#[test]
+fn the_loop_without_hooks_works_across_processes() {
+    let workspace = Workspace::empty();
+    let wrong = "print(drugs[\"mechanism\"])";
+    let right = "for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])";
+    let error = "TypeError: string indices must be integers";
+    let failure = |session: &str| {
+        let arguments = [
+            "record", "failure", "--code", wrong, "--error", error, "--session", session,
+        ];
+        workspace.json(&arguments)
+    };
+    assert_eq!(failure("one")["hints"], json!([]));
+    let success = [
+        "record", "success", "--code", right, "--output", "ALK inhibitor", "--session", "one",
+    ];
+    assert_eq!(workspace.json(&success)["learned"], json!(["FIX-001"]));
+    let hint = &failure("two")["hints"][0];
+    assert_eq!(
+        (&hint["working_code"], &hint["kind"]),
+        (&json!(right), &json!("fix"))
+    );
+    let text = workspace
+        .run(&["hint", "--error", error])
+        .succeeds()
+        .stdout
+        .clone();
+    let form = format!(
+        "CODE HINTS (learned from prior errors -- use these patterns):\n\n  ERROR: {error}\n  \
+         WRONG:\n    {wrong}\n  CORRECT:\n    {right}\n"
+    );
+    assert!(text.starts_with(&form), "{text}");
+    let keys = ["error_key", "hints", "pitfalls", "took_ms"];
+    let document = workspace.json(&["hint", "--error", "NameError: name 'x' is not defined"]);
+    assert!(
+        keys.iter().all(|key| document.get(key).is_some()),
+        "{document}"
+    );
+    assert_eq!(
+        document["pitfalls"][0],
+        "Variables do NOT persist between execute_code calls. Always re-query data you need."
+    );
+}
+
+#[test]
+fn asking_for_a_hint_changes_no_data_file() {
+    let workspace = taught();
+    let before = fs::read(workspace.memory("fixes.json")).unwrap();
+    for _ in 0..2 {
+        let hint = workspace.json(&["hint", "--error", ERROR, "--command", COMMAND]);
+        assert_eq!(hint["hints"][0]["working_code"], "echo fixed");
+    }
+    assert_eq!(fs::read(workspace.memory("fixes.json")).unwrap(), before);
+    // And one from a pipe, and none where nothing is known.
+    let none = Workspace::empty();
+    assert_eq!(none.json(&["hint", "--error", ERROR])["hints"], json!([]));
+    assert!(!none.memory("").exists());
+}
