@@ -82,6 +82,8 @@ impl Context {
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
                 analyse_prompt: self.prompt("analyse_failure.md"),
+                rewrite_prompt: self.prompt("rewrite_query.md"),
+                rewrite: config.parsed("search.rewrite")?,
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),

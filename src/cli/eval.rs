@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::engine::{EvaluateReport, Passage, Question, evaluate};
+use crate::engine::{EvaluateReport, Passage, Question, Rewrite, evaluate};
 use crate::search::Fusion;
 
 use super::context::Context;
@@ -54,6 +54,27 @@ pub(super) struct RetrievalArgs {
     query_field: String,
     #[command(flatten)]
     fusion: FusionArgs,
+    /// Ask the queries in other words, as `memory search --rewrite` does without a model
+    #[arg(long, value_name = "HOW", default_value = "off")]
+    rewrite: RewriteName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum RewriteName {
+    /// As they are
+    Off,
+    /// Without the opening of a question, and with what mistyped words may have meant
+    Offline,
+}
+
+impl RewriteName {
+    const fn rewrite(self) -> Rewrite {
+        match self {
+            Self::Off => Rewrite::Not,
+            Self::Offline => Rewrite::Offline,
+        }
+    }
 }
 
 fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, CliError> {
@@ -89,6 +110,7 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>,
         &passages,
         &questions,
         fusion,
+        &args.rewrite.rewrite(),
         &embedder,
         &mut progress,
     );

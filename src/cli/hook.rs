@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::config::{Environment, Places};
-use crate::engine::{Adviser, Engine, LearnOptions, Providers, Settings};
+use crate::engine::{Adviser, Engine, LearnOptions, Providers, RewriteBy, Settings};
 use crate::host::{EventKind, Host, respond};
 use crate::model::Scope;
 use crate::store::Scoped;
@@ -120,6 +120,8 @@ fn learn(environment: &Environment, places: Places, store: Scoped, transcript: P
             min_similarity: 1.0,
             reflect_prompt: None,
             analyse_prompt: None,
+            rewrite_prompt: None,
+            rewrite: RewriteBy::Off,
         },
         providers: Providers::default(),
         spare_dir: environment.temp_dir.clone(),

@@ -3,11 +3,11 @@
 use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
-use crate::engine::{FindOptions, FindReport, Found};
+use crate::engine::{FindOptions, FindReport, Found, Rewrite, RewriteBy};
 use crate::model::{MemoryType, Trust};
 use crate::search::{Filter, Fusion, Rrf};
 
-use super::context::Context;
+use super::context::{Context, follow, wait};
 use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table};
 use super::records::KindName;
@@ -41,6 +41,9 @@ pub(super) struct SearchArgs {
     /// Records made before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<i64>,
+    /// Look for it in other words; the setting `search.rewrite` says it for every search
+    #[arg(long, value_name = "HOW")]
+    rewrite: Option<RewriteName>,
     /// By words alone
     #[arg(long, conflicts_with = "fusion")]
     keyword: bool,
@@ -49,6 +52,27 @@ pub(super) struct SearchArgs {
     /// Say how each result came about
     #[arg(long)]
     explain: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum RewriteName {
+    /// As it was typed
+    Off,
+    /// Without the opening of a question, and with what mistyped words may have meant
+    Offline,
+    /// By the model that is configured
+    Model,
+}
+
+impl RewriteName {
+    const fn by(self) -> RewriteBy {
+        match self {
+            Self::Off => RewriteBy::Off,
+            Self::Offline => RewriteBy::Offline,
+            Self::Model => RewriteBy::Model,
+        }
+    }
 }
 
 /// How the two rankings become one.
@@ -153,6 +177,18 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         until: args.until,
         ..Filter::default()
     };
+    let engine = context.engine(None)?;
+    let by = args
+        .rewrite
+        .map_or(engine.settings.rewrite, RewriteName::by);
+    let (rewrite, warning) = match by {
+        RewriteBy::Off => (Rewrite::Not, None),
+        RewriteBy::Offline => (Rewrite::Offline, None),
+        RewriteBy::Model => {
+            let spinner = context.printer.spinner("rewriting");
+            wait(engine.rewrite(&args.query, &mut follow(&spinner)))??
+        }
+    };
     let options = FindOptions {
         query: args.query.clone(),
         limit: args.limit as usize,
@@ -162,13 +198,15 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         } else {
             args.fusion.fusion()
         },
+        rewrite,
         explain: args.explain,
     };
-    let engine = context.engine(None)?;
     let bar = context.printer.bar("indexing");
     let report = engine.find(&options, &mut |done, of| bar.reach(done, of));
     drop(bar);
-    Ok(Box::new(report?))
+    let mut report = report?;
+    report.warnings.extend(warning);
+    Ok(Box::new(report))
 }
 
 impl Report for FindReport {
@@ -177,6 +215,9 @@ impl Report for FindReport {
     }
 
     fn page(&self, page: &mut Page) {
+        if let Some(rewritten) = &self.rewritten {
+            page.styled(&[(Style::Dim, &format!("looked for: {rewritten}"))]);
+        }
         if self.results.is_empty() {
             page.line(format!(
                 "Nothing that is remembered fits \"{}\".",

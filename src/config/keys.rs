@@ -123,6 +123,11 @@ pub(super) const KEYS: &[Key] = &[
         "",
         "its model; empty takes the first that it offers",
     ),
+    Key::open(
+        "search.rewrite",
+        "off",
+        "whether queries are rewritten: `off`, `offline` or `model`",
+    ),
     Key {
         name: "embedding.provider",
         default: "built-in",

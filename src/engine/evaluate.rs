@@ -13,9 +13,10 @@ use crate::search::{
     Vector, percentile, slot, slots_header,
 };
 
-use super::Error;
 use super::embedder::{Embedder, Maker, Patience};
+use super::find::with_kin;
 use super::index::Embedding;
+use super::{Error, Rewrite};
 
 /// So many texts get their vectors between two reports of progress.
 const BATCH: usize = 32;
@@ -89,6 +90,7 @@ pub fn evaluate(
     passages: &[Passage],
     questions: &[Question],
     fusion: Fusion,
+    rewrite: &Rewrite,
     embedder: &Embedder,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<EvaluateReport, Error> {
@@ -113,18 +115,24 @@ pub fn evaluate(
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
         let name = question.group.as_deref();
         let start = Instant::now();
-        let vector = model.as_ref().map(|model| model.embed(&[&question.text]));
+        let rewritten = rewrite.apply(&question.text);
+        let text = rewritten.as_deref().unwrap_or(&question.text);
+        let vector = model.as_ref().map(|model| model.embed(&[text]));
         let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
+        let ranker = indexed
+            .get(&name)
+            .map(|index| index.ranker(embedding.as_ref()));
+        let kin = match (&ranker, rewrite) {
+            (Some(ranker), Rewrite::Offline) => with_kin(ranker, text)?,
+            _ => None,
+        };
         let asked = Asked {
-            text: &question.text,
+            text: kin.as_deref().unwrap_or(text),
             vector: vector.as_deref(),
             fusion,
             limit: DEPTH,
             weight: |_| 1.0,
         };
-        let ranker = indexed
-            .get(&name)
-            .map(|index| index.ranker(embedding.as_ref()));
         let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
         let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
@@ -304,6 +312,7 @@ mod tests {
             &passages,
             &questions,
             Fusion::default(),
+            &Rewrite::Not,
             &Embedder::BuiltIn,
             &mut |done, of| told.push((done, of)),
         )

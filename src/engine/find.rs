@@ -15,7 +15,7 @@ use crate::store::Entry;
 use super::embedder::{Embedder, Maker, Patience};
 use super::error::chain;
 use super::index::{Embedding, Index, Progress};
-use super::{Engine, Error, milliseconds};
+use super::{Engine, Error, Rewrite, milliseconds};
 
 /// So many records at most get their vectors during one search: nobody waits long for the first
 /// search after an import, and the others are found by their words until their turn comes.
@@ -39,6 +39,8 @@ pub struct FindOptions {
     /// How the rankings by words and by meaning become one. By words alone, the model of meanings is
     /// not loaded.
     pub fusion: Fusion,
+    /// What is looked for instead of the words.
+    pub rewrite: Rewrite,
     /// Whether to say how each result came about.
     pub explain: bool,
 }
@@ -134,12 +136,14 @@ impl Engine {
     /// many are new.
     pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
         let start = Instant::now();
+        let rewritten = options.rewrite.apply(&options.query);
+        let text = rewritten.as_deref().unwrap_or(&options.query);
         let mut index = Index::open(&self.store)?;
         let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
         // The model is loaded while the index is brought up to date.
         let (updated, model) = thread::scope(|scope| {
             let embedder = &self.providers.embedder;
-            let ask = || Asking::new(embedder, &options.query);
+            let ask = || Asking::new(embedder, text);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
             (updated, model.map(thread::ScopedJoinHandle::join))
@@ -162,11 +166,11 @@ impl Engine {
             scope: self.store.scope().clone(),
             ..options.filter.clone()
         };
-        let searched = search(&mut index, options, &filter, asking.as_ref());
+        let searched = search(&mut index, options, text, &filter, asking.as_ref());
         let answer = match searched {
             Err(Error::Index) => {
                 index.renew(progress)?;
-                search(&mut index, options, &filter, asking.as_ref())?
+                search(&mut index, options, text, &filter, asking.as_ref())?
             }
             searched => searched?,
         };
@@ -185,7 +189,7 @@ impl Engine {
         Ok(FindReport {
             results: results.collect(),
             query: options.query.clone(),
-            rewritten: None,
+            rewritten: answer.with_kin.or(rewritten),
             asked,
             took_ms: milliseconds(start.elapsed()),
             warnings,
@@ -232,6 +236,8 @@ impl Asking {
 struct Answer {
     found: Vec<Found>,
     asked: Option<Asked>,
+    /// The text that was looked for, where words of the index came to it.
+    with_kin: Option<String>,
     /// Why records that have no vector did not get one.
     trouble: Option<String>,
 }
@@ -240,12 +246,13 @@ struct Answer {
 fn search(
     index: &mut Index,
     options: &FindOptions,
+    text: &str,
     filter: &Filter,
     asking: Option<&Asking>,
 ) -> Result<Answer, Error> {
     let mut trouble = None;
     if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
-        match index.fill_missing(&options.query, filter, NEW_VECTORS, &asking.maker) {
+        match index.fill_missing(text, filter, NEW_VECTORS, &asking.maker) {
             Err(Error::Index) => return Err(Error::Index),
             Err(error) => {
                 let why = chain(&error);
@@ -255,14 +262,19 @@ fn search(
         }
     }
     let ranker = index.ranker(filter)?;
+    let with_kin = match options.rewrite {
+        Rewrite::Offline => with_kin(&ranker, text)?,
+        Rewrite::Not | Rewrite::To(_) => None,
+    };
+    let text = with_kin.as_deref().unwrap_or(text);
     let question = Question {
-        text: &options.query,
+        text,
         vector: asking.map(|asking| asking.vector.as_slice()),
         fusion: options.fusion,
         limit: options.limit,
         weight,
     };
-    let asked = words(&options.query);
+    let asked = words(text);
     let mut found = Vec::new();
     for ranked in ranker.rank(&question)? {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
@@ -270,10 +282,13 @@ fn search(
             found.push(result(&document, &ranked, &asked, options.explain));
         }
     }
-    let understood = options.explain.then(|| understood(index, &ranker, options));
+    let understood = options
+        .explain
+        .then(|| understood(index, &ranker, text, options.fusion));
     Ok(Answer {
         found,
         asked: understood.transpose()?,
+        with_kin,
         trouble,
     })
 }
@@ -309,13 +324,24 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
     }
 }
 
-fn understood(index: &Index, ranker: &Ranker<'_>, options: &FindOptions) -> Result<Asked, Error> {
-    let terms = ranker.terms(&options.query)?.into_iter();
+/// The text with what its mistyped words may have meant; `None` where there is nothing to add.
+pub(super) fn with_kin(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
+    let kin = ranker.kin(text)?;
+    Ok((!kin.is_empty()).then(|| format!("{text} {}", kin.join(" "))))
+}
+
+fn understood(
+    index: &Index,
+    ranker: &Ranker<'_>,
+    text: &str,
+    fusion: Fusion,
+) -> Result<Asked, Error> {
+    let terms = ranker.terms(text)?.into_iter();
     Ok(Asked {
         terms: terms
             .map(|(word, documents)| Term { word, documents })
             .collect(),
-        fusion: options.fusion.name(),
+        fusion: fusion.name(),
         embedder: index.asked_for().map(str::to_owned),
         documents: index.len(),
         vectors: index.with_vector(),

@@ -28,6 +28,7 @@ mod nearest;
 mod record;
 mod reindex;
 mod review;
+mod rewrite;
 mod run;
 mod secrets;
 mod sessions;
@@ -57,6 +58,7 @@ pub use model::{Chosen, Providers};
 pub use record::{RecordReport, Success};
 pub use reindex::{IndexOptions, IndexReport, IndexStage};
 pub use review::ReviewReport;
+pub use rewrite::{Rewrite, RewriteBy};
 pub use run::{RunOptions, RunReport};
 pub use secrets::{SecretAt, SecretsReport};
 pub use status::StatusReport;
@@ -93,6 +95,10 @@ pub struct Settings {
     pub reflect_prompt: Option<String>,
     /// The prompt for putting procedures into words, where a user has put one in place of ours.
     pub analyse_prompt: Option<String>,
+    /// The prompt for rewriting queries, likewise.
+    pub rewrite_prompt: Option<String>,
+    /// Whether the queries of a search are rewritten, where nobody says otherwise.
+    pub rewrite: RewriteBy,
 }
 
 impl Engine {

@@ -16,6 +16,7 @@ mod outcome;
 pub mod pitfall;
 pub mod recover;
 pub mod reflect;
+pub mod rewrite;
 mod run;
 mod same;
 pub mod session;

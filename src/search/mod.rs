@@ -7,6 +7,7 @@
 //! - `segment`, `build`: documents as bytes that are searched where they lie, and how they are made.
 //! - `slots`: their vectors, likewise.
 //! - `keyword`: BM25 over segments.
+//! - `kin`: what a mistyped word of a query may have meant.
 //! - `fuse`, `best`: two rankings made one; the best of many.
 //! - `rank`: all of that behind one type, the only ranking that the program uses.
 //! - `corpus`: a few texts, ranked by words and forgotten.
@@ -24,6 +25,7 @@ mod export;
 mod filter;
 mod fuse;
 mod keyword;
+mod kin;
 mod operators;
 mod rank;
 mod segment;

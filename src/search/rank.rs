@@ -66,7 +66,7 @@ impl<'a> Part<'a> {
 /// Documents, ready to be ranked.
 #[derive(Debug)]
 pub struct Ranker<'a> {
-    parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<Part<'a>>,
     total: usize,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use chrono::Utc;
-use memctl::engine::{Engine, FindOptions, Providers, Settings};
+use memctl::engine::{Engine, FindOptions, Providers, Rewrite, RewriteBy, Settings};
 use memctl::model::{Correction, Scope};
 use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
@@ -53,6 +53,8 @@ fn engine(store: Scoped) -> Engine {
             min_similarity: 0.35,
             reflect_prompt: None,
             analyse_prompt: None,
+            rewrite_prompt: None,
+            rewrite: RewriteBy::Off,
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),
@@ -68,6 +70,7 @@ fn find(engine: &Engine, query: &str) -> (Vec<String>, usize) {
         limit: 5,
         filter: Filter::default(),
         fusion: Fusion::Keyword,
+        rewrite: Rewrite::Not,
         explain: false,
     };
     let mut analysed = 0;
@@ -334,6 +337,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             limit: 20,
             filter: Filter::default(),
             fusion: Fusion::Keyword,
+            rewrite: Rewrite::Not,
             explain: false,
         };
         let report = engine.find(&options, &mut |_, _| {}).unwrap();

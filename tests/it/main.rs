@@ -32,6 +32,7 @@ mod learning;
 mod llm_wire;
 mod models;
 mod readme;
+mod rewriting;
 mod search;
 mod store;
 mod terminal;

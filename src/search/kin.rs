@@ -1,0 +1,93 @@
+//! Words of the documents that stand for a word of a query which is in none of them: the same one,
+//! mistyped or spelt otherwise.
+//!
+//! Only what the documents themselves say is taken, so a kin word always finds something; a list of
+//! synonyms from elsewhere would know nothing of the names in them. Deliberately absent: words of
+//! like meaning, which are what the vectors are for.
+
+use super::keyword;
+use super::rank::Ranker;
+use super::segment::Damaged;
+
+/// Shorter words have too many neighbours.
+const SHORTEST: usize = 5;
+
+impl Ranker<'_> {
+    /// For each word of the query that no admitted document holds, the commonest word of them that
+    /// is one letter away from it and begins alike; none where there is no such word.
+    ///
+    /// # Errors
+    ///
+    /// Where a segment is damaged.
+    pub fn kin(&self, query: &str) -> Result<Vec<String>, Damaged> {
+        let mut found = Vec::new();
+        for word in keyword::asked(query) {
+            let plain = word.chars().all(|c| c.is_ascii_lowercase());
+            if plain && word.len() >= SHORTEST && keyword::holding(&self.parts, &word)?.is_empty() {
+                found.extend(self.nearest(&word)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn nearest(&self, word: &str) -> Result<Option<String>, Damaged> {
+        let mut names = Vec::new();
+        for part in &self.parts {
+            for term in 0..part.segment.terms() {
+                let name = part.segment.name(term);
+                if name.first() != word.as_bytes().first() || name.len().abs_diff(word.len()) > 1 {
+                    continue;
+                }
+                if let Ok(name) = std::str::from_utf8(name)
+                    && strsim::osa_distance(name, word) == 1
+                {
+                    names.push(name);
+                }
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        let mut best: Option<(usize, &str)> = None;
+        for name in names {
+            let holding = keyword::holding(&self.parts, name)?.len();
+            if holding > best.map_or(0, |(most, _)| most) {
+                best = Some((holding, name));
+            }
+        }
+        Ok(best.map(|(_, name)| name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attributes::Attributes;
+    use super::super::build::Builder;
+    use super::super::rank::Part;
+    use super::super::segment::Segment;
+    use super::*;
+
+    #[test]
+    fn a_mistyped_word_has_a_kin_where_the_documents_know_one() {
+        let texts = [
+            "install the certificate",
+            "the colour of certificates",
+            "disk full",
+        ];
+        let mut builder = Builder::default();
+        for text in texts {
+            builder.add(&Attributes::default(), text);
+        }
+        let bytes = builder.segment();
+        let check = |query: &str, admitted: Option<Vec<bool>>, expected: &[&str]| {
+            let segment = Segment::open(&bytes).unwrap();
+            let ranker = Ranker::new(vec![Part::new(segment, None, admitted)]);
+            assert_eq!(ranker.kin(query).unwrap(), expected, "{query}");
+        };
+        check("certifcate", None, &["certif"]);
+        check("instal a color", None, &["colour"]);
+        check("certificate disk", None, &[]);
+        check("dist", None, &[]);
+        check("E0308 --no-cache 日本語", None, &[]);
+        check("color", Some(vec![true, false, true]), &[]);
+    }
+}
