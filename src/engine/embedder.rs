@@ -124,8 +124,8 @@ impl Embedder {
         }))
     }
 
-    /// Makes it ready. Sends nothing.
-    pub(super) fn open(&self, patience: Patience) -> Result<Maker, Error> {
+    /// Makes it ready, for one text or for many. Sends nothing.
+    pub(super) fn open(&self, patience: Patience, many_texts: bool) -> Result<Maker, Error> {
         match self {
             Self::BuiltIn => Ok(Maker {
                 stamp: EMBEDDER
@@ -133,7 +133,7 @@ impl Embedder {
                     .to_owned(),
                 dimensions: Some(DIMENSIONS),
                 batch: BATCH,
-                model: Model::Here(Box::new(built_in()?)),
+                model: Model::Here(Box::new(built_in(many_texts)?)),
             }),
             Self::Folder(folder) => {
                 let export = read(folder)?;
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_built_in_stamp_is_the_one_of_all_its_vectors() {
-        let maker = Embedder::BuiltIn.open(Patience::Search).unwrap();
+        let maker = Embedder::BuiltIn.open(Patience::Search, true).unwrap();
         let embedding = maker.embedding().unwrap();
         assert_eq!(
             (embedding.name.as_str(), embedding.dimensions),
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_folder_without_a_model_says_what_is_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let error = Embedder::Folder(dir.path().to_owned()).open(Patience::Index);
+        let error = Embedder::Folder(dir.path().to_owned()).open(Patience::Index, true);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("model.onnx"), "{error}");
     }

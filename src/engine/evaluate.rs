@@ -96,7 +96,7 @@ pub fn evaluate(
 ) -> Result<EvaluateReport, Error> {
     let model = match fusion {
         Fusion::Keyword => None,
-        _ => Some(embedder.open(Patience::Index)?),
+        _ => Some(embedder.open(Patience::Index, true)?),
     };
     let vectors = embed(model.as_ref(), passages, progress)?;
     let embedding = model.as_ref().zip(vectors.first());

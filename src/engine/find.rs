@@ -143,7 +143,8 @@ impl Engine {
         // The model is loaded while the index is brought up to date.
         let (updated, model) = thread::scope(|scope| {
             let embedder = &self.providers.embedder;
-            let ask = || Asking::new(embedder, text);
+            let many_texts = !index.has_all_vectors();
+            let ask = move || Asking::new(embedder, text, many_texts);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
             (updated, model.map(thread::ScopedJoinHandle::join))
@@ -216,8 +217,8 @@ struct Asking {
 }
 
 impl Asking {
-    fn new(embedder: &Embedder, query: &str) -> Result<Self, Error> {
-        let maker = embedder.open(Patience::Search)?;
+    fn new(embedder: &Embedder, query: &str, many_texts: bool) -> Result<Self, Error> {
+        let maker = embedder.open(Patience::Search, many_texts)?;
         let vector = maker.embed(&[query])?.pop().unwrap_or_default();
         match maker.embedding() {
             Some(embedding) if embedding.dimensions != vector.len() => {

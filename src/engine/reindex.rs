@@ -67,7 +67,7 @@ impl Engine {
         let start = Instant::now();
         let embedder = &self.providers.embedder;
         // Who wants words alone needs no embedder that works.
-        let maker = match embedder.open(Patience::Index) {
+        let maker = match embedder.open(Patience::Index, true) {
             Err(_) if options.keyword => None,
             maker => Some(maker?),
         };

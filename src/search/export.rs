@@ -106,6 +106,7 @@ impl Export {
             model: Cow::Owned(self.model),
             weights: own(self.weights),
             is_checked: false,
+            many_texts: true,
         };
         let Self {
             tokenizer,
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn an_export_makes_the_vectors_of_the_model_it_was_made_of() {
         let texts = ["check compliance", "Été à la mer", "日本語"];
-        let expected = super::super::built_in().unwrap().embed(&texts).unwrap();
+        let expected = super::super::built_in(true).unwrap().embed(&texts).unwrap();
         let check = |export: Export| {
             assert_eq!(export.load().unwrap().embed(&texts).unwrap(), expected);
         };

@@ -62,6 +62,8 @@ pub(super) struct Parts {
     pub(super) max_tokens: usize,
     /// Whether the shapes in the network are known to fit; finding that out takes time.
     pub(super) is_checked: bool,
+    /// Whether so many texts follow that it pays to lay the weights out for them.
+    pub(super) many_texts: bool,
 }
 
 /// A sentence transformer, ready to be used.
@@ -98,8 +100,8 @@ impl Transformer {
                     Cow::Owned(bytes) => options.external_data(&name, bytes),
                 };
             }
-            // Costs 4 ms once for the built-in model, and spares 2.5 ms a text.
-            options.prepack_weights(true);
+            // Costs 4 ms and 20 MB once for the built-in model, and spares 2.5 ms a text.
+            options.prepack_weights(parts.many_texts);
             if parts.is_checked {
                 options.shape_inference(ShapeInferenceMode::Off);
             }

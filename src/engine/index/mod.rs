@@ -130,6 +130,12 @@ impl Index {
             .flat_map(|(_, file)| file.problems().iter().map(ToString::to_string))
     }
 
+    /// Whether every saved document has a vector, of whatever embedder: then at most a few are to be made.
+    pub(super) fn has_all_vectors(&self) -> bool {
+        let full = |held: &Held| held.filled(held.embedding()) >= held.places.len();
+        !self.segments.is_empty() && self.segments.iter().all(full)
+    }
+
     /// How many documents there are.
     pub(super) fn len(&self) -> usize {
         self.segments.iter().map(|held| held.places.len()).sum()
