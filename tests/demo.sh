@@ -30,6 +30,12 @@ show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-|Applies w
 step "Run the skill again: the same input, the corrected result."
 show run hr/resume-screen --input fixtures/sample_input.json | grep -E '^\$|overall_score|recommendation|answered by|^rules'
 
+step "Sessions that coding agents have left behind teach too: failures that were overcome."
+show learn fixtures/sessions | grep -E '^\$|sessions|Error|git|learnt' | cut -c 1-150
+
+step "The next agent that meets one of them, elsewhere, is told what worked. With hooks, at the failing call."
+show hint --error "fatal: unable to auto-detect email address (got 'ci@build.(none)')" --command "git commit -m release" | cut -c 1-150
+
 step "Everything that was ever learnt is found by its words, and counted."
 show memory search "compliance check" | cut -c 1-150
 show memory status | grep -v "$work"

@@ -7,7 +7,7 @@
 //! - `install`: the hooks in a settings file, there and gone again. `jsonc` finds the places in it.
 //!
 //! Nothing here may ever be in an agent's way: whatever is odd about an event is no event, and
-//! whoever calls [`respond`] answers nothing on any error.
+//! whoever calls [`respond()`] answers nothing on any error.
 //!
 //! Deliberately absent: sockets, the settings of this program, the model of the search.
 

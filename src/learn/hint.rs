@@ -2,7 +2,7 @@
 //!
 //! Which fixes are candidates, the caller finds by their [`terms`]; here they are judged and worded.
 //! The exact error key counts most, then how alike the keys are and how alike the commands; below
-//! [`FLOOR`] nothing is a hint, for a wrong one costs more than none. A key that says little
+//! `FLOOR` nothing is a hint, for a wrong one costs more than none. A key that says little
 //! (`KeyError`, "no such file") is met everywhere, so there the command must be alike too.
 
 use serde::Serialize;

@@ -16,9 +16,9 @@ pub struct Attributes {
     pub created: i64,
     /// Seconds since 1970; [`i64::MAX`] where it does not expire.
     pub expires: i64,
-    /// [`name_hash`] of its `domain/skill`, 0 where it has none.
+    /// `name_hash` of its `domain/skill`, 0 where it has none.
     pub skill: u32,
-    /// [`name_hash`] of its domain, 0 where it has none.
+    /// `name_hash` of its domain, 0 where it has none.
     pub domain: u32,
     /// Its place in [`Kind::ALL`].
     pub kind: u8,
