@@ -115,13 +115,6 @@ impl DerivedWriter {
         }
         replaced
     }
-
-    /// Removes everything.
-    pub fn clear(&self) {
-        drop(fs::remove_file(self.directory.join(LIST)));
-        self.keep(b"", &HashSet::new());
-        drop(fs::remove_file(self.directory.join(LIST)));
-    }
 }
 
 #[cfg(test)]
@@ -149,8 +142,6 @@ mod tests {
         assert!(derived.map("1").is_none());
         assert_eq!(&*one, b"one!");
         assert_eq!(derived.list().unwrap(), b"second");
-        writer.clear();
-        assert!(derived.list().is_none() && derived.map("2").is_none());
     }
 
     #[test]

@@ -204,6 +204,28 @@ fn a_hand_edit_is_found_and_what_it_replaced_is_not() {
 }
 
 #[test]
+fn a_file_that_was_written_again_word_for_word_is_recognised_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    for n in 0..300 {
+        append(&store, "hr/screening", &text(n));
+    }
+    let engine = engine(store);
+    let list = dir.path().join(".index/search/list.json");
+    let after = || {
+        assert_eq!(find(&engine, "unique299"), (vec!["CORR-300".to_owned()], 0));
+        fs::read(&list).unwrap()
+    };
+    assert_eq!(find(&engine, "unique299").1, 300);
+    let before = after();
+    let path = dir.path().join("corrections.json");
+    fs::write(&path, fs::read(&path).unwrap()).unwrap();
+    let again = after();
+    assert_ne!(again, before, "the list is still that of the older file");
+    assert_eq!(after(), again);
+}
+
+#[test]
 fn a_crowd_searches_and_writes_and_each_finds_its_own() {
     let workspace = Workspace::empty();
     let directory = workspace.root().join(".agentura");

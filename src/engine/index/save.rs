@@ -24,7 +24,7 @@ impl Index {
         save: bool,
         progress: Progress<'_>,
     ) -> Result<(), Error> {
-        let changed = self.segments.iter().any(|held| held.moved);
+        let changed = self.segments.iter().any(|held| held.moved) || self.has_lost_track();
         let fresh = analyse::analyse(&self.files, news, progress)?;
         let first = self.segments.len();
         self.segments.extend(fresh);
@@ -71,6 +71,15 @@ impl Index {
         if writer.keep(&list.to_bytes(), &names) {
             self.list = list;
         }
+    }
+
+    /// Whether a file that is not small is in another generation than the list says. Until the list
+    /// is saved, every search would recognise its entries one by one again, though none has changed.
+    fn has_lost_track(&self) -> bool {
+        let mut files = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        files.any(|(kind, file)| {
+            file.len() > SPARE && self.list.covers(kind, file.generation()).is_none()
+        })
     }
 
     fn covered(&self) -> Vec<Covered> {
