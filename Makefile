@@ -28,7 +28,7 @@ lint: ## formatting, lints, and documentation without a warning
 check: lint test ## everything that has to pass before a change lands
 
 bench: ## the figures of the README
-	$(CARGO) bench --locked --bench store
+	$(CARGO) bench --locked --bench store --bench hooks
 
 bench-search: ## the figures of the search, up to a million notes: takes some minutes and 3 GB of disk
 	$(CARGO) bench --locked --bench search

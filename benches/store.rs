@@ -14,17 +14,19 @@
     reason = "the benchmark makes the files that it measures"
 )]
 
+mod measure;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
+use measure::{cold, median, memctl, ms, run};
 use memctl::model::{Execution, Scope};
 use memctl::store::Scoped;
 use serde_json::json;
-use wait4::Wait4 as _;
 
 const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
 const SKILLS: usize = 26;
@@ -96,8 +98,8 @@ fn appends(dir: &Path) {
 
 /// Cold processes of the real program.
 fn processes(dir: &Path) {
-    let nothing = cold(&mut || Command::new("true"));
-    let version = cold(&mut || memctl(dir, &["--version"]));
+    let nothing = cold(PROCESSES, &mut || Command::new("true"));
+    let version = cold(PROCESSES, &mut || memctl(dir, &["--version"]));
     println!("| cold process | median | peak memory | reference |");
     println!("|---|---|---|---|");
     println!("| `true` | {} | {:.1} MB | |", ms(nothing.0), nothing.1);
@@ -115,7 +117,7 @@ fn processes(dir: &Path) {
             } else {
                 String::new()
             };
-            let (time, memory) = cold(&mut || {
+            let (time, memory) = cold(PROCESSES, &mut || {
                 n += 1;
                 let correction =
                     format!("When case {n} comes up, always mention figure {n} first.");
@@ -141,41 +143,6 @@ fn processes(dir: &Path) {
             );
         }
     }
-}
-
-fn memctl(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
-    command
-        .args(args)
-        .current_dir(if root.is_dir() { root } else { Path::new("/") });
-    command
-        .env_clear()
-        .env("HOME", "/nonexistent")
-        .env("MEMCTL_LOCAL_PROBE", "false");
-    command
-}
-
-/// The median wall-clock time and the greatest memory of a process, after one that is not counted.
-fn cold(command: &mut dyn FnMut() -> Command) -> (Duration, f64) {
-    let mut times = Vec::new();
-    let mut memory = 0;
-    for round in 0..=PROCESSES {
-        let mut command = command();
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let start = Instant::now();
-        let mut child = command.spawn().unwrap();
-        let ended = child.wait4().unwrap();
-        if round > 0 {
-            times.push(start.elapsed());
-            memory = memory.max(ended.rusage.maxrss);
-        }
-        assert!(ended.status.success(), "{command:?}");
-    }
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
-    (median(&mut times), memory as f64 / 1e6)
 }
 
 fn skill(i: usize) -> String {
@@ -241,22 +208,16 @@ fn generate(root: &Path, size: usize) {
     );
     // The first command after somebody else wrote the files reads them whole; that is not cold
     // start, and is measured apart.
-    let start = Instant::now();
-    assert!(
-        memctl(root, &["memory", "status"])
-            .stdout(Stdio::null())
-            .status()
-            .unwrap()
-            .success()
-    );
+    let first = run(memctl(root, &["memory", "status"]));
     if size == 100_000 {
         let bytes = fs::metadata(memory.join("episodic_memory.json"))
             .unwrap()
             .len();
         println!(
-            "First look at {} MB that another program wrote: {}\n",
+            "First look at {} MB that another program wrote: {}, {} of it on a core\n",
             bytes / 1_000_000,
-            ms(start.elapsed())
+            ms(first.time),
+            ms(first.cpu)
         );
     }
 }
@@ -274,15 +235,6 @@ fn write(path: &Path, key: &str, count: usize, entry: impl Fn(usize) -> serde_js
     out.flush().unwrap();
 }
 
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
 fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
-}
-
-fn ms(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
 }

@@ -52,6 +52,10 @@ const PART_WITHIN: usize = 30;
 /// How far away a success may be that only its nearness makes believable.
 const NEAR_WITHIN: usize = 6;
 
+/// How many different attempts at one thing a later step is compared with: the first, and the last ones.
+/// An agent that is stuck tries hundreds of times.
+const ATTEMPTS: usize = 16;
+
 /// A step with what is known about it.
 struct Known<'a> {
     step: &'a Step,
@@ -106,6 +110,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
     let mut tried = vec![at];
+    let mut attempts = vec![at];
     // A success that is not sure, and until where a surer one is waited for.
     let mut unsure: Option<(Match, usize, usize)> = None;
     let mut searched = false;
@@ -120,7 +125,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         if missing && now.outcome == Outcome::Done && makes(now, failed) {
             return None;
         }
-        let found = matched(known, &tried, later);
+        let found = matched(known, &attempts, later);
         let since = later - tried.last().copied().unwrap_or(at);
         let within = match found {
             Match::No => false,
@@ -131,7 +136,10 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
             Match::Same => true,
         };
         match now.outcome {
-            Outcome::Failed if within && found >= Match::Part => tried.push(later),
+            Outcome::Failed if within && found >= Match::Part => {
+                tried.push(later);
+                note_attempt(known, &mut attempts, later);
+            }
             Outcome::Done if within && found >= Match::Similar => {
                 return Some(found_at(later, tried));
             }
@@ -150,15 +158,30 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     unsure.map(|(_, success, _)| found_at(success, tried))
 }
 
+/// Adds an attempt to those that are compared, unless it is one of them word for word.
+fn note_attempt(known: &[Known<'_>], attempts: &mut Vec<usize>, later: usize) {
+    let now = known[later].step;
+    let repeats = attempts.iter().any(|at| {
+        let before = known[*at].step;
+        (&before.tool, &before.input, &before.output) == (&now.tool, &now.input, &now.output)
+    });
+    if !repeats {
+        if attempts.len() == ATTEMPTS {
+            attempts.remove(1);
+        }
+        attempts.push(later);
+    }
+}
+
 /// How surely a step is for what was tried: at first, or in a later attempt at it. An attempt may
 /// do more than was tried at first, and that more is no part of the goal.
-fn matched(known: &[Known<'_>], tried: &[usize], later: usize) -> Match {
+fn matched(known: &[Known<'_>], attempts: &[usize], later: usize) -> Match {
     let of = |t: usize| same_goal(&known[t].goal, &known[later].goal, &known[t].step.output);
-    let first = tried.first().map_or(Match::No, |t| of(*t));
+    let first = attempts.first().map_or(Match::No, |t| of(*t));
     if first == Match::No {
         return Match::No;
     }
-    tried.iter().map(|t| of(*t)).max().unwrap_or(first)
+    attempts.iter().map(|t| of(*t)).max().unwrap_or(first)
 }
 
 fn found_at(success: usize, tried: Vec<usize>) -> Found {
@@ -327,6 +350,26 @@ mod tests {
             ("npm test", "[test] ok", false),
         ]);
         assert_eq!(pairs(&steps), [(0, 4, vec![2])]);
+    }
+
+    #[test]
+    fn an_agent_that_was_stuck_for_long_has_one_episode() {
+        let mut calls: Vec<(String, &str, bool)> = Vec::new();
+        for n in 0..400 {
+            let flag = if n % 2 == 0 {
+                "-q".to_owned()
+            } else {
+                format!("-j{n}")
+            };
+            calls.push((format!("make {flag} install"), "make: *** no rule", true));
+        }
+        calls.push(("make -q install".to_owned(), "installed", false));
+        let calls: Vec<(&str, &str, bool)> = calls
+            .iter()
+            .map(|(command, output, failed)| (command.as_str(), *output, *failed))
+            .collect();
+        let found = pairs(&shell(&calls));
+        assert_eq!(found, [(0, 400, (1..400).collect())]);
     }
 
     #[test]

@@ -323,3 +323,57 @@ fn a_model_words_what_the_trace_says() {
     );
     assert_eq!(ran.document()["learned"].as_array().unwrap().len(), 10);
 }
+
+/// The first scenario of the source document, section 6: a column without a type is refused; the
+/// next one who adds a column, elsewhere and in other words, finds what was learnt from it.
+#[test]
+fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
+    let workspace = initialised();
+    // Other lessons lie there too.
+    workspace.run(&["learn", SESSIONS]).succeeds();
+    let call = |column: &str, answer: Value| {
+        let query = format!("ALTER TABLE users ADD COLUMN {column};");
+        let input = json!({ "operation": "executeQuery", "query": query });
+        json!({ "tool": "postgres", "input": input, "error": answer["error"], "output": answer["output"] }).to_string()
+    };
+    let refused = "ERROR:  syntax error at or near \";\"\nLINE 1: ALTER TABLE users ADD COLUMN last_name;\n                                              ^";
+    let session = [
+        json!({ "session": "first" }).to_string(),
+        json!({ "user": "I need to add a last_name column to the users table." }).to_string(),
+        call("last_name", json!({ "error": refused })),
+        call("last_name TEXT", json!({ "output": "ALTER TABLE" })),
+    ];
+    workspace.write("first.jsonl", session.join("\n"));
+    let learnt = workspace.json(&["learn", "first.jsonl"]);
+    let ids: Vec<&str> = learnt["learned"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(ids.len(), 2, "{learnt}");
+    let cause = learnt["episodes"][0]["root_cause"].as_str().unwrap();
+    assert!(
+        cause.contains("`last_name TEXT;") && cause.contains("`last_name;"),
+        "{cause}"
+    );
+
+    let task = "Add an age column to the profiles table.";
+    for how in [&[][..], &["--rewrite", "offline"], &["--keyword"]] {
+        let found =
+            workspace.json(&[&["memory", "search", task, "--kind", "procedure"], how].concat());
+        let first = &found["results"][0];
+        assert_eq!(first["id"], ids[1], "{found}");
+    }
+    let hint = workspace.json(&[
+        "hint",
+        "--tool",
+        "postgres",
+        "--command",
+        "ALTER TABLE profiles ADD COLUMN age;",
+        "--error",
+        "ERROR:  syntax error at or near \";\"\nLINE 1: ALTER TABLE profiles ADD COLUMN age;",
+    ]);
+    let working = hint["hints"][0]["working_code"].as_str().unwrap();
+    assert!(working.contains("last_name TEXT;"), "{hint}");
+}

@@ -1,0 +1,157 @@
+//! What a coding agent's host waits for at every event, and how fast sessions are learnt from.
+//!
+//! `make bench` runs it and prints the tables that the README shows. A memory of 10,000 fixes is made
+//! here, and the events have the shape in which Claude Code sends them. The sessions that are learnt
+//! from are the recorded ones of `fixtures/`, over and over, each time under another name.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark that cannot go on has failed"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the benchmark makes the files that it measures"
+)]
+
+mod measure;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use measure::{cold, memctl, ms, run};
+use serde_json::{Value, json};
+
+const FIXES: usize = 10_000;
+const PROCESSES: usize = 51;
+/// Bytes of session files.
+const SHORT: usize = 20_000_000;
+const LONG: usize = 500_000_000;
+
+fn main() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("w");
+    generate(&root);
+    // The first question after another program wrote the file makes the table.
+    run(memctl(&root, &["hint", "--error", &error(1)]));
+    println!("| cold process, {FIXES} fixes | median | peak memory | goal |");
+    println!("|---|---|---|---|");
+    let row = |name: &str, goal: &str, command: &mut dyn FnMut() -> Command| {
+        let (time, memory) = cold(PROCESSES, command);
+        println!("| {name} | {} | {memory:.1} MB | {goal} |", ms(time));
+    };
+    let mut round = 0;
+    row("`true`", "", &mut || Command::new("true"));
+    row("`memctl hook`, a call that worked", "5 ms", &mut || {
+        hook(&root, &worked(&root))
+    });
+    row("`memctl hook`, a hint", "10 ms", &mut || {
+        round += 1;
+        hook(&root, &failed(&root, round))
+    });
+    row("`memctl hint`", "10 ms", &mut || {
+        round += 1;
+        memctl(&root, &["hint", "--error", &error(round), "--json"])
+    });
+    println!("\n| `memctl learn --dry-run` | MB a second and core | peak memory |");
+    println!("|---|---|---|");
+    for size in [SHORT, LONG] {
+        let path = sessions(dir.path(), size);
+        let used = run(memctl(
+            &root,
+            &["learn", "--dry-run", path.to_str().unwrap()],
+        ));
+        let bytes = fs::metadata(&path).unwrap().len();
+        #[expect(clippy::cast_precision_loss, reason = "megabytes for people")]
+        let megabytes = bytes as f64 / 1e6;
+        println!(
+            "| {megabytes:.0} MB | {:.0} | {:.1} MB |",
+            megabytes / used.cpu.as_secs_f64(),
+            used.memory
+        );
+        fs::remove_file(path).unwrap();
+    }
+}
+
+/// The event of a call, to the hook's standard input.
+fn hook(root: &Path, event: &Value) -> Command {
+    let path = root.join("event.json");
+    fs::write(&path, event.to_string()).unwrap();
+    let mut command = memctl(root, &["hook", "claude-code"]);
+    command.stdin(File::open(path).unwrap());
+    command
+}
+
+fn event(root: &Path, session: usize, name: &str, command: &str) -> Value {
+    json!({"session_id": format!("bench-{session}"), "transcript_path": "/nowhere.jsonl", "cwd": root,
+        "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": command},
+        "tool_use_id": "toolu_1", "duration_ms": 12})
+}
+
+fn worked(root: &Path) -> Value {
+    let mut event = event(root, 0, "PostToolUse", "cargo build");
+    event["tool_response"] = json!({"stdout": "fine", "stderr": "", "interrupted": false});
+    event
+}
+
+fn failed(root: &Path, n: usize) -> Value {
+    let mut event = event(root, n, "PostToolUseFailure", &failing(n));
+    event["error"] = format!("Exit code 1\n{}", error(n)).into();
+    event["is_interrupt"] = false.into();
+    event
+}
+
+/// Spreads the numbers of the rounds over the fixes.
+fn word(n: usize) -> String {
+    let mut left = n * 7_919 % FIXES + 31;
+    let mut word = String::new();
+    while left > 0 {
+        word.push_str(["ba", "de", "fi", "go", "hu", "ka", "le", "mi"][left % 8]);
+        left /= 8;
+    }
+    word
+}
+
+fn error(n: usize) -> String {
+    format!("Error: unknown column type {} in migration", word(n))
+}
+
+fn failing(n: usize) -> String {
+    format!("migrate --type {} --table users", word(n))
+}
+
+fn generate(root: &Path) {
+    let memory = root.join(".agentura");
+    fs::create_dir_all(&memory).unwrap();
+    let mut out = BufWriter::new(File::create(memory.join("fixes.json")).unwrap());
+    write!(out, "{{\n  \"entries\": [").unwrap();
+    for n in 0..FIXES {
+        let fix = json!({"fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
+            "error_key": error(n), "failing_code": failing(n), "working_code": format!("migrate --type text --table {}", word(n)),
+            "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "status": "active", "trust": "observed"});
+        write!(out, "{}\n    {fix}", if n == 0 { "" } else { "," }).unwrap();
+    }
+    write!(out, "\n  ]\n}}").unwrap();
+    out.flush().unwrap();
+}
+
+/// A session file of Claude Code of at least so many bytes.
+fn sessions(dir: &Path, bytes: usize) -> PathBuf {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions/claude-code-stock.jsonl");
+    let recorded = fs::read_to_string(recorded).unwrap();
+    let path = dir.join("session.jsonl");
+    let mut out = BufWriter::new(File::create(&path).unwrap());
+    let mut written = 0;
+    let mut round = 0;
+    while written < bytes {
+        // Another name for each call, as in a session that goes on.
+        let part = recorded.replace("toolu_", &format!("toolu_{round}x"));
+        out.write_all(part.as_bytes()).unwrap();
+        written += part.len();
+        round += 1;
+    }
+    out.flush().unwrap();
+    path
+}

@@ -1,0 +1,64 @@
+//! What the benchmarks share: cold processes of the real program, and how figures are put.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use wait4::Wait4 as _;
+
+/// What a process took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    /// From start to end, by the clock on the wall.
+    pub(crate) time: Duration,
+    /// On all cores, the system's part included.
+    pub(crate) cpu: Duration,
+    /// At most, in megabytes.
+    pub(crate) memory: f64,
+}
+
+/// The program, in a workspace, with nothing of this machine's settings.
+pub(crate) fn memctl(root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
+    command
+        .args(args)
+        .current_dir(if root.is_dir() { root } else { Path::new("/") })
+        .env_clear()
+        .env("HOME", "/nonexistent")
+        .env("MEMCTL_LOCAL_PROBE", "false")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+/// Runs a process to its end.
+#[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+pub(crate) fn run(mut command: Command) -> Used {
+    let start = Instant::now();
+    let ended = command.spawn().unwrap().wait4().unwrap();
+    let time = start.elapsed();
+    assert!(ended.status.success(), "{command:?}");
+    Used {
+        time,
+        cpu: ended.rusage.utime + ended.rusage.stime,
+        memory: ended.rusage.maxrss as f64 / 1e6,
+    }
+}
+
+/// The median time and the greatest memory of so many processes, after one that is not counted.
+pub(crate) fn cold(processes: usize, command: &mut dyn FnMut() -> Command) -> (Duration, f64) {
+    run(command());
+    let used: Vec<Used> = (0..processes).map(|_| run(command())).collect();
+    let memory = used.iter().map(|used| used.memory).fold(0.0, f64::max);
+    let mut times: Vec<Duration> = used.iter().map(|used| used.time).collect();
+    (median(&mut times), memory)
+}
+
+pub(crate) fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+pub(crate) fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
+}
