@@ -13,15 +13,13 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::model::{Kind, Reflexion};
+use crate::model::{Kind, Reflexion, UTILITY_FLOOR};
 use crate::search::Corpus;
 use crate::skill::Layer;
 
 /// What stands between two layers.
 const RULER: &str = "\n\n---\n\n";
 const HEADING: &str = "## Learned Rules (from past corrections)\n\n";
-/// Rules whose utility has sunk below this are no longer shown.
-pub const UTILITY_FLOOR: f64 = 0.3;
 /// After so many days half of what newness adds is gone.
 const HALF_LIFE_DAYS: f64 = 90.0;
 
@@ -140,6 +138,11 @@ fn choose<'a>(rules: &'a [Reflexion], choice: &Choice<'_>) -> (Vec<&'a Reflexion
     for (i, rule) in rules.iter().enumerate() {
         if rule.rule.trim().is_empty() {
             omit(rule, "it has no rule text".to_owned());
+        } else if !rule.superseded_by.is_empty() {
+            omit(
+                rule,
+                format!("`{}` was put in its place", rule.superseded_by),
+            );
         } else if rule.utility() < UTILITY_FLOOR {
             omit(
                 rule,

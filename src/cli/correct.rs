@@ -37,6 +37,9 @@ pub(super) struct CorrectArgs {
     /// A JSON file with the output as it should have been
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
+    /// Put the new rule in the place of those that it contradicts
+    #[arg(long)]
+    supersede: bool,
     /// Who puts the rule into words: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -56,6 +59,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
             execution,
             correction: context.text(&correction)?,
             expected,
+            supersede: args.supersede,
         },
         (skill, execution, correction) => {
             if !context.is_interactive() {
@@ -71,6 +75,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
                 execution: execution.execution_id,
                 correction,
                 expected,
+                supersede: args.supersede,
             }
         }
     };
@@ -223,13 +228,19 @@ impl Report for CorrectReport {
             },
         );
         for conflict in &self.conflicts {
-            page.styled(&[
-                (Style::Warn, "conflict "),
-                (
-                    Style::Plain,
-                    &format!("{}: {}", conflict.id, conflict.reason),
-                ),
-            ]);
+            let what = format!("{}: {} ({})", conflict.id, conflict.rule, conflict.reason);
+            let how = if conflict.superseded {
+                "replaces"
+            } else {
+                "conflict"
+            };
+            page.styled(&[(Style::Warn, &format!("{how} ")), (Style::Plain, &what)]);
+        }
+        if self.conflicts.iter().any(|conflict| !conflict.superseded) {
+            page.styled(&[(
+                Style::Dim,
+                "both stay; the same command with --supersede puts the new one in their place",
+            )]);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::search::Fusion;
 
 use super::context::Context;
 use super::error::CliError;
+use super::eval_corrections::{CorrectionsArgs, corrections};
 use super::index::sending;
 use super::output::{Align, Page, Report, Style, Table, plural};
 use super::search::FusionArgs;
@@ -22,11 +23,13 @@ use super::search::FusionArgs;
 )]
 pub(super) enum EvalCommand {
     Retrieval(RetrievalArgs),
+    Corrections(CorrectionsArgs),
 }
 
 pub(super) fn eval(context: &Context, command: EvalCommand) -> Result<Box<dyn Report>, CliError> {
     match command {
         EvalCommand::Retrieval(args) => retrieval(context, &args),
+        EvalCommand::Corrections(args) => corrections(context, &args),
     }
 }
 
@@ -126,7 +129,7 @@ fn dataset(docs: &Path) -> String {
 }
 
 /// The objects of a file, one a line; empty lines are skipped.
-fn lines<T>(
+pub(super) fn lines<T>(
     path: &Path,
     read: impl Fn(&Map<String, Value>) -> Result<T, String>,
 ) -> Result<Vec<T>, CliError> {
@@ -158,7 +161,7 @@ fn lines<T>(
 }
 
 /// A field that holds text or a number.
-fn text(object: &Map<String, Value>, field: &str) -> Result<String, String> {
+pub(super) fn text(object: &Map<String, Value>, field: &str) -> Result<String, String> {
     match object.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Number(number)) => Ok(number.to_string()),

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use crate::engine::{PromptReport, StatusReport};
 use crate::model::SkillPath;
 
+use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
@@ -23,6 +24,7 @@ pub(super) enum MemoryCommand {
     List(ListArgs),
     Show(ShowArgs),
     Forget(ForgetArgs),
+    Conflicts(ConflictsArgs),
 }
 
 pub(super) fn memory(
@@ -36,6 +38,7 @@ pub(super) fn memory(
         MemoryCommand::List(args) => records::list(context, &args),
         MemoryCommand::Show(args) => records::show(context, &args),
         MemoryCommand::Forget(args) => records::forget(context, &args),
+        MemoryCommand::Conflicts(args) => conflicts(context, &args),
     }
 }
 

@@ -5,10 +5,12 @@
 //! and its functions. No decision about memory is taken here.
 
 mod care;
+mod conflicts;
 mod context;
 mod correct;
 mod error;
 mod eval;
+mod eval_corrections;
 mod follow;
 mod hint;
 mod hook;

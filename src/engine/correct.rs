@@ -17,6 +17,7 @@ use super::assemble::suspicion;
 use super::door::{self, kept_out};
 use super::error::chain;
 use super::model::Chosen;
+use super::rules::{Conflict, Placed};
 use super::{Engine, Error, dollars, mended};
 
 const OFFLINE: &str = "offline";
@@ -32,6 +33,8 @@ pub struct CorrectOptions {
     pub correction: String,
     /// What the output should have been.
     pub expected: Option<Box<RawValue>>,
+    /// Whether the new rule takes the place of those that it contradicts.
+    pub supersede: bool,
 }
 
 /// What came of it.
@@ -69,15 +72,6 @@ pub struct CorrectReport {
     pub warnings: Vec<String>,
 }
 
-/// A rule that says the opposite of another.
-#[derive(Debug, Serialize)]
-pub struct Conflict {
-    /// The other rule.
-    pub id: String,
-    /// What contradicts what.
-    pub reason: String,
-}
-
 /// A correction in the words of a rule.
 struct Worded {
     reflection: Reflection,
@@ -109,7 +103,10 @@ impl Engine {
             self.store_correction(&options, said, &execution)?;
         warnings.extend(kept_out(left_out));
         if let Some(rule) = known_rule {
-            return Ok(report(&correction, Some(&rule), warnings));
+            return Ok(CorrectReport {
+                conflicts: self.settle(&rule, options.supersede)?,
+                ..report(&correction, Some(&rule), warnings)
+            });
         }
         let lesson = Lesson {
             skill: &options.skill,
@@ -133,8 +130,12 @@ impl Engine {
         };
         let mut report = match (draft, refused) {
             (Ok(draft), None) => {
-                let (rule, duplicate_of) =
-                    self.store_rule(&correction, draft, &by, &mut warnings)?;
+                let Placed {
+                    rule,
+                    duplicate_of,
+                    mended,
+                } = self.place_rule(&correction, draft, &by)?;
+                warnings.extend(mended);
                 warnings.extend(suspicion(&rule));
                 let guardrails = match duplicate_of {
                     Some(_) => Vec::new(),
@@ -143,6 +144,7 @@ impl Engine {
                 CorrectReport {
                     guardrails,
                     duplicate_of,
+                    conflicts: self.settle(&rule, options.supersede)?,
                     ..report(&correction, Some(&rule), warnings)
                 }
             }
@@ -292,60 +294,6 @@ impl Engine {
                 offline(Some(why), Some(&reply.text), reply.cost_usd)
             }
         }
-    }
-
-    /// Stores the rule, unless the skill has one of the same words. Answers the rule that holds now
-    /// and, where it was there before, its id.
-    fn store_rule(
-        &self,
-        correction: &Correction,
-        draft: Draft,
-        distilled_by: &str,
-        warnings: &mut Vec<String>,
-    ) -> Result<(Reflexion, Option<String>), Error> {
-        let skill: SkillPath = correction.skill.parse()?;
-        let of_skill = Selection {
-            skill: Some(&skill),
-            newest: None,
-        };
-        let mut writer = self.writer()?;
-        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
-        let plain = |text: &str| {
-            text.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .to_lowercase()
-        };
-        let wanted = plain(&draft.rule);
-        let same = rules.into_iter().find(|rule| {
-            rule.correction_id == correction.correction_id || plain(&rule.rule) == wanted
-        });
-        if let Some(rule) = same {
-            let id = rule.reflexion_id.clone();
-            return Ok((rule, Some(id)));
-        }
-        let rule = Reflexion {
-            reflexion_id: String::new(),
-            skill: correction.skill.clone(),
-            created_at: self.timestamp(),
-            correction_id: correction.correction_id.clone(),
-            mistake: draft.mistake,
-            root_cause: draft.root_cause,
-            rule: draft.rule,
-            applies_when: draft.applies_when,
-            confidence: Some(draft.confidence),
-            validated_by_test: false,
-            generated_test_ids: Vec::new(),
-            distilled_by: distilled_by.to_owned(),
-            utility_score: None,
-            times_injected: None,
-            times_helped: None,
-            times_harmed: None,
-            source: String::new(),
-        };
-        let rule = writer.append(rule, self.now)?;
-        warnings.extend(mended(writer.take_mended()));
-        Ok((rule, None))
     }
 
     /// Adds the rule to the guardrail files that exist for the skill. Answers those it stands in now.

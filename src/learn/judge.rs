@@ -56,14 +56,26 @@ fn demands(said: &str) -> bool {
     rule.contains("ALWAYS") || rule.contains("NEVER")
 }
 
+/// Whether somebody only asks. `Are these really needed?` asks for something else: it is a demand.
 fn is_question(said: &str) -> bool {
     const ASKS: &[&str] = &[
         "why", "what", "how", "who", "where", "which", "is", "are", "did", "does", "do",
     ];
-    let first = said.split(' ').next().unwrap_or_default().to_lowercase();
-    said.ends_with('?') && ASKS.contains(&first.as_str())
+    const DOUBTS: &[&str] = &["really", "necessary", "needed", "supposed to"];
+    let lower = said.to_lowercase();
+    let first = lower.split(' ').next().unwrap_or_default();
+    let doubts = matches!(first, "is" | "are" | "does" | "do")
+        && DOUBTS.iter().any(|word| lower.contains(word));
+    said.ends_with('?') && ASKS.contains(&first) && !doubts
 }
 
+/// Words with which a demand says itself that it lasts.
+const LASTING: &[&str] = &[
+    "always", "never", "every", "each", "any", "all", "whenever", "when", "if", "must",
+    "from now on", "in general", "generally",
+];
+
+/// Whether something is asked for now, and not from now on.
 fn is_one_off(said: &str) -> bool {
     const NOW: &[&str] = &[
         "this time", "just this once", "only this once", "for now", "right now", "this one only",
@@ -71,15 +83,32 @@ fn is_one_off(said: &str) -> bool {
     ];
     const OPENINGS: &[&str] = &[
         "wait", "wait,", "hold on", "pause", "stop here", "let's", "lets", "go ahead", "continue",
-        "proceed", "do it", "never mind", "nevermind",
+        "proceed", "do it", "never mind", "nevermind", "not now", "not yet", "try again",
+        "one more",
     ];
+    // What goes on with the task at hand.
+    const GOES_ON: &[&str] = &[
+        "and", "also", "now", "next", "then", "ok now", "okay now", "we don't need the",
+        "we don't need this", "we don't need that", "i don't need the", "i don't need this",
+        "you can", "can you now",
+    ];
+    // Work on one thing that both see.
+    const TASKS: &[&str] = &[
+        "commit", "push", "rebase", "merge", "revert", "undo", "rerun", "re-run", "run", "restart",
+        "rename", "move", "delete", "remove", "skip", "leave", "forget", "show", "open", "close",
+        "check", "look at", "fix", "change", "put", "copy",
+    ];
+    const THIS: &[&str] = &["this", "that", "it", "them", "these", "those"];
     let lower = said.to_lowercase();
-    let opens = |words: &&str| {
-        lower
-            .strip_prefix(*words)
-            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    let opens = |words: &&str| wording::begins_with(&lower, words);
+    let on_this = |task: &&str| {
+        wording::after(&lower, task)
+            .is_some_and(|rest| THIS.iter().any(|this| wording::begins_with(rest, this)))
     };
-    NOW.iter().any(|words| lower.contains(words)) || OPENINGS.iter().any(opens)
+    let lasts = LASTING.iter().any(|word| wording::has_words(&lower, word));
+    NOW.iter().any(|words| lower.contains(words))
+        || OPENINGS.iter().any(opens)
+        || (!lasts && (GOES_ON.iter().any(opens) || TASKS.iter().any(on_this)))
 }
 
 /// How specific and actionable a correction is. Bare dissatisfaction stands at 0.5; a demand, a

@@ -5,6 +5,8 @@
 //! store and the network is the engine's work.
 
 pub mod analyse;
+mod claim;
+pub mod conflict;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;

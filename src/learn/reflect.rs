@@ -160,6 +160,15 @@ pub fn accept(lesson: &Lesson<'_>, reply: &str) -> Result<Reflection, String> {
     }))
 }
 
+/// The words of the rule that would come of a correction without a model; `None` where nothing lasting
+/// does.
+pub fn rule_of(correction: &str) -> Option<String> {
+    let said = wording::one_line(correction);
+    judge::not_lasting(&said)
+        .is_none()
+        .then(|| wording::as_rule(&said))
+}
+
 /// Makes a rule without a model.
 pub fn offline(lesson: &Lesson<'_>) -> Reflection {
     let said = wording::one_line(lesson.correction);
@@ -320,6 +329,10 @@ mod tests {
             "let's cut a branch first",
             "use the other template this time",
             "wait let's discuss",
+            "and check the totals as well",
+            "now add the second table",
+            "rename this to total",
+            "we don't need the third paragraph",
         ] {
             match reflect(said, "{}", "{}") {
                 Reflection::Nothing { confidence, .. } => {
@@ -329,6 +342,15 @@ mod tests {
             }
         }
         rule("The score should be lower because of the gap", "{}", "{}");
+        for said in [
+            "Remove the greeting",
+            "Check the totals before answering",
+            "are all these adjectives really necessary?",
+            "And always name the source",
+            "Move units into their own column",
+        ] {
+            rule(said, "{}", "{}");
+        }
     }
 
     #[test]

@@ -221,6 +221,21 @@ fn demand(sentence: &str) -> String {
     sentence.to_owned()
 }
 
+/// Whether a text begins with these words.
+pub(super) fn begins_with(text: &str, words: &str) -> bool {
+    strip_words(text, words).is_some()
+}
+
+/// What stands behind these words, where a text begins with them.
+pub(super) fn after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    strip_words(text, words).map(str::trim_start)
+}
+
+/// Whether these words stand in a text as words of their own.
+pub(super) fn has_words(text: &str, words: &str) -> bool {
+    find_words(text, words).is_some()
+}
+
 /// The text behind these words, where it begins with them, whatever their case.
 fn strip_words<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     let head = text.get(..words.len())?;

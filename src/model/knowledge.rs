@@ -7,6 +7,9 @@ use super::evidence::Evidence;
 use super::kind::{Kind, Record, one_line};
 use super::lenient;
 
+/// Rules whose utility has sunk below this are no longer shown; the reference's limit.
+pub const UTILITY_FLOOR: f64 = 0.3;
+
 /// A rule learnt from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reflexion {
@@ -85,9 +88,30 @@ pub struct Reflexion {
         skip_serializing_if = "String::is_empty"
     )]
     pub source: String,
+    /// Later corrections that said the same.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub also_corrected_by: Vec<String>,
+    /// The rule that a person has put in its place.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub superseded_by: String,
 }
 
 impl Reflexion {
+    /// Whether prompts may still show it.
+    pub fn is_in_use(&self) -> bool {
+        self.superseded_by.is_empty()
+            && self.utility() >= UTILITY_FLOOR
+            && !self.rule.trim().is_empty()
+    }
+
     /// The reference's utility, 0.5 where nothing is known.
     pub fn utility(&self) -> f64 {
         self.utility_score.unwrap_or(0.5)

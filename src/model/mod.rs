@@ -23,7 +23,7 @@ pub use evidence::Evidence;
 pub use fix::{Fix, Origin, Procedure};
 pub use id::{IdShape, numbered, timestamped};
 pub use kind::{Document, Kind, Record, Trust};
-pub use knowledge::{Memory, MemoryType, Reflexion};
+pub use knowledge::{Memory, MemoryType, Reflexion, UTILITY_FLOOR};
 pub use session::Session;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
 pub use trace::{BrokenLine, Event, Remark, Speaker, Step};

@@ -33,6 +33,7 @@ mod llm_wire;
 mod models;
 mod readme;
 mod rewriting;
+mod rules;
 mod search;
 mod store;
 mod terminal;

@@ -1,0 +1,121 @@
+//! `eval corrections`: what becomes of corrections, measured on corrections that people have judged.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::engine::{CorrectionsReport, JudgedCorrection, JudgedPair, evaluate_corrections};
+
+use super::context::Context;
+use super::error::CliError;
+use super::eval::{lines, text};
+use super::output::{Align, Page, Report, Table};
+
+/// Measure what becomes of corrections: duplicates, contradictions, what is no rule
+///
+/// Both files hold one JSON object a line: corrections `{id, text, generalisable?, key_terms?}`, pairs
+/// `{a, b, label}` with the label `duplicate`, `contradiction` or any other. Only these pairs count.
+/// No model is asked, and nothing is remembered.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl"
+)]
+pub(super) struct CorrectionsArgs {
+    /// What was said
+    #[arg(long, value_name = "FILE")]
+    corrections: PathBuf,
+    /// What goes together
+    #[arg(long, value_name = "FILE")]
+    pairs: PathBuf,
+}
+
+pub(super) fn corrections(
+    context: &Context,
+    args: &CorrectionsArgs,
+) -> Result<Box<dyn Report>, CliError> {
+    let said = lines(&context.environment.absolute(&args.corrections), |object| {
+        Ok(JudgedCorrection {
+            id: text(object, "id")?,
+            text: text(object, "text")?,
+            generalisable: flag(object, "generalisable")?.unwrap_or(true),
+            key_terms: terms(object)?,
+        })
+    })?;
+    let pairs = lines(&context.environment.absolute(&args.pairs), |object| {
+        Ok(JudgedPair {
+            a: text(object, "a")?,
+            b: text(object, "b")?,
+            label: text(object, "label")?,
+        })
+    })?;
+    let bar = context.printer.bar("corrections");
+    let report = evaluate_corrections(&said, &pairs, &mut |done, of| bar.reach(done, of));
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+fn flag(object: &Map<String, Value>, field: &str) -> Result<Option<bool>, String> {
+    match object.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(format!("its `{field}` is neither true nor false")),
+    }
+}
+
+fn terms(object: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let wrong = || "its `key_terms` is no list of words".to_owned();
+    match object.get("key_terms") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(terms)) => terms
+            .iter()
+            .map(|term| term.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect(),
+        Some(_) => Err(wrong()),
+    }
+}
+
+impl Report for CorrectionsReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.line(format!(
+            "{} corrections, {} judged pairs",
+            self.corrections, self.pairs
+        ));
+        let mut table = Table::new(
+            &[
+                ("What", Align::Left),
+                ("Found", Align::Right),
+                ("Right", Align::Right),
+                ("Expected", Align::Right),
+                ("Precision", Align::Right),
+                ("Recall", Align::Right),
+            ],
+            &[0],
+        );
+        for (name, measured) in [
+            ("duplicates", &self.duplicates),
+            ("contradictions", &self.contradictions),
+            ("no lasting rule", &self.rejected),
+        ] {
+            table.row([
+                name.to_owned(),
+                measured.found.to_string(),
+                measured.right.to_string(),
+                measured.expected.to_string(),
+                format!("{:.3}", measured.precision),
+                format!("{:.3}", measured.recall),
+            ]);
+        }
+        page.table(&table);
+        if let Some(kept) = self.key_terms_kept {
+            page.line(format!(
+                "{:.1}% of the rules keep all their key terms",
+                kept * 100.0
+            ));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Puts a new rule among those that its skill has already.
+//!
+//! A rule that says what another says makes that one stronger, and is not stored a second time. One
+//! that contradicts others is stored beside them, and both are told; only the person who corrects may
+//! put it in their place. Compared are words and not vectors: nobody waits for a model to correct.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
+use crate::learn::reflect::Draft;
+use crate::model::{Correction, Kind, Reflexion, SkillPath};
+use crate::store::{Selection, Writer};
+
+use super::{Engine, Error, mended};
+
+/// How much of what it lacks to certainty a rule gains when it is said again.
+const SAID_AGAIN: f64 = 0.2;
+
+/// A rule that says the opposite of a new one.
+#[derive(Debug, Serialize)]
+pub struct Conflict {
+    /// The older rule.
+    pub id: String,
+    /// What contradicts what.
+    pub reason: String,
+    /// Its text.
+    pub rule: String,
+    /// Whether the new rule has taken its place.
+    pub superseded: bool,
+}
+
+/// A rule in its place.
+pub(super) struct Placed {
+    /// The rule that holds now.
+    pub(super) rule: Reflexion,
+    /// Its id, where it was there before.
+    pub(super) duplicate_of: Option<String>,
+    /// What was mended on the way.
+    pub(super) mended: Vec<String>,
+}
+
+impl Engine {
+    /// Stores a rule, or makes the one stronger that says the same.
+    pub(super) fn place_rule(
+        &self,
+        correction: &Correction,
+        draft: Draft,
+        distilled_by: &str,
+    ) -> Result<Placed, Error> {
+        let skill: SkillPath = correction.skill.parse()?;
+        let of_skill = Selection {
+            skill: Some(&skill),
+            newest: None,
+        };
+        let mut writer = self.writer()?;
+        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
+        let new = Statement::of(&draft.rule);
+        let same = rules.into_iter().find(|rule| {
+            rule.correction_id == correction.correction_id
+                || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
+        });
+        let (rule, duplicate_of) = if let Some(mut rule) = same {
+            strengthen(&mut writer, &mut rule, correction)?;
+            let id = rule.reflexion_id.clone();
+            (rule, Some(id))
+        } else {
+            let rule = self.new_rule(correction, draft, distilled_by);
+            (writer.append(rule, self.now)?, None)
+        };
+        Ok(Placed {
+            rule,
+            duplicate_of,
+            mended: mended(writer.take_mended()).collect(),
+        })
+    }
+
+    /// The rules of the same skill that a rule contradicts; it takes their place, where that is said.
+    pub(super) fn settle(&self, rule: &Reflexion, supersede: bool) -> Result<Vec<Conflict>, Error> {
+        let skill: SkillPath = rule.skill.parse()?;
+        let of_skill = Selection {
+            skill: Some(&skill),
+            newest: None,
+        };
+        let mut writer = self.writer()?;
+        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
+        let new = Statement::of(&rule.rule);
+        let mut conflicts = Vec::new();
+        for other in rules.into_iter().filter(Reflexion::is_in_use) {
+            let found = relation(&Statement::of(&other.rule), &new, None);
+            let Some(found) = found.filter(|found| found.relation == Relation::Contradiction)
+            else {
+                continue;
+            };
+            if supersede {
+                let changes = [
+                    ("superseded_by", json!(rule.reflexion_id)),
+                    // The reference knows no other way to say that a rule is not to be shown.
+                    ("utility_score", json!(0.0)),
+                ];
+                writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
+            }
+            conflicts.push(Conflict {
+                id: other.reflexion_id,
+                reason: found.reason,
+                rule: other.rule,
+                superseded: supersede,
+            });
+        }
+        Ok(conflicts)
+    }
+
+    fn new_rule(&self, correction: &Correction, draft: Draft, distilled_by: &str) -> Reflexion {
+        Reflexion {
+            reflexion_id: String::new(),
+            skill: correction.skill.clone(),
+            created_at: self.timestamp(),
+            correction_id: correction.correction_id.clone(),
+            mistake: draft.mistake,
+            root_cause: draft.root_cause,
+            rule: draft.rule,
+            applies_when: draft.applies_when,
+            confidence: Some(draft.confidence),
+            validated_by_test: false,
+            generated_test_ids: Vec::new(),
+            distilled_by: distilled_by.to_owned(),
+            utility_score: None,
+            times_injected: None,
+            times_helped: None,
+            times_harmed: None,
+            source: String::new(),
+            also_corrected_by: Vec::new(),
+            superseded_by: String::new(),
+        }
+    }
+}
+
+/// Whether a rule says everything that a new one says. One that says more is a rule of its own:
+/// nothing gets lost.
+fn says_it_all(known: &Statement, new: &Statement) -> bool {
+    let same =
+        relation(known, new, None).is_some_and(|found| found.relation == Relation::Duplicate);
+    same && adds_nothing(new, known)
+}
+
+/// Notes on a rule that a later correction says the same, once for each correction.
+fn strengthen(
+    writer: &mut Writer,
+    rule: &mut Reflexion,
+    correction: &Correction,
+) -> Result<(), Error> {
+    let id = &correction.correction_id;
+    if rule.correction_id == *id || rule.also_corrected_by.contains(id) {
+        return Ok(());
+    }
+    rule.also_corrected_by.push(id.clone());
+    let before = rule.confidence.unwrap_or(0.5);
+    let after = before + (1.0 - before) * SAID_AGAIN;
+    rule.confidence = Some((after * 100.0).round() / 100.0);
+    let changes: [(&str, Value); 2] = [
+        ("also_corrected_by", json!(rule.also_corrected_by)),
+        ("confidence", json!(rule.confidence)),
+    ];
+    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+    Ok(())
+}

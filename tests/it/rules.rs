@@ -1,0 +1,155 @@
+//! Rules beside each other, from outside: the same said twice, the opposite said later, and which holds.
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+
+/// A workspace with one execution to correct.
+fn ran() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
+    workspace
+}
+
+fn correct(workspace: &Workspace, said: &str, more: &[&str]) -> Value {
+    let args = [
+        "correct", SKILL, "--execution-id", "latest", "--correction", said,
+    ];
+    workspace.json(&[&args[..], more].concat())
+}
+
+fn prompt(workspace: &Workspace) -> String {
+    workspace
+        .run(&["memory", "prompt", SKILL])
+        .succeeds()
+        .stdout
+        .clone()
+}
+
+#[test]
+fn the_same_in_other_words_makes_the_rule_stronger() {
+    let workspace = ran();
+    let first = correct(&workspace, "Never name competitors in the summary", &[]);
+    let again = correct(&workspace, "Do not name competitors in the summary!", &[]);
+    assert_eq!(again["duplicate_of"], first["reflexion_id"]);
+    assert!(
+        again["confidence"].as_f64() > first["confidence"].as_f64(),
+        "{again}"
+    );
+    // Saying it once more for the same correction adds nothing.
+    let third = correct(&workspace, "Do not name competitors in the summary!", &[]);
+    assert_eq!(third["correction_id"], again["correction_id"]);
+    let rules = workspace.stored("reflexion_entries.json");
+    let rules = rules["entries"].as_array().unwrap();
+    assert_eq!(rules.len(), 1, "{rules:?}");
+    assert_eq!(
+        rules[0]["also_corrected_by"],
+        json!([again["correction_id"]])
+    );
+    assert_eq!(rules[0]["confidence"], again["confidence"]);
+    // What says more is a rule of its own.
+    let more = correct(
+        &workspace,
+        "Never name competitors in the summary; write \"other vendors\" instead",
+        &[],
+    );
+    assert_eq!(more["duplicate_of"], Value::Null);
+    let report = workspace.json(&["memory", "conflicts"]);
+    assert_eq!(report["duplicates"][0]["a"], first["reflexion_id"]);
+    assert_eq!(report["duplicates"][0]["b"], more["reflexion_id"]);
+    assert_eq!(report["contradictions"], json!([]));
+}
+
+#[test]
+fn the_opposite_is_told_and_replaced_only_on_demand() {
+    let workspace = ran();
+    let old = correct(&workspace, "Prefer tables over lists in the rationale", &[]);
+    assert_eq!(old["conflicts"], json!([]));
+    let said = "Prefer lists over tables in the rationale";
+    let new = correct(&workspace, said, &[]);
+    let conflict = &new["conflicts"][0];
+    assert_eq!(
+        (&conflict["id"], &conflict["superseded"]),
+        (&old["reflexion_id"], &json!(false))
+    );
+    assert!(
+        conflict["rule"]
+            .as_str()
+            .unwrap()
+            .contains("tables over lists"),
+        "{new}"
+    );
+    let both = prompt(&workspace);
+    assert!(
+        both.contains("tables over lists") && both.contains("lists over tables"),
+        "{both}"
+    );
+    let report = workspace.json(&["memory", "conflicts", SKILL]);
+    assert_eq!(
+        report["contradictions"].as_array().unwrap().len(),
+        1,
+        "{report}"
+    );
+
+    // The same command again, with the word that it needs.
+    let settled = correct(&workspace, said, &["--supersede"]);
+    assert_eq!(settled["conflicts"][0]["superseded"], true);
+    let now = prompt(&workspace);
+    assert!(
+        !now.contains("tables over lists") && now.contains("lists over tables"),
+        "{now}"
+    );
+    let why = workspace.json(&["memory", "prompt", SKILL]);
+    let reason = why["omitted"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains(new["reflexion_id"].as_str().unwrap()),
+        "{why}"
+    );
+    let report = workspace.json(&["memory", "conflicts"]);
+    assert_eq!(report["contradictions"], json!([]));
+    let ran = workspace.run(&["memory", "conflicts"]);
+    assert!(
+        ran.succeeds().stdout.starts_with("Nothing contradicts"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn what_becomes_of_corrections_can_be_measured() {
+    let workspace = Workspace::empty();
+    let line = |id: &str, text: &str, lasts: bool| {
+        json!({"id": id, "text": text, "generalisable": lasts, "key_terms": [text.split(' ').next_back()]})
+            .to_string()
+    };
+    let said = [
+        line("a", "Avoid globals", true),
+        line("b", "Never use globals", true),
+        line("c", "Use globals", true),
+        line("d", "wait, not yet", false),
+    ];
+    workspace.write("said.jsonl", said.join("\n"));
+    let pair = |a: &str, b: &str, label: &str| json!({"a": a, "b": b, "label": label}).to_string();
+    let pairs = [
+        pair("a", "b", "duplicate"),
+        pair("c", "a", "contradiction"),
+        pair("b", "c", "related"),
+    ];
+    workspace.write("pairs.jsonl", pairs.join("\n"));
+    let args = [
+        "eval", "corrections", "--corrections", "said.jsonl", "--pairs", "pairs.jsonl",
+    ];
+    let report = workspace.json(&args);
+    let figures = |what: &str| {
+        ["found", "right", "expected"].map(|field| report[what][field].as_u64().unwrap())
+    };
+    assert_eq!(figures("duplicates"), [1, 1, 1]);
+    assert_eq!(figures("contradictions"), [2, 1, 1]);
+    assert_eq!(figures("rejected"), [1, 1, 1]);
+    assert_eq!(report["key_terms_kept"], 1.0);
+    workspace.write("pairs.jsonl", "{\"a\": 1}");
+    let ran = workspace.run(&args);
+    assert!(ran.code == 2 && ran.stderr.contains("line 1"), "{ran:?}");
+}
