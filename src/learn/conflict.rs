@@ -20,6 +20,8 @@ const PERHAPS_ALIKE: f64 = 0.3;
 /// Two rules that demand one thing among others are the same only if they share so much of all
 /// their words. What a rule is against says enough by itself.
 const NEAR: f64 = 0.2;
+/// Two places are the same from this share of their words on.
+const SAME_PLACE: f64 = 0.35;
 /// Rules sound alike from this cosine on, …
 const SOUNDS_ALIKE: f64 = 0.7;
 /// … and the same from this one on.
@@ -164,15 +166,19 @@ pub fn compare(
     found
 }
 
-/// Whether a rule demands nothing that another does not demand as well.
+/// Whether a rule demands nothing that another does not demand as well: each of its claims is one of
+/// the other's, in words that all stand there. `When a student applies` is not `when a veteran
+/// applies`, however much of the rest is the same.
 pub fn adds_nothing(new: &Statement, known: &Statement) -> bool {
-    new.words == known.words
-        || new.claims.iter().all(|claim| {
-            known
-                .claims
-                .iter()
-                .any(|other| claim.stance == other.stance && is_same(claim, other))
+    let stands_there = |claim: &Claim| {
+        known.claims.iter().any(|other| {
+            claim.stance == other.stance
+                && is_same(claim, other)
+                && claim.all().is_subset(&other.all())
         })
+    };
+    new.words == known.words
+        || (new.numbers == known.numbers && new.claims.iter().all(stands_there))
 }
 
 /// How two rules stand to each other; `None` where neither says anything about the other. `cosine`
@@ -340,7 +346,7 @@ fn covers(claim: &Claim, about: &Terms) -> bool {
 }
 
 fn meets(x: &Terms, y: &Terms) -> bool {
-    x.is_empty() || y.is_empty() || x.intersection(y).next().is_some()
+    x.is_empty() || y.is_empty() || similarity(x, y) >= SAME_PLACE
 }
 
 /// Whether the rules name places that have nothing in common.
