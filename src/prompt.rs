@@ -17,6 +17,8 @@ use crate::model::{Kind, Reflexion, UTILITY_FLOOR};
 use crate::search::Corpus;
 use crate::skill::Layer;
 
+/// How much a rule that was never tried is preferred to one that was tried often.
+const CURIOSITY: f64 = 0.3;
 /// What stands between two layers.
 const RULER: &str = "\n\n---\n\n";
 const HEADING: &str = "## Learned Rules (from past corrections)\n\n";
@@ -143,7 +145,7 @@ fn choose<'a>(rules: &'a [Reflexion], choice: &Choice<'_>) -> (Vec<&'a Reflexion
                 rule,
                 format!("`{}` was put in its place", rule.superseded_by),
             );
-        } else if rule.utility() < UTILITY_FLOOR {
+        } else if rule.is_retired() {
             omit(
                 rule,
                 format!("its utility {:.2} is below {UTILITY_FLOOR}", rule.utility()),
@@ -157,13 +159,17 @@ fn choose<'a>(rules: &'a [Reflexion], choice: &Choice<'_>) -> (Vec<&'a Reflexion
         .max_by_key(|(i, rule)| (born(rule), *i))
         .map(|(i, _)| *i);
     let relevance = relevance(&able, choice.input);
+    let tried = able
+        .iter()
+        .map(|(_, rule)| rule.times_injected.unwrap_or(0.0).max(0.0));
+    let tried = tried.sum::<f64>();
     let mut order: Vec<(f64, usize, &Reflexion)> = able
         .iter()
         .zip(relevance)
         .map(|((i, rule), relevance)| {
             let worth = relevance
-                * rule.confidence.unwrap_or(0.5).clamp(0.05, 1.0)
-                * rule.utility()
+                * rule.sureness().max(0.05)
+                * promise(rule, tried)
                 * newness(rule, choice.now);
             (
                 if Some(*i) == newest {
@@ -226,6 +232,14 @@ fn newness(rule: &Reflexion, now: DateTime<Utc>) -> f64 {
     0.5 + 0.5 * (-days / HALF_LIFE_DAYS).exp2()
 }
 
+/// How useful a rule may be: what use has shown, and the more the less it was tried (the upper
+/// confidence bound UCB1, Auer and others 2002). Where there is no room for all rules, each gets its
+/// turn.
+fn promise(rule: &Reflexion, all: f64) -> f64 {
+    let tried = rule.times_injected.unwrap_or(0.0).max(0.0);
+    rule.utility() + CURIOSITY * (all.ln_1p() / (1.0 + tried)).sqrt()
+}
+
 fn born(rule: &Reflexion) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(&rule.created_at)
         .ok()
@@ -247,7 +261,7 @@ fn item(rule: &Reflexion) -> String {
     } else {
         &rule.reflexion_id
     };
-    let percent = rule.confidence.unwrap_or(0.5) * 100.0;
+    let percent = rule.sureness() * 100.0;
     let validated = if rule.validated_by_test {
         " [validated]"
     } else {

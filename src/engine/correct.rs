@@ -16,6 +16,7 @@ use crate::store::Selection;
 use super::assemble::suspicion;
 use super::door::{self, kept_out};
 use super::error::chain;
+use super::evidence::{count_correction, uncounted};
 use super::model::Chosen;
 use super::rules::{Conflict, Placed};
 use super::{Engine, Error, dollars, mended};
@@ -236,7 +237,10 @@ impl Engine {
             expected_output: options.expected.clone(),
         };
         let correction = writer.append(correction, self.now)?;
-        Ok((correction, None, mended(writer.take_mended()).collect()))
+        let counted = count_correction(&mut writer, execution, said);
+        let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
+        warnings.extend(counted.err().map(|error| uncounted(&error)));
+        Ok((correction, None, warnings))
     }
 
     /// Turns the correction into words of a rule: by a model, where there is one and it answers.

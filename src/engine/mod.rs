@@ -19,6 +19,7 @@ mod embedder;
 mod error;
 mod evaluate;
 mod evaluate_corrections;
+mod evidence;
 mod find;
 mod forget;
 mod hint;

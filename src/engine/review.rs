@@ -7,7 +7,7 @@ use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
 use super::door::kept_out;
-use super::{Engine, Error, mended};
+use super::{Engine, Error, evidence, mended};
 
 /// The verdict as it is now recorded.
 #[derive(Debug, Serialize)]
@@ -55,6 +55,7 @@ impl Engine {
         if !changes.is_empty() {
             writer.update(Kind::Execution, &id, &changes)?;
         }
+        evidence::count_verdict(&mut writer, &execution, &execution.outcome, &outcome)?;
         Ok(ReviewReport {
             execution_id: id,
             skill: execution.skill,

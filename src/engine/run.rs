@@ -18,7 +18,7 @@ use crate::store::Selection;
 
 use super::door::kept_out;
 use super::model::Chosen;
-use super::{Engine, Error, dollars, mended, milliseconds, nearest};
+use super::{Engine, Error, dollars, evidence, mended, milliseconds, nearest};
 
 /// What offline answers are recorded as.
 const OFFLINE: &str = "offline/nearest-case";
@@ -139,9 +139,10 @@ impl Engine {
         report.usage = answer.usage;
         report.nearest_case = answer.nearest_case;
         if records {
-            let (id, of_record) = self.record(&report, &input)?;
+            let (id, of_record, trouble) = self.record(&report, &input)?;
             report.execution_id = Some(id);
             left_out.extend(of_record);
+            report.warnings.extend(trouble);
         }
         report.warnings.extend(kept_out(left_out));
         Ok(report)
@@ -239,12 +240,13 @@ impl Engine {
         redacted.found
     }
 
-    /// Records an execution. Answers its id and the kinds of what was left out of it.
+    /// Records an execution. Answers its id, the kinds of what was left out of it, and what went wrong
+    /// and did not stop it.
     fn record(
         &self,
         report: &RunReport,
         input: &RawValue,
-    ) -> Result<(String, Vec<&'static str>), Error> {
+    ) -> Result<(String, Vec<&'static str>, Option<String>), Error> {
         let execution = Execution {
             execution_id: String::new(),
             skill: report.skill.to_string(),
@@ -262,7 +264,10 @@ impl Engine {
         };
         let stored = self.writer().and_then(|mut writer| {
             let stored = writer.append(execution.clone(), self.now)?;
-            Ok((stored.execution_id, writer.take_left_out()))
+            // A count that cannot be kept is no reason to lose an answer.
+            let counted = evidence::count_shown(&mut writer, &stored);
+            let trouble = counted.err().map(|error| evidence::uncounted(&error));
+            Ok((stored.execution_id, writer.take_left_out(), trouble))
         });
         match stored {
             Ok(recorded) => Ok(recorded),
@@ -323,7 +328,7 @@ impl Engine {
             return error.into();
         }
         match self.record(&failed, input) {
-            Ok((execution, _)) => Error::Asked {
+            Ok((execution, _, _)) => Error::Asked {
                 execution,
                 source: error,
             },

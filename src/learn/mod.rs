@@ -7,6 +7,7 @@
 pub mod analyse;
 mod claim;
 pub mod conflict;
+pub mod credit;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;

@@ -10,6 +10,9 @@ use super::lenient;
 /// Rules whose utility has sunk below this are no longer shown; the reference's limit.
 pub const UTILITY_FLOOR: f64 = 0.3;
 
+/// A rule is not retired before it had so many outcomes.
+const OUTCOMES: f64 = 5.0;
+
 /// A rule learnt from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reflexion {
@@ -107,14 +110,53 @@ pub struct Reflexion {
 impl Reflexion {
     /// Whether prompts may still show it.
     pub fn is_in_use(&self) -> bool {
-        self.superseded_by.is_empty()
-            && self.utility() >= UTILITY_FLOOR
-            && !self.rule.trim().is_empty()
+        self.superseded_by.is_empty() && !self.is_retired() && !self.rule.trim().is_empty()
+    }
+
+    /// Whether use has shown that it does more harm than good. Two or three bad outcomes are chance; where
+    /// a count of harm is missing, another program or a person has set the utility, and that holds.
+    pub fn is_retired(&self) -> bool {
+        let helped = self.times_helped.unwrap_or(0.0);
+        let enough = self
+            .times_harmed
+            .is_none_or(|harmed| harmed + helped >= OUTCOMES);
+        self.utility() < UTILITY_FLOOR && enough
     }
 
     /// The reference's utility, 0.5 where nothing is known.
     pub fn utility(&self) -> f64 {
         self.utility_score.unwrap_or(0.5)
+    }
+
+    /// How sure it is: what its words promised, and what use has shown since. The mean of the
+    /// posterior of a Beta distribution whose prior has the weight of four outcomes. Where only the
+    /// reference has counted, which knows no harm, it is what the words promised.
+    pub fn sureness(&self) -> f64 {
+        let promised = self.confidence.unwrap_or(0.5);
+        let Some(harmed) = self.times_harmed else {
+            return promised;
+        };
+        let helped = self.times_helped.unwrap_or(0.0);
+        (4.0 * promised + helped) / (4.0 + helped + harmed)
+    }
+
+    /// Counts that it was put into a prompt.
+    pub fn count_shown(&mut self) {
+        self.times_injected = Some(self.times_injected.unwrap_or(0.0) + 1.0);
+    }
+
+    /// Counts an outcome for it or against it, or takes one back.
+    pub fn count_outcome(&mut self, helped: bool, by: f64) {
+        let count = if helped {
+            &mut self.times_helped
+        } else {
+            &mut self.times_harmed
+        };
+        *count = Some((count.unwrap_or(0.0) + by).max(0.0));
+        self.times_harmed.get_or_insert(0.0);
+        if self.superseded_by.is_empty() {
+            self.utility_score = Some((self.evidence().posterior() * 1000.0).round() / 1000.0);
+        }
     }
 
     /// The counts of use, whichever program kept them.

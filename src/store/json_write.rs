@@ -218,8 +218,21 @@ impl JsonFile<'_> {
 
     /// Replaces the text of one entry.
     pub(super) fn replace(self, snapshot: &Snapshot, row: &Row, entry: &str) -> Result<(), Error> {
-        let end = row.at + u64::from(row.length);
-        self.rewrite(snapshot, row.at..end, entry.as_bytes())
+        self.replace_all(snapshot, &[(row, entry)])
+    }
+
+    /// Replaces the texts of some entries, in the order of the file.
+    pub(super) fn replace_all(
+        self,
+        snapshot: &Snapshot,
+        entries: &[(&Row, &str)],
+    ) -> Result<(), Error> {
+        let span = |row: &Row| row.at..row.at + u64::from(row.length);
+        let changes: Vec<_> = entries
+            .iter()
+            .map(|(row, entry)| (span(row), entry.as_bytes()))
+            .collect();
+        self.rewrite(snapshot, &changes)
     }
 
     /// Removes one entry, with the comma that belongs to it.
@@ -229,24 +242,27 @@ impl JsonFile<'_> {
         };
         let span = removal(file, row, &snapshot.table.header)
             .map_err(Error::io("read", &snapshot.path))?;
-        self.rewrite(snapshot, span, b"")
+        self.rewrite(snapshot, &[(span, b"")])
     }
 
     fn rewrite(
         self,
         snapshot: &Snapshot,
-        span: std::ops::Range<u64>,
-        new: &[u8],
+        changes: &[(std::ops::Range<u64>, &[u8])],
     ) -> Result<(), Error> {
         let Some(file) = &snapshot.file else {
             return Ok(());
         };
         atomic::replace_with(&snapshot.path, |out| {
             let mut source = file;
-            source.rewind()?;
-            io::copy(&mut source.take(span.start), out)?;
-            out.write_all(new)?;
-            source.seek(SeekFrom::Start(span.end))?;
+            let mut at = 0;
+            for (span, new) in changes {
+                source.seek(SeekFrom::Start(at))?;
+                io::copy(&mut source.take(span.start - at), out)?;
+                out.write_all(new)?;
+                at = span.end;
+            }
+            source.seek(SeekFrom::Start(at))?;
             io::copy(&mut source, out)?;
             Ok(())
         })?;

@@ -131,15 +131,50 @@ impl Writer {
             .store
             .find_in(&snapshot, kind, id)?
             .ok_or_else(|| not_found(kind, id))?;
-        let text = String::from_utf8_lossy(&entry.text).into_owned();
+        let text = self.changed(&entry, changes)?;
+        self.store.file(kind).replace(&snapshot, &row, &text)?;
+        entry.text = text.into_bytes();
+        Ok(entry)
+    }
+
+    /// Sets fields of several records at once: the file is written once. A record that is not there
+    /// is passed over.
+    pub fn update_all<V: Serialize>(
+        &mut self,
+        kind: Kind,
+        changes: &[(String, Vec<(&str, V)>)],
+    ) -> Result<(), Error> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let snapshot = self.prepare(kind)?;
+        let mut found = Vec::new();
+        for (id, fields) in changes {
+            if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
+                found.push((row, self.changed(&entry, fields)?));
+            }
+        }
+        found.sort_by_key(|(row, _)| row.at);
+        found.dedup_by_key(|(row, _)| row.at);
+        let entries: Vec<_> = found
+            .iter()
+            .map(|(row, text)| (row, text.as_str()))
+            .collect();
+        self.store.file(kind).replace_all(&snapshot, &entries)
+    }
+
+    /// The text of an entry with other values in some fields.
+    fn changed<V: Serialize>(
+        &mut self,
+        entry: &Entry,
+        changes: &[(&str, V)],
+    ) -> Result<String, Error> {
+        let text = String::from_utf8_lossy(&entry.text);
         let changes: Vec<(&str, String)> = changes
             .iter()
             .map(|(name, value)| Ok((*name, json_text::pretty(&self.filtered(value)?.0, 3))))
             .collect::<Result<_, Error>>()?;
-        let text = json_text::with_fields(&text, &changes, 6);
-        self.store.file(kind).replace(&snapshot, &row, &text)?;
-        entry.text = text.into_bytes();
-        Ok(entry)
+        Ok(json_text::with_fields(&text, &changes, 6))
     }
 
     /// Removes a record and leaves a tombstone with the hash of `content`.

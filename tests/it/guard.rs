@@ -249,12 +249,20 @@ fn what_an_old_file_holds_is_not_put_before_a_model() {
         "{ran:?}"
     );
     assert!(!ran.stdout.contains(&secret));
+    assert_eq!(workspace.read(".agentura/reflexion_entries.json"), before);
     workspace.write("catch.sh", "cat > prompt.txt; echo '{}'");
     let run = ["run", SKILL, "--model", "exec:sh catch.sh"];
     workspace.run(&run).succeeds();
     assert!(workspace.read("prompt.txt").contains("REFL-001"));
     assert!(!workspace.read("prompt.txt").contains(&secret));
-    assert_eq!(workspace.read(".agentura/reflexion_entries.json"), before);
+    // Counting that it was shown changes nothing else of it.
+    let mut shown = workspace.stored("reflexion_entries.json");
+    assert_eq!(shown["entries"][0]["times_injected"], 1);
+    shown["entries"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("times_injected");
+    assert_eq!(shown, serde_json::from_str::<Value>(&before).unwrap());
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod readme;
 mod rewriting;
 mod rules;
 mod search;
+mod simulation;
 mod store;
 mod terminal;
 mod watch;

@@ -117,6 +117,66 @@ fn the_opposite_is_told_and_replaced_only_on_demand() {
     );
 }
 
+/// What use has shown of the first rule: injected, helped, harmed.
+fn counts(workspace: &Workspace) -> [u64; 3] {
+    let rule = &workspace.stored("reflexion_entries.json")["entries"][0];
+    ["times_injected", "times_helped", "times_harmed"]
+        .map(|field| rule[field].as_u64().unwrap_or(0))
+}
+
+#[test]
+fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
+    let workspace = ran();
+    correct(&workspace, "Never name competitors in the summary", &[]);
+    let run = || {
+        let args = [
+            "run",
+            SKILL,
+            "--input",
+            "fixtures/sample_input.json",
+            "--model",
+            "exec:echo {}",
+        ];
+        workspace.json(&args)["execution_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let first = run();
+    assert_eq!(counts(&workspace), [1, 0, 0]);
+    workspace.run(&["accept", &first]).succeeds();
+    assert_eq!(counts(&workspace), [1, 1, 0]);
+    // The same verdict again says nothing more, and another one takes the first back.
+    workspace.run(&["accept", &first]).succeeds();
+    assert_eq!(counts(&workspace), [1, 1, 0]);
+    workspace
+        .run(&["reject", &first, "--reason", "no"])
+        .succeeds();
+    assert_eq!(counts(&workspace), [1, 0, 1]);
+    // To be told the same again means that it was not obeyed.
+    run();
+    correct(&workspace, "Do not name competitors in the summary", &[]);
+    assert_eq!(counts(&workspace), [2, 0, 2]);
+    // A correction of something else does not concern it.
+    correct(&workspace, "Round all amounts to whole euros", &[]);
+    assert_eq!(counts(&workspace), [2, 0, 2]);
+    for _ in 0..3 {
+        let id = run();
+        workspace.run(&["reject", &id, "--reason", "no"]).succeeds();
+    }
+    let omitted = &workspace.json(&["memory", "prompt", SKILL])["omitted"][0];
+    assert_eq!(omitted["id"], "REFL-001");
+    assert!(
+        omitted["reason"].as_str().unwrap().contains("utility"),
+        "{omitted}"
+    );
+    // Without a model no rule is used, and none is counted.
+    let before = counts(&workspace);
+    workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
+    workspace.run(&["accept", "latest"]).succeeds();
+    assert_eq!(counts(&workspace), before);
+}
+
 #[test]
 fn what_becomes_of_corrections_can_be_measured() {
     let workspace = Workspace::empty();

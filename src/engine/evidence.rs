@@ -1,0 +1,139 @@
+//! Counts what use shows of the rules: how often a prompt held them, and what people made of it.
+//!
+//! Only rules that a model was shown are counted; an answer without a model has used none. A verdict
+//! that is changed takes back what it said before.
+
+use serde_json::{Value, json};
+
+use crate::learn::credit::{applies, blamed, speaks_against};
+use crate::model::{Execution, Kind, Outcome, Reflexion};
+use crate::store::Writer;
+
+use super::Error;
+use super::error::chain;
+
+/// Counts that the rules of an execution were put into a prompt.
+pub(super) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
+    if execution.outcome == Outcome::Error {
+        return Ok(());
+    }
+    let rules = rules_of(writer, execution)?;
+    let changes = rules.into_iter().map(|mut rule| {
+        rule.count_shown();
+        let counts: Vec<(&str, Value)> =
+            vec![("times_injected", number(rule.times_injected.unwrap_or(0.0)))];
+        (rule.reflexion_id, counts)
+    });
+    let changes: Vec<_> = changes.collect();
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// Counts a verdict on an execution for or against the rules that had a part in it. `before` is the
+/// verdict that it had until now.
+pub(super) fn count_verdict(
+    writer: &mut Writer,
+    execution: &Execution,
+    before: &Outcome,
+    now: &Outcome,
+) -> Result<(), Error> {
+    let (before, now) = (helped(before), helped(now));
+    if before == now {
+        return Ok(());
+    }
+    let case = format!("{} {}", execution.input_summary, execution.output_summary);
+    let rules = rules_of(writer, execution)?;
+    let concerned: Vec<Reflexion> = rules
+        .into_iter()
+        .filter(|rule| applies(rule, &case))
+        .collect();
+    let utilities: Vec<f64> = concerned.iter().map(Reflexion::utility).collect();
+    let mut changes = Vec::new();
+    for (mut rule, blamed) in concerned.into_iter().zip(blamed(&utilities)) {
+        if let Some(helped) = before {
+            rule.count_outcome(helped, -1.0);
+        }
+        if let Some(helped) = now.filter(|helped| *helped || blamed) {
+            rule.count_outcome(helped, 1.0);
+        }
+        changes.push((rule.reflexion_id.clone(), counts(&rule)));
+    }
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// Counts a correction of an execution against the rules that it speaks of.
+pub(super) fn count_correction(
+    writer: &mut Writer,
+    execution: &Execution,
+    correction: &str,
+) -> Result<(), Error> {
+    let rules = rules_of(writer, execution)?;
+    let concerned = rules
+        .into_iter()
+        .filter(|rule| speaks_against(correction, rule));
+    let changes: Vec<_> = concerned
+        .map(|mut rule| {
+            rule.count_outcome(false, 1.0);
+            (rule.reflexion_id.clone(), counts(&rule))
+        })
+        .collect();
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// What a verdict says of the rules: that they helped, that they did not, or nothing.
+fn helped(outcome: &Outcome) -> Option<bool> {
+    match outcome {
+        Outcome::Accepted => Some(true),
+        Outcome::Rejected => Some(false),
+        Outcome::PendingReview | Outcome::Error | Outcome::Other(_) => None,
+    }
+}
+
+/// Says that a count was not kept.
+pub(super) fn uncounted(error: &Error) -> String {
+    format!(
+        "what this says of the rules was not counted: {}",
+        chain(error)
+    )
+}
+
+fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
+    let fields = [
+        ("times_helped", rule.times_helped),
+        ("times_harmed", rule.times_harmed),
+        ("utility_score", rule.utility_score),
+    ];
+    fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, number(value?))))
+        .collect()
+}
+
+/// A count as the reference writes it: without a fraction where there is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count below 2^52 that is not negative"
+)]
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        json!(value as u64)
+    } else {
+        json!(value)
+    }
+}
+
+/// The rules that a model was shown for an execution. One that was forgotten since is none any more.
+fn rules_of(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
+    if execution.model_used.starts_with("offline") {
+        return Ok(Vec::new());
+    }
+    let mut rules = Vec::new();
+    for id in &execution.reflexions_injected {
+        if let Some(entry) = writer.store().find(Kind::Reflexion, id)?
+            && let Ok(rule) = entry.parse::<Reflexion>()
+        {
+            rules.push(rule);
+        }
+    }
+    Ok(rules)
+}
