@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::engine::{Engine, LearnOptions, LearnReport};
+use crate::engine::{Engine, LearnOptions, LearnReport, OnBytes};
 use crate::transcript::Format;
 
 use super::context::{Context, follow, wait};
@@ -53,19 +53,30 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
         format: args.format.as_deref().and_then(Format::of_name),
         dry_run: args.dry_run,
     };
-    let bar = context.printer.bar("reading");
-    // The bar counts kilobytes: what is read is what takes the time.
-    let mut progress = |done: u64, of: u64| {
-        let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
-        bar.reach(count(done), count(of));
-    };
-    let report = engine.learn(&options, &mut progress);
-    drop(bar);
-    let mut report = report?;
+    let mut report = reading(context, |progress| engine.learn(&options, progress))?;
     if args.llm {
         word(context, &engine, args.max_calls, &mut report)?;
     }
     Ok(Box::new(report))
+}
+
+/// Shows a bar while session files are read.
+pub(super) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
+    let bar = context.printer.bar("reading");
+    // The bar counts kilobytes: what is read is what takes the time.
+    read(&mut |done, of| {
+        let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
+        bar.reach(count(done), count(of));
+    })
+}
+
+/// Shows a line of a session file that could not be read.
+pub(super) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
+    let place = format!("{path}:{line}");
+    page.styled(&[
+        (Style::Dim, &place),
+        (Style::Plain, &format!(": {message}")),
+    ]);
 }
 
 /// Lets a model word what was learnt. What was learnt is stored already: an error here is a warning.
@@ -139,11 +150,7 @@ impl Report for LearnReport {
         page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
         for transcript in &self.transcripts {
             for problem in &transcript.problems {
-                let place = format!("{}:{}", transcript.path, problem.line);
-                page.styled(&[
-                    (Style::Dim, &place),
-                    (Style::Plain, &format!(": {}", problem.message)),
-                ]);
+                show_problem(page, &transcript.path, problem.line, &problem.message);
             }
         }
         if !self.episodes.is_empty() {

@@ -4,6 +4,7 @@
 //! One file a group of commands, each with its argument structs (their doc comments are the help)
 //! and its functions. No decision about memory is taken here.
 
+mod backtest;
 mod care;
 mod conflicts;
 mod context;
@@ -101,6 +102,7 @@ enum Command {
     #[command(subcommand)]
     Hooks(hooks::HooksCommand),
     Learn(learn::LearnArgs),
+    Backtest(backtest::BacktestArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -172,6 +174,7 @@ fn dispatch(
         Command::Hook(args) => return Ok(answer_host(context, &args.host, root)),
         Command::Hooks(command) => hooks::hooks(context, &command)?,
         Command::Learn(args) => learn::learn(context, &args)?,
+        Command::Backtest(args) => backtest::backtest(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,

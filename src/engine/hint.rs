@@ -79,9 +79,7 @@ impl Adviser<'_> {
     /// hints is credited, and the same hint is not shown again.
     pub fn hint(&self, options: &HintOptions) -> Result<HintReport, Error> {
         let start = Instant::now();
-        // What this program has told an agent itself is no error, and no secret goes into notes.
-        let key = error_key(&guard::strip_fenced(&options.error));
-        let key = key.map(|key| guard::redact(&key).text.into_owned());
+        let key = key_of(&options.error);
         let mut report = HintReport {
             error_key: key.clone(),
             ..HintReport::default()
@@ -200,10 +198,51 @@ impl Adviser<'_> {
             error_key: key,
             code: options.command.as_deref(),
         };
-        let candidates = candidates(&terms, key);
-        let hints = select_hints(&failure, candidates, withheld, options.max_hints);
-        Ok(hints.into_iter().filter_map(admitted).collect())
+        Ok(known(&terms, &failure, withheld, options.max_hints))
     }
+}
+
+/// Fixes that can be found by the terms of their keys, wherever they are.
+pub(super) trait Fixes {
+    /// How many there are.
+    fn entries(&self) -> u64;
+    /// The numbers of those that hold a term, the newest `limit` of them, and how many there are.
+    fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64);
+    /// One by its number.
+    fn fix(&self, number: u32) -> Option<Fix>;
+}
+
+impl Fixes for Terms {
+    fn entries(&self) -> u64 {
+        self.entries()
+    }
+
+    fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
+        self.holding(term, limit)
+    }
+
+    fn fix(&self, number: u32) -> Option<Fix> {
+        self.entry(number)?.parse().ok()
+    }
+}
+
+/// The key of what a failing call printed. What this program has told an agent itself is no error,
+/// and no secret goes into notes.
+pub(super) fn key_of(error: &str) -> Option<String> {
+    let key = error_key(&guard::strip_fenced(error))?;
+    Some(guard::redact(&key).text.into_owned())
+}
+
+/// The hints for a failure, as they may be shown.
+pub(super) fn known(
+    fixes: &dyn Fixes,
+    failure: &Failure<'_>,
+    withheld: &[String],
+    max_hints: usize,
+) -> Vec<Hint> {
+    let candidates = candidates(fixes, failure.error_key);
+    let hints = select_hints(failure, candidates, withheld, max_hints);
+    hints.into_iter().filter_map(admitted).collect()
 }
 
 /// A hint as it may be shown: without secrets that an older store holds, and not at all where it
@@ -245,10 +284,19 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
         Kind::Fix,
         SCHEME,
         &|entry| match serde_json::from_slice::<Fix>(entry) {
-            Ok(fix) if is_shown(&fix) => terms(&normalised(&fix.error_key)),
-            _ => Vec::new(),
+            Ok(fix) => terms_of(&fix),
+            Err(_) => Vec::new(),
         },
     )?)
+}
+
+/// The terms that a fix is found by: none where it is not to be found.
+pub(super) fn terms_of(fix: &Fix) -> Vec<u64> {
+    if is_shown(fix) {
+        terms(&normalised(&fix.error_key))
+    } else {
+        Vec::new()
+    }
 }
 
 /// Whether a fix may be shown: it works, and waits for nobody.
@@ -257,7 +305,7 @@ pub(super) fn is_shown(fix: &Fix) -> bool {
 }
 
 /// Fixes that may apply: those of the same key, and those whose keys share telling words with it.
-fn candidates(terms: &Terms, key: &str) -> Vec<Candidate> {
+fn candidates(terms: &dyn Fixes, key: &str) -> Vec<Candidate> {
     let (same, _) = terms.holding(exact_term(key), SAME);
     let asked = key_words(key);
     let mut weights: HashMap<String, f64> = HashMap::new();
@@ -279,12 +327,8 @@ fn candidates(terms: &Terms, key: &str) -> Vec<Candidate> {
     similar.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     let similar = similar.into_iter().take(SIMILAR).map(|(number, _)| number);
     let numbers: Vec<u32> = same.into_iter().chain(similar).collect();
-    let entries = numbers.into_iter().filter_map(|n| terms.entry(n));
     let mut found = Vec::new();
-    for entry in entries {
-        let Ok(fix) = entry.parse::<Fix>() else {
-            continue;
-        };
+    for fix in numbers.into_iter().filter_map(|n| terms.fix(n)) {
         let own = normalised(&fix.error_key);
         let similarity = if own == key {
             1.0

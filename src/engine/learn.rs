@@ -15,7 +15,7 @@ use crate::model::{BrokenLine, Fix, Kind, Origin, Procedure, Record as _};
 use crate::store::{Selection, Source, Writer};
 use crate::transcript::Format;
 
-use super::sessions::{self, Found, Session, SessionFile};
+use super::sessions::{self, Found, OnStep, Session, SessionFile};
 use super::{Engine, Error, mended};
 
 /// What is to be learnt from.
@@ -136,9 +136,13 @@ impl Engine {
             let path = file.path.display().to_string();
             if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
                 report.unchanged += 1;
-            } else if let Some(session) = read(file, options.format, &mut report, &mut |at| {
-                progress((done + at).min(total), total);
-            }) {
+            } else if let Some(session) = read(
+                file,
+                options.format,
+                (&mut report.skipped, &mut report.warnings),
+                &mut |_, _| {},
+                &mut |at| progress((done + at).min(total), total),
+            ) {
                 let steps = session.steps as u64;
                 self.take(&path, session, &mut report)?;
                 if !options.dry_run {
@@ -214,15 +218,11 @@ impl Engine {
     ) -> Result<(), Error> {
         let seen = self.timestamp();
         if let Some(fix) = known.iter_mut().find(|fix| is_same(fix, lesson)) {
-            let again = |o: &Origin| o.session == origin.session && o.step == origin.step;
-            if fix.origins.iter().any(again) {
+            if !count_up(fix, origin) {
                 return Ok(());
             }
-            fix.origins.push(origin);
-            let count = fix.occurrences.unwrap_or(1.0) + 1.0;
-            fix.occurrences = Some(count);
             let changes = [
-                ("occurrences", raw(&count)?),
+                ("occurrences", raw(&fix.occurrences)?),
                 ("origins", raw(&fix.origins)?),
                 ("last_seen", raw(&seen)?),
             ];
@@ -234,20 +234,7 @@ impl Engine {
             report.merged.push(fix.fix_id.clone());
             return Ok(());
         }
-        let mut fix = Fix {
-            created_at: seen.clone(),
-            error_key: lesson.error_key.clone(),
-            failing_code: lesson.fix.failing_code.clone(),
-            working_code: lesson.fix.working_code.clone(),
-            success_output: lesson.fix.success_output.clone(),
-            tool: lesson.tool.clone(),
-            occurrences: Some(1.0),
-            origins: vec![origin.clone()],
-            last_seen: seen.clone(),
-            status: status(lesson).to_owned(),
-            trust: "observed".to_owned(),
-            ..Fix::default()
-        };
+        let mut fix = fix_of(lesson, origin.clone(), &seen);
         if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
             report.buried += 1;
             return Ok(());
@@ -281,34 +268,66 @@ impl Engine {
     }
 }
 
-/// Reads a session file; what is wrong with it is reported.
-fn read(
+/// Reads a session file; one that is none is counted or warned of.
+pub(super) fn read(
     file: &SessionFile,
     format: Option<Format>,
-    report: &mut LearnReport,
+    (skipped, warnings): (&mut usize, &mut Vec<String>),
+    on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<Session> {
-    match sessions::read(&file.path, format, &kept, on_bytes) {
+    match sessions::read(&file.path, format, &kept, on_step, on_bytes) {
         Ok(session) if session.format.is_some() => return Some(session),
         // In a folder there may be all kinds of files.
-        Ok(_) if !file.named => report.skipped += 1,
-        Ok(_) => report.warnings.push(format!(
+        Ok(_) if !file.named => *skipped += 1,
+        Ok(_) => warnings.push(format!(
             "`{}` is no session file of a known format",
             file.path.display()
         )),
-        Err(error) => report
-            .warnings
-            .push(format!("cannot read `{}`: {error}", file.path.display())),
+        Err(error) => warnings.push(format!("cannot read `{}`: {error}", file.path.display())),
     }
     None
 }
 
-/// Whether a fix is the one that a lesson teaches: the same error of the same tool, overcome in the
-/// same way, whatever the files and numbers are called.
-fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
-    if fix.error_key != lesson.error_key || fix.tool != lesson.tool {
+/// The fix that a lesson is.
+pub(super) fn fix_of(lesson: &Lesson, origin: Origin, seen: &str) -> Fix {
+    Fix {
+        created_at: seen.to_owned(),
+        error_key: lesson.error_key.clone(),
+        failing_code: lesson.fix.failing_code.clone(),
+        working_code: lesson.fix.working_code.clone(),
+        success_output: lesson.fix.success_output.clone(),
+        tool: lesson.tool.clone(),
+        occurrences: Some(1.0),
+        origins: vec![origin],
+        last_seen: seen.to_owned(),
+        status: status(lesson).to_owned(),
+        trust: "observed".to_owned(),
+        ..Fix::default()
+    }
+}
+
+/// Counts up a fix that was seen again; `false` where this very showing has been counted.
+pub(super) fn count_up(fix: &mut Fix, origin: Origin) -> bool {
+    let again = |o: &Origin| o.session == origin.session && o.step == origin.step;
+    if fix.origins.iter().any(again) {
         return false;
     }
+    fix.origins.push(origin);
+    fix.occurrences = Some(fix.occurrences.unwrap_or(1.0) + 1.0);
+    true
+}
+
+/// Whether a fix is the one that a lesson teaches: the same error of the same tool, overcome in the
+/// same way, whatever the files and numbers are called.
+pub(super) fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
+    fix.error_key == lesson.error_key
+        && fix.tool == lesson.tool
+        && same_way(&fix.working_code, &lesson.fix.working_code)
+}
+
+/// Whether what worked once is what worked another time, whatever the files and numbers are called.
+pub(super) fn same_way(a: &str, b: &str) -> bool {
     let plain = |code: &str| {
         let clipped: String = code.chars().take(400).collect();
         clipped
@@ -317,7 +336,7 @@ fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
             .collect::<Vec<_>>()
             .join("\n")
     };
-    let (old, new) = (plain(&fix.working_code), plain(&lesson.fix.working_code));
+    let (old, new) = (plain(a), plain(b));
     old == new || strsim::normalized_levenshtein(&old, &new) >= 0.8
 }
 

@@ -9,6 +9,7 @@
 
 mod analyse;
 mod assemble;
+mod backtest;
 mod briefing;
 mod browse;
 mod conflicts;
@@ -46,6 +47,7 @@ use crate::store::{Problem, Scoped};
 
 pub use analyse::{AnalysisPlan, AnalysisReport};
 pub use assemble::PromptReport;
+pub use backtest::{BacktestOptions, BacktestReport, ErrorReport, ProblemReport, backtest};
 pub use briefing::Briefing;
 pub use browse::{ListReport, Listed, ShowReport};
 pub use conflicts::{ConflictsReport, RulePair};

@@ -112,7 +112,22 @@ pub(super) struct Found {
     pub(super) fail_native_id: Option<String>,
     pub(super) success_native_id: Option<String>,
     pub(super) workspace: String,
+    /// The call that succeeded, as a hook is told of it.
+    pub(super) success_code: String,
     pub(super) lesson: Option<Lesson>,
+}
+
+/// Told of each step in its order, once it is known whether it failed.
+pub(super) type OnStep<'a> = &'a mut dyn FnMut(&Step, bool);
+
+/// What a hook is told that a call was for: the command or code, else the whole input.
+pub(super) fn told(step: &Step) -> String {
+    let code = || step.argument(&["code"]).map(str::to_owned);
+    let all = || match &step.input {
+        serde_json::Value::String(text) => text.clone(),
+        input => input.to_string(),
+    };
+    step.command().or_else(code).unwrap_or_else(all)
 }
 
 /// Reads a session file. `on_bytes` is told how far the reading has come.
@@ -120,6 +135,7 @@ pub(super) fn read(
     path: &Path,
     format: Option<Format>,
     keep: &dyn Fn(&str) -> String,
+    on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> io::Result<Session> {
     let counted = Counted {
@@ -135,7 +151,7 @@ pub(super) fn read(
             session.steps += 1;
             window.steps.push(*step);
             if window.steps.len() >= WINDOW {
-                window.look(&mut session.found, &mut session.failures, keep, false);
+                window.look(&mut session, keep, on_step, false);
             }
         }
         Event::Remark(remark) => window.remarks.push_back(remark),
@@ -146,7 +162,7 @@ pub(super) fn read(
         }
         Event::Session(id) => session.id = Some(id),
     })?;
-    window.look(&mut session.found, &mut session.failures, keep, true);
+    window.look(&mut session, keep, on_step, true);
     Ok(session)
 }
 
@@ -165,9 +181,9 @@ impl Window {
     /// judged, which see the newer half; then the older half goes.
     fn look(
         &mut self,
-        found: &mut Vec<Found>,
-        failures: &mut usize,
+        session: &mut Session,
         keep: &dyn Fn(&str) -> String,
+        on_step: OnStep<'_>,
         last: bool,
     ) {
         let half = self.steps.len() / 2;
@@ -178,16 +194,16 @@ impl Window {
         let remarks = self.remarks.make_contiguous();
         let analysis = recover::analyse(&self.steps, remarks);
         let range = self.judged..until;
-        *failures += analysis
-            .failures
-            .iter()
-            .filter(|at| range.contains(at))
-            .count();
+        for step in self.steps.iter().filter(|step| range.contains(&step.index)) {
+            let failed = analysis.failures.binary_search(&step.index).is_ok();
+            session.failures += usize::from(failed);
+            on_step(step, failed);
+        }
         for episode in analysis.episodes {
             let known = self.taken.contains(&episode.fail_step);
             if range.contains(&episode.fail_step) && !known {
                 self.taken.extend(&episode.also_fail_steps);
-                found.push(self.found(episode, keep));
+                session.found.push(self.found(episode, keep));
             }
         }
         if !last {
@@ -221,6 +237,7 @@ impl Window {
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace),
+            success_code: step(episode.success_step).map(told).unwrap_or_default(),
             lesson: distil::distil(&episode, &self.steps, keep),
             episode,
         }
@@ -269,7 +286,14 @@ mod tests {
         }
         atomic::replace(&path, text.as_bytes()).unwrap();
         let mut last = 0;
-        let session = read(&path, None, &str::to_owned, &mut |at| last = at).unwrap();
+        let mut judged = Vec::new();
+        let mut on_step = |step: &Step, failed: bool| judged.push((step.index, failed));
+        let session = read(&path, None, &str::to_owned, &mut on_step, &mut |at| {
+            last = at;
+        })
+        .unwrap();
+        let each_once: Vec<_> = (0..5_000).map(|n| (n, n % 2 == 0)).collect();
+        assert_eq!(judged, each_once);
         assert_eq!((session.steps, session.failures), (5_000, 2_500));
         let steps: Vec<usize> = session.found.iter().map(|f| f.episode.fail_step).collect();
         assert_eq!(steps, (0..2_500).map(|n| n * 2).collect::<Vec<_>>());

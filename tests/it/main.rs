@@ -14,6 +14,7 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod backtest;
 mod clients;
 mod conformance;
 mod contract;

@@ -1,0 +1,146 @@
+//! `backtest`: what memory would have saved on sessions of the past.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::engine::{self, BacktestOptions, BacktestReport};
+use crate::transcript::Format;
+
+use super::context::Context;
+use super::error::CliError;
+use super::learn::{reading, show_problem};
+use super::output::{Align, Page, Report, Style, Table, end, plural};
+
+/// So many errors are shown to a person; `--json` has them all.
+const SHOWN: usize = 15;
+
+/// Say what memory would have saved on sessions of the past
+///
+/// Replays session files in the order of time, beginning with an empty memory: at each failing call
+/// it is asked what is known by then, and what was overcome is learnt. Reads the formats and folders
+/// that `learn` reads, and writes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl backtest ~/.claude/projects\n  \
+    memctl backtest --json session.jsonl")]
+pub(super) struct BacktestArgs {
+    /// Session files, or folders of them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// The format, where it cannot be seen from the content
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
+    format: Option<String>,
+}
+
+pub(super) fn backtest(
+    context: &Context,
+    args: &BacktestArgs,
+) -> Result<Box<dyn Report>, CliError> {
+    let options = BacktestOptions {
+        paths: args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path))
+            .collect(),
+        format: args.format.as_deref().and_then(Format::of_name),
+    };
+    let report = reading(context, |progress| engine::backtest(&options, progress))?;
+    Ok(Box::new(report))
+}
+
+impl Report for BacktestReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let count = |n: usize, what: &str| plural(n as u64, what);
+        let read = count(self.transcripts, "session");
+        let happened = format!(
+            ": {}, {}, {} overcome, {} met before",
+            count(self.steps, "step"),
+            count(self.failures, "failure"),
+            self.episodes,
+            self.repeated,
+        );
+        page.styled(&[(Style::Strong, &read), (Style::Plain, &happened)]);
+        for problem in &self.problems {
+            show_problem(page, &problem.path, problem.line, &problem.message);
+        }
+        let met_again: Vec<_> = self.by_error.iter().filter(|e| e.hinted > 0).collect();
+        if !met_again.is_empty() {
+            let mut table = Table::new(
+                &[
+                    ("Error", Align::Prose),
+                    ("Times", Align::Right),
+                    ("Hinted", Align::Right),
+                    ("Right", Align::Right),
+                    ("Wasted", Align::Right),
+                    ("Saved", Align::Right),
+                    ("What worked", Align::Prose),
+                ],
+                &[6, 0],
+            );
+            for error in met_again.iter().take(SHOWN) {
+                let worked = error.example.as_ref().map(|fix| fix.working_code.clone());
+                table.row([
+                    // What worked is the news, and gets the larger part of what is left.
+                    end(&error.error_key, page.width() / 4),
+                    error.times.to_string(),
+                    error.hinted.to_string(),
+                    error.hinted_right.to_string(),
+                    error.steps_wasted.to_string(),
+                    error.steps_saved.to_string(),
+                    worked.unwrap_or_default(),
+                ]);
+            }
+            page.table(&table);
+        }
+        let rest = met_again.len().saturating_sub(SHOWN);
+        let ends = [
+            (rest, "more errors in `--json`"),
+            (self.skipped, "no session files"),
+        ];
+        let ends: Vec<String> = ends
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect();
+        if !ends.is_empty() {
+            page.styled(&[(Style::Dim, &ends.join(" · "))]);
+        }
+        page.line(self.sentence());
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl BacktestReport {
+    /// All of it in one sentence.
+    fn sentence(&self) -> String {
+        if self.failures == 0 {
+            return "Nothing failed, so there is nothing that memory could have saved.".to_owned();
+        }
+        if self.hinted == 0 {
+            return "Memory would have shown no hint: nothing that failed had been overcome before."
+                .to_owned();
+        }
+        let judged = match self.hinted_overcome {
+            0 => "none of which was overcome later".to_owned(),
+            judged => format!(
+                "{} of the {judged} that were overcome rightly",
+                self.hinted_right
+            ),
+        };
+        format!(
+            "Memory would have shown hints at {} of {}, {judged}, and saved {} of {}.",
+            self.hinted,
+            plural(self.failures as u64, "failure"),
+            self.steps_saved,
+            plural(self.steps_wasted as u64, "wasted step"),
+        )
+    }
+}

@@ -1,0 +1,261 @@
+//! What is kept of a session while all are read: its failures and what came of them, not its steps.
+//!
+//! A step without a time has that of the step before it. A session without any time comes before
+//! all that have one, in the order of the files; so each session keeps the order of its steps.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
+
+use chrono::DateTime;
+
+use crate::engine::hint::key_of;
+use crate::engine::learn::kept;
+use crate::engine::sessions::{Session, told};
+use crate::learn::distil::Lesson;
+use crate::model::Step;
+
+/// A session that has been read.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) id: String,
+    pub(super) failures: Vec<Failed>,
+    pub(super) episodes: Vec<Overcome>,
+    /// When its last step was made.
+    end: Option<i64>,
+}
+
+/// A step that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) step: usize,
+    /// `None` where the step said nothing by which it could be found.
+    pub(super) error_key: Option<String>,
+    pub(super) code: String,
+    /// The number of the episode that it belongs to.
+    pub(super) episode: Option<usize>,
+    time: Option<i64>,
+    /// What tells it from every other call, where the host says enough.
+    native: Option<u64>,
+}
+
+/// A failure that was overcome.
+#[derive(Debug)]
+pub(super) struct Overcome {
+    pub(super) fail_step: usize,
+    success_step: usize,
+    changes: Vec<usize>,
+    pub(super) error_key: String,
+    pub(super) success_code: String,
+    pub(super) workspace: String,
+    pub(super) lesson: Option<Lesson>,
+    time: Option<i64>,
+}
+
+impl Overcome {
+    /// The steps from the failure to the success.
+    pub(super) fn wasted(&self) -> usize {
+        self.success_step - self.fail_step
+    }
+
+    /// The steps after `step` and before the success that changed nothing.
+    pub(super) fn needless_after(&self, step: usize) -> usize {
+        let between = self.success_step.saturating_sub(step + 1);
+        let changes = self.changes.iter().filter(|change| **change > step);
+        between.saturating_sub(changes.count())
+    }
+}
+
+/// Takes in the steps of a session.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// The time of each step, in microseconds since 1970, never going back.
+    times: Vec<Option<i64>>,
+    failures: Vec<Failed>,
+}
+
+impl Reader {
+    pub(super) fn step(&mut self, step: &Step, failed: bool) {
+        let before = self.times.last().copied().flatten();
+        let time = before.max(step.time.as_deref().and_then(microseconds));
+        // Steps come in their order, and none is left out.
+        self.times.push(time);
+        if failed {
+            let native = step.native_id.as_ref().zip(step.time.as_ref());
+            self.failures.push(Failed {
+                step: step.index,
+                error_key: key_of(&step.output),
+                code: told(step),
+                episode: None,
+                time,
+                native: native.map(|native| hash(&(native, &step.tool))),
+            });
+        }
+    }
+
+    /// What the session was. A failure that another file has shown already is left out, and with it
+    /// what came of it: a session that was resumed begins with a copy of the one before.
+    pub(super) fn end(self, session: Session, path: &str, seen: &mut HashSet<u64>) -> History {
+        let mut failures = self.failures;
+        let id = session.id.clone();
+        failures.retain(|failed| {
+            let named = || {
+                let id = id.as_ref()?;
+                Some(hash(&(id, failed.step, &failed.error_key, &failed.code)))
+            };
+            let identity = failed.native.or_else(named);
+            identity.is_none_or(|identity| seen.insert(identity))
+        });
+        let mut episodes = Vec::new();
+        for found in session.found {
+            let episode = found.episode;
+            let own = |failed: &Failed| failed.step == episode.fail_step;
+            if !failures.iter().any(own) {
+                continue;
+            }
+            for failed in &mut failures {
+                if own(failed) || episode.also_fail_steps.contains(&failed.step) {
+                    failed.episode = Some(episodes.len());
+                }
+            }
+            let time = self.times.get(episode.success_step).copied().flatten();
+            episodes.push(Overcome {
+                fail_step: episode.fail_step,
+                success_step: episode.success_step,
+                error_key: kept(&episode.error_key),
+                changes: episode.changes,
+                success_code: found.success_code,
+                workspace: found.workspace,
+                lesson: found.lesson,
+                time,
+            });
+        }
+        History {
+            id: id.unwrap_or_else(|| path.to_owned()),
+            failures,
+            episodes,
+            end: self.times.last().copied().flatten(),
+        }
+    }
+}
+
+/// What happened in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// The failure of this number.
+    Failed(usize),
+    /// The episode of this number came to its success.
+    Overcome(usize),
+    /// The session ended.
+    Ended,
+}
+
+/// Everything that happened, with the number of its session, in the order of time.
+pub(super) fn in_time(histories: &[History]) -> impl Iterator<Item = (usize, What)> {
+    let mut events = Vec::new();
+    for (session, history) in histories.iter().enumerate() {
+        for (n, failed) in history.failures.iter().enumerate() {
+            events.push((failed.time, session, failed.step, What::Failed(n)));
+        }
+        for (n, episode) in history.episodes.iter().enumerate() {
+            let at = (episode.time, session, episode.success_step);
+            events.push((at.0, at.1, at.2, What::Overcome(n)));
+        }
+        events.push((history.end, session, usize::MAX, What::Ended));
+    }
+    events.sort_unstable();
+    events
+        .into_iter()
+        .map(|(_, session, _, what)| (session, what))
+}
+
+/// A time as hosts write it: RFC 3339, or seconds or milliseconds since 1970.
+fn microseconds(text: &str) -> Option<i64> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp_micros());
+    }
+    let number: f64 = text.parse().ok().filter(|n: &f64| n.is_finite())?;
+    let scale = if number.abs() > 1e11 { 1e3 } else { 1e6 };
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast to an integer saturates, and then the time is only far away"
+    )]
+    let micros = (number * scale) as i64;
+    Some(micros)
+}
+
+fn hash(value: &impl std::hash::Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_hosts_write_them() {
+        let check = |text: &str, expected| assert_eq!(microseconds(text), expected, "{text}");
+        check("1970-01-01T00:00:01.5Z", Some(1_500_000));
+        check("1970-01-01T01:00:01+01:00", Some(1_000_000));
+        check("1700000000", Some(1_700_000_000_000_000));
+        check("1700000000000", Some(1_700_000_000_000_000));
+        check("yesterday", None);
+        check("NaN", None);
+    }
+
+    #[test]
+    fn what_a_right_hint_saves_is_neither_an_end_nor_a_change() {
+        let overcome = |changes: &[usize]| Overcome {
+            fail_step: 2,
+            success_step: 8,
+            changes: changes.to_vec(),
+            error_key: String::new(),
+            success_code: String::new(),
+            workspace: String::new(),
+            lesson: None,
+            time: None,
+        };
+        assert_eq!(overcome(&[]).wasted(), 6);
+        assert_eq!(overcome(&[]).needless_after(2), 5);
+        assert_eq!(overcome(&[3, 7]).needless_after(2), 3);
+        assert_eq!(overcome(&[3, 7]).needless_after(6), 0);
+        assert_eq!(overcome(&[]).needless_after(9), 0);
+    }
+
+    #[test]
+    fn sessions_that_ran_side_by_side_are_told_in_the_order_of_time() {
+        let history = |times: &[Option<i64>]| History {
+            id: String::new(),
+            failures: (0..)
+                .zip(times)
+                .map(|(step, time)| Failed {
+                    step,
+                    error_key: None,
+                    code: String::new(),
+                    episode: None,
+                    time: *time,
+                    native: None,
+                })
+                .collect(),
+            episodes: Vec::new(),
+            end: times.last().copied().flatten(),
+        };
+        let told = |histories: &[History]| -> Vec<(usize, What)> { in_time(histories).collect() };
+        let (a, b) = (history(&[Some(1), Some(5)]), history(&[Some(2), Some(3)]));
+        let failed = What::Failed;
+        assert_eq!(
+            told(&[a, b, history(&[None])]),
+            [
+                (2, failed(0)),
+                (2, What::Ended),
+                (0, failed(0)),
+                (1, failed(0)),
+                (1, failed(1)),
+                (1, What::Ended),
+                (0, failed(1)),
+                (0, What::Ended),
+            ]
+        );
+    }
+}
