@@ -36,6 +36,9 @@ pub struct Assembly {
     pub injected: Vec<Injected>,
     /// The rules of this skill that do not, and why.
     pub omitted: Vec<Omitted>,
+    /// Those of them that would stand in it, were it not for the experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
 }
 
 /// One layer of a prompt.
@@ -76,6 +79,8 @@ pub struct Choice<'a> {
     pub budget: usize,
     /// Now, for what is new.
     pub now: DateTime<Utc>,
+    /// The ids of rules that the experiment withholds this time. Their room stays empty.
+    pub withheld: &'a [String],
 }
 
 /// Puts a prompt together. `rules` are those of the skill, oldest first, as they stand in the file;
@@ -86,7 +91,19 @@ pub fn assemble(
     rules_source: &str,
     choice: &Choice<'_>,
 ) -> Assembly {
-    let (chosen, omitted) = choose(rules, choice);
+    let (mut chosen, mut omitted) = choose(rules, choice);
+    let mut withheld = Vec::new();
+    chosen.retain(|rule| {
+        let is_withheld = choice.withheld.contains(&rule.reflexion_id);
+        if is_withheld {
+            withheld.push(rule.reflexion_id.clone());
+            omitted.push(Omitted {
+                id: rule.reflexion_id.clone(),
+                reason: "withheld at random (`experiment.withhold`)".to_owned(),
+            });
+        }
+        !is_withheld
+    });
     let learned = render(&chosen);
     let mut parts: Vec<(u8, String, &str)> = layers
         .iter()
@@ -120,6 +137,7 @@ pub fn assemble(
             })
             .collect(),
         omitted,
+        withheld,
     }
 }
 
@@ -347,6 +365,7 @@ mod tests {
             input,
             budget,
             now: now(),
+            withheld: &[],
         };
         assemble(
             &[layer(3, "Skill."), layer(0, "Org.")],
@@ -441,6 +460,24 @@ mod tests {
         let about = |input| injected(&with(&rules, Some(input), size)).join(" ");
         assert_eq!(about("an invoice in another currency"), "REFL-001 REFL-003");
         assert_eq!(about("letter to a tenant"), "REFL-002 REFL-003");
+    }
+
+    #[test]
+    fn what_is_withheld_says_so_and_makes_no_room() {
+        let rules = [rule("REFL-001", json!({})), rule("REFL-002", json!({}))];
+        let withheld = ["REFL-002".to_owned(), "REFL-009".to_owned()];
+        let choice = Choice {
+            input: None,
+            budget: tokens(&item(&rules[0])),
+            now: now(),
+            withheld: &withheld,
+        };
+        let assembly = assemble(&[], &rules, "rules", &choice);
+        // There was room for the newest alone, and that is the one that is withheld.
+        assert!(injected(&assembly).is_empty());
+        assert_eq!(assembly.withheld, ["REFL-002"]);
+        let reasons: Vec<&str> = assembly.omitted.iter().map(|o| &*o.reason).collect();
+        assert!(reasons[0].contains("budget") && reasons[1].contains("experiment.withhold"));
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl Context {
                 analyse_prompt: self.prompt("analyse_failure.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
+                withhold: config.parsed("experiment.withhold")?,
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),

@@ -41,7 +41,7 @@ pub(super) struct HintArgs {
 
 pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>, CliError> {
     let store = context.store();
-    let report = adviser(context, &store).hint(&HintOptions {
+    let report = adviser(context, &store)?.hint(&HintOptions {
         error: context.text(&args.error)?,
         tool: args.tool,
         command: args.command,
@@ -104,7 +104,7 @@ pub(super) fn record(
     command: RecordCommand,
 ) -> Result<Box<dyn Report>, CliError> {
     let store = context.store();
-    let adviser = adviser(context, &store);
+    let adviser = adviser(context, &store)?;
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
@@ -137,12 +137,16 @@ fn one_from_input(a: &str, b: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn adviser<'a>(context: &Context, store: &'a crate::store::Scoped) -> Adviser<'a> {
-    Adviser {
+fn adviser<'a>(
+    context: &Context,
+    store: &'a crate::store::Scoped,
+) -> Result<Adviser<'a>, CliError> {
+    Ok(Adviser {
         store,
         now: context.environment.now,
         random,
-    }
+        withhold: context.config(&[])?.parsed("experiment.withhold")?,
+    })
 }
 
 impl Report for HintReport {
@@ -165,7 +169,9 @@ impl Report for HintReport {
         for rule in &self.pitfalls {
             page.styled(&[(Style::Warn, "pitfall: "), (Style::Plain, rule)]);
         }
-        if self.hints.is_empty() && self.pitfalls.is_empty() {
+        if !self.withheld.is_empty() {
+            page.line("What is known about this is withheld at random (`experiment.withhold`).");
+        } else if self.hints.is_empty() && self.pitfalls.is_empty() {
             page.line("Nothing is known about this.");
         }
     }

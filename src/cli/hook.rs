@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::config::{Environment, Places};
-use crate::engine::{Adviser, Engine, LearnOptions, Providers, RewriteBy, Settings};
+use crate::config::{Config, Environment, Places};
+use crate::engine::{Adviser, Engine, LearnOptions, Providers, RewriteBy, Settings, Share};
 use crate::host::{EventKind, Host, respond};
 use crate::model::Scope;
 use crate::store::Scoped;
@@ -100,6 +100,10 @@ fn answer(
         store: &store,
         now: environment.now,
         random,
+        // Settings that cannot be read are no reason to be silent.
+        withhold: Config::load(&environment, &places.memory, &[])
+            .and_then(|config| config.parsed("experiment.withhold"))
+            .unwrap_or_default(),
     };
     let answer = respond(host, &event, &adviser).ok()?;
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
@@ -122,6 +126,7 @@ fn learn(environment: &Environment, places: Places, store: Scoped, transcript: P
             analyse_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
+            withhold: Share::NONE,
         },
         providers: Providers::default(),
         spare_dir: environment.temp_dir.clone(),

@@ -128,6 +128,11 @@ pub(super) const KEYS: &[Key] = &[
         "off",
         "whether queries are rewritten: `off`, `offline` or `model`",
     ),
+    Key::open(
+        "experiment.withhold",
+        "0",
+        "share of hints and rules that is withheld at random to prove that they help, 0 to 0.9",
+    ),
     Key {
         name: "embedding.provider",
         default: "built-in",

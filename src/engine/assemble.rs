@@ -56,10 +56,18 @@ impl Engine {
     }
 
     fn put_together(&self, skill: &Skill, rules: &[Reflexion], input: Option<&str>) -> Assembly {
+        // An execution is named only when it is over; until then it is its time and its input.
+        let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
+        let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
+        let share = self.settings.withhold;
+        let withheld: Vec<String> = ids
+            .filter(|id| share.withholds(&self.store, id, &unit))
+            .collect();
         let choice = Choice {
             input,
             budget: self.settings.rules_tokens,
             now: self.now,
+            withheld: &withheld,
         };
         let directory = self.store.directory();
         let name = directory.file_name().unwrap_or(directory.as_os_str());

@@ -49,7 +49,7 @@ impl Adviser<'_> {
             let heading = "Rules that people have given in this project, by skill:";
             told.rules.push_str(&section(heading, lines));
         }
-        let repeated = self.repeated()?;
+        let repeated = self.repeated(session)?;
         if !repeated.is_empty() {
             let lines = repeated.iter().map(|fix| {
                 format!(
@@ -67,8 +67,9 @@ impl Adviser<'_> {
         Ok(told)
     }
 
-    /// The fixes of errors that keep coming back, the most frequent first.
-    fn repeated(&self) -> Result<Vec<Fix>, Error> {
+    /// The fixes of errors that keep coming back, the most frequent first. What the experiment
+    /// withholds from this session is not told at its start either.
+    fn repeated(&self, session: &str) -> Result<Vec<Fix>, Error> {
         let mut found: Vec<(f64, Fix)> = Vec::new();
         let newest = Selection {
             skill: None,
@@ -82,6 +83,7 @@ impl Adviser<'_> {
             if weight >= REPEATED
                 && is_shown(&fix)
                 && guard::screen(&fix.content()).reason().is_none()
+                && !self.withhold.withholds(self.store, &fix.error_key, session)
             {
                 found.push((weight, fix));
             }
@@ -165,6 +167,7 @@ mod tests {
             store: &store,
             now: chrono::DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
+            withhold: crate::engine::Share::NONE,
         };
         let told = adviser.briefing("s", 2_000).unwrap();
         let errors: Vec<&str> = told.observed.lines().skip(1).collect();

@@ -2,8 +2,8 @@
 //!
 //! The hot path of the program: a host calls it at every failing call of a tool. It reads a derived
 //! table, the few entries that the table points at, and the notes of the session; no model, no
-//! network, no runtime, and not the settings. What is written at a failing call are the notes;
-//! the fixes themselves are written when an outcome is known, which is rare.
+//! network, no runtime. What is written at a failing call are the notes; the fixes themselves, and
+//! the log of hints, are written when an outcome is known, which is rare.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
@@ -20,10 +20,10 @@ use crate::learn::hint::{
 use crate::learn::likeness::{key_words, similarity, weight};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
 use crate::learn::session::{Credit, Outcome, SessionNotes};
-use crate::model::{Fix, Kind, Trust};
+use crate::model::{Fix, Kind, Trial, Trust};
 use crate::store::{Entry, Scoped, Terms, Writer};
 
-use super::{Error, door, milliseconds};
+use super::{Error, Share, door, milliseconds};
 
 /// So many fixes of the same key are judged, the newest.
 const SAME: usize = 32;
@@ -41,6 +41,8 @@ pub struct Adviser<'a> {
     pub now: DateTime<Utc>,
     /// Makes a random name.
     pub random: fn() -> String,
+    /// The share of hints that is withheld at random.
+    pub withhold: Share,
 }
 
 /// What failed.
@@ -67,6 +69,9 @@ pub struct HintReport {
     pub hints: Vec<Hint>,
     /// The rules of the classes of errors that were met, at most eight.
     pub pitfalls: Vec<String>,
+    /// The fixes that would have been hints and were withheld by the experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// Milliseconds.
     pub took_ms: f64,
 }
@@ -86,9 +91,13 @@ impl Adviser<'_> {
         };
         let tool = options.tool.as_deref();
         let own = pitfall::of_error(&options.error, tool);
+        // The table is opened before the notes, and with them the lock: making it anew waits for
+        // whoever writes, and must not wait for itself.
+        let terms = key.is_some().then(|| table(self.store)).transpose()?;
+        let key = key.zip(terms);
         let Some(session) = &options.session else {
-            if let Some(key) = key {
-                report.hints = self.look_up(&key, options, &[])?;
+            if let Some((key, terms)) = key {
+                report.hints = look_up(&terms, &key, options, &[]);
             }
             report.pitfalls = rules(own.as_slice());
             report.took_ms = milliseconds(start.elapsed());
@@ -97,38 +106,68 @@ impl Adviser<'_> {
         let notes = self.store.notes(session)?;
         let mut known = SessionNotes::read(&notes.read());
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
-        let mut credits = Vec::new();
-        if let Some(key) = key {
+        let (mut credits, mut trials) = (Vec::new(), Vec::new());
+        if let Some((key, terms)) = key {
             credits = known.failed(&key, &options.error, &code, tool);
-            report.hints = self.look_up(&key, options, &known.withheld())?;
-            known.showed(&key, &report.hints);
+            trials = known.trials.failed(&key);
+            let hints = look_up(&terms, &key, options, &known.withheld());
+            let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
+            let withheld = self.withhold.withholds(self.store, &key, session);
+            if !ids.is_empty() {
+                let trial = Trial {
+                    at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
+                    session: session.clone(),
+                    error_key: key.clone(),
+                    hints: ids.clone(),
+                    withheld,
+                    share: self.withhold.get(),
+                    ..Trial::default()
+                };
+                trials.extend(known.trials.begin(trial, tool, &code));
+            }
+            if withheld {
+                report.withheld = ids;
+            } else {
+                known.showed(&key, &hints);
+                report.hints = hints;
+            }
         }
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.credit(&credits)?;
+        self.settle(&credits, &trials)?;
         report.pitfalls = rules(&known.pitfalls);
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
     }
 
     /// Takes in that something worked in a session, and credits the hints that said so.
-    pub fn succeeded(&self, session: &str, code: &str) -> Result<Vec<Credit>, Error> {
+    pub fn succeeded(
+        &self,
+        session: &str,
+        tool: Option<&str>,
+        code: &str,
+    ) -> Result<Vec<Credit>, Error> {
         // Most successes are of no interest, and those must not even wait for the lock.
         if !SessionNotes::read(&self.store.read_notes(session)).is_watching() {
             return Ok(Vec::new());
         }
-        self.note(session, |known| known.succeeded(code))
+        // No secret goes into what is compared with the notes, which have none.
+        let code = guard::redact(code).text;
+        self.note(session, |known| {
+            let credits = known.succeeded(&code);
+            let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
+            (credits, known.trials.succeeded(tool, &code, &helped))
+        })
     }
 
     /// Takes in that a session has ended.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
-        if SessionNotes::read(&self.store.read_notes(session))
-            .shown
-            .is_empty()
-        {
+        let known = SessionNotes::read(&self.store.read_notes(session));
+        if known.shown.is_empty() && !known.trials.are_open() {
             return Ok(());
         }
-        self.note(session, SessionNotes::ended).map(drop)
+        let end = |known: &mut SessionNotes| (known.ended(), known.trials.ended());
+        self.note(session, end).map(drop)
     }
 
     /// The pitfalls that a session has met so far.
@@ -139,24 +178,31 @@ impl Adviser<'_> {
     fn note(
         &self,
         session: &str,
-        change: impl FnOnce(&mut SessionNotes) -> Vec<Credit>,
+        change: impl FnOnce(&mut SessionNotes) -> (Vec<Credit>, Vec<Trial>),
     ) -> Result<Vec<Credit>, Error> {
         let notes = self.store.notes(session)?;
         let mut known = SessionNotes::read(&notes.read());
-        let credits = change(&mut known);
+        let (credits, trials) = change(&mut known);
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.credit(&credits)?;
+        self.settle(&credits, &trials)?;
         Ok(credits)
     }
 
-    /// Adds outcomes to the evidence of fixes. One that has failed too often is retired: it stays
-    /// in its file, and is shown no more.
-    pub(super) fn credit(&self, credits: &[Credit]) -> Result<(), Error> {
-        if credits.is_empty() {
+    /// Writes down what is known now: outcomes in the evidence of fixes, and trials that have ended in
+    /// the log of hints. A fix that has failed too often is retired: it stays in its file, and is
+    /// shown no more.
+    pub(super) fn settle(&self, credits: &[Credit], trials: &[Trial]) -> Result<(), Error> {
+        if credits.is_empty() && trials.is_empty() {
             return Ok(());
         }
         let mut writer = door::open(self.store, &mut || (self.random)())?;
+        for trial in trials {
+            writer.append_trial(trial)?;
+        }
+        if credits.is_empty() {
+            return Ok(());
+        }
         for credit in credits {
             let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
                 // It was forgotten in the meantime.
@@ -185,21 +231,15 @@ impl Adviser<'_> {
         // The table is made anew now, while nobody waits for an answer.
         table(writer.store()).map(drop)
     }
+}
 
-    /// The hints for an error key. Reads only.
-    fn look_up(
-        &self,
-        key: &str,
-        options: &HintOptions,
-        withheld: &[String],
-    ) -> Result<Vec<Hint>, Error> {
-        let terms = table(self.store)?;
-        let failure = Failure {
-            error_key: key,
-            code: options.command.as_deref(),
-        };
-        Ok(known(&terms, &failure, withheld, options.max_hints))
-    }
+/// The hints for an error key. Reads only.
+fn look_up(terms: &Terms, key: &str, options: &HintOptions, withheld: &[String]) -> Vec<Hint> {
+    let failure = Failure {
+        error_key: key,
+        code: options.command.as_deref(),
+    };
+    known(terms, &failure, withheld, options.max_hints)
 }
 
 /// Fixes that can be found by the terms of their keys, wherever they are.
@@ -379,6 +419,7 @@ mod tests {
             store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
+            withhold: Share::NONE,
         }
     }
 
@@ -422,10 +463,10 @@ mod tests {
             assert_eq!(ids(&at(None)), ["FIX-001"]);
         }
         assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
-        assert!(adviser.succeeded("s", "ls").unwrap().is_empty());
+        assert!(adviser.succeeded("s", None, "ls").unwrap().is_empty());
         assert_eq!(
             adviser
-                .succeeded("s", "pip install --user y")
+                .succeeded("s", None, "pip install --user y")
                 .unwrap()
                 .len(),
             1

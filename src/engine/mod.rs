@@ -21,6 +21,7 @@ mod error;
 mod evaluate;
 mod evaluate_corrections;
 mod evidence;
+mod experiment;
 mod find;
 mod forget;
 mod hint;
@@ -59,6 +60,7 @@ pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use evaluate_corrections::{
     CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
 };
+pub use experiment::{InvalidShare, Share};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 pub use forget::ForgetReport;
 pub use hint::{Adviser, HintOptions, HintReport};
@@ -110,6 +112,8 @@ pub struct Settings {
     pub rewrite_prompt: Option<String>,
     /// Whether the queries of a search are rewritten, where nobody says otherwise.
     pub rewrite: RewriteBy,
+    /// The share of rules that is withheld at random.
+    pub withhold: Share,
 }
 
 impl Engine {

@@ -108,10 +108,13 @@ impl Adviser<'_> {
         let mut known = SessionNotes::read(&notes.read());
         known.pending.clear();
         let credits = known.succeeded(&success.code);
+        let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
+        let keys: Vec<&str> = answered.iter().map(|a| a.error_key.as_str()).collect();
+        let trials = known.trials.overcame(&keys, &helped);
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.credit(&credits)?;
-        report.helped = credits.into_iter().map(|credit| credit.id).collect();
+        self.settle(&credits, &trials)?;
+        report.helped = helped;
         if !report.learned.is_empty() || !report.merged.is_empty() {
             report.not_learned = None;
         }
@@ -208,6 +211,7 @@ mod tests {
             store: &store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
+            withhold: crate::engine::Share::NONE,
         });
     }
 

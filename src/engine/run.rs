@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::guard;
 use crate::llm::{self, Llm, OnProgress, Reply, Request};
 use crate::model::{Execution, Kind, NearestCase, Outcome, SkillPath, Usage};
-use crate::prompt::{Assembly, Injected, LayerSize};
+use crate::prompt::{Assembly, Injected, LayerSize, Omitted};
 use crate::skill::{Skill, Skills};
 use crate::store::Selection;
 
@@ -57,6 +57,11 @@ pub struct RunReport {
     pub usage: Option<Usage>,
     /// The rules that stood in the prompt.
     pub injected: Vec<Injected>,
+    /// The rules of the skill that did not, and why.
+    pub omitted: Vec<Omitted>,
+    /// Those of them that the experiment withheld.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// The layers of the prompt.
     pub layers: Vec<LayerSize>,
     /// Where an offline answer was taken from.
@@ -109,6 +114,8 @@ impl Engine {
             latency_ms: 0.0,
             usage: None,
             injected: assembly.injected.clone(),
+            omitted: assembly.omitted.clone(),
+            withheld: assembly.withheld.clone(),
             layers: assembly.layers.clone(),
             nearest_case: None,
             sample_input,
@@ -258,6 +265,8 @@ impl Engine {
             latency_ms: Some(report.latency_ms),
             model_used: report.model_used.clone(),
             reflexions_injected: report.injected.iter().map(|i| i.id.clone()).collect(),
+            reflexions_withheld: report.withheld.clone(),
+            experiment_withhold: Some(self.settings.withhold.get()).filter(|share| *share > 0.0),
             usage: report.usage,
             nearest_case: report.nearest_case.clone(),
             reviewer_notes: String::new(),
@@ -319,6 +328,8 @@ impl Engine {
                 output_tokens: u.output_tokens,
             }),
             injected: report.injected.clone(),
+            omitted: report.omitted.clone(),
+            withheld: report.withheld.clone(),
             layers: Vec::new(),
             nearest_case: None,
             sample_input: None,

@@ -26,7 +26,7 @@ pub fn respond(host: Host, event: &Event, adviser: &Adviser<'_>) -> Result<Optio
             told(adviser.hint(&options)?.hints, &(adviser.random)())
         }
         EventKind::ToolSucceeded => {
-            adviser.succeeded(&session, &event.input)?;
+            adviser.succeeded(&session, event.tool.as_deref(), &event.input)?;
             String::new()
         }
         EventKind::SessionStart => {

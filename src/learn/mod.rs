@@ -24,4 +24,5 @@ mod run;
 mod same;
 pub mod session;
 mod shell;
+pub mod trial;
 mod wording;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::hint::Hint;
 use super::likeness::follows;
 use super::pitfall::{self, Pitfall};
+use super::trial::Trials;
 
 /// The failures without an answer that are remembered, and the showings that are watched.
 const KEPT: usize = 32;
@@ -17,7 +18,7 @@ const KEPT: usize = 32;
 const LONGEST: usize = 4_000;
 
 /// One session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionNotes {
     /// What failed and has not been followed by a success yet, oldest first.
@@ -26,6 +27,8 @@ pub struct SessionNotes {
     pub shown: Vec<Shown>,
     /// The classes of errors that were met, in the order of their first meeting.
     pub pitfalls: Vec<Pitfall>,
+    /// The errors that memory had hints for, shown or withheld, and that are followed.
+    pub trials: Trials,
 }
 
 /// A failure that waits for its answer.
@@ -139,7 +142,7 @@ impl SessionNotes {
 
     /// Whether a later step can say something of a hint.
     pub fn is_watching(&self) -> bool {
-        self.shown.iter().any(|shown| shown.outcome.is_none())
+        self.trials.are_open() || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
     /// Takes in that the session has ended, and answers the showings that nothing came of. It may
@@ -185,7 +188,7 @@ fn cut(code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Evidence, Kind, Trust};
+    use crate::model::{Evidence, Kind, Trial, Trust};
 
     fn hint(id: &str) -> Hint {
         Hint {
@@ -232,6 +235,8 @@ mod tests {
         // What was taken up may be shown again.
         assert_eq!(notes.withheld(), [""; 0]);
         assert!(!notes.is_watching());
+        notes.trials.begin(Trial::default(), None, "");
+        assert!(notes.is_watching());
     }
 
     #[test]

@@ -46,6 +46,20 @@ pub struct Execution {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub reflexions_injected: Vec<String>,
+    /// Ids of the rules that would have stood in it, were it not for the experiment.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub reflexions_withheld: Vec<String>,
+    /// The share of rules that was withheld then; `None` outside an experiment.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub experiment_withhold: Option<f64>,
     /// Tokens, where the provider counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

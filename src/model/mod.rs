@@ -17,6 +17,7 @@ mod lenient;
 mod session;
 mod skill_path;
 mod trace;
+mod trial;
 
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
@@ -27,3 +28,4 @@ pub use knowledge::{Memory, MemoryType, Reflexion, UTILITY_FLOOR};
 pub use session::Session;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
 pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
+pub use trial::Trial;

@@ -13,6 +13,7 @@
 //!   entries lie, and a place for files that can be made again.
 //! - `terms`: the derived table of which entries hold a term.
 //! - `notes`: what is known of a session while it goes on.
+//! - `hints`: the log of what came of hints, and the lot of the experiment.
 //! - `sources`: the derived file of the session files that have been learnt from.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
@@ -25,6 +26,7 @@ pub(crate) mod atomic;
 mod derived;
 mod directory;
 mod error;
+mod hints;
 mod json_file;
 mod json_text;
 mod json_write;

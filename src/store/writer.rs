@@ -59,6 +59,10 @@ impl Writer {
         &self.store
     }
 
+    pub(super) fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
     /// What crashes had left and this writer has mended; asked for once, at the end.
     pub fn take_mended(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.mended)
@@ -71,7 +75,7 @@ impl Writer {
     }
 
     /// The JSON text of a value as it may be stored, and whether that is not all of it.
-    fn filtered(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
+    pub(super) fn filtered(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
         let text = serde_json::to_string(value)?;
         let Some(filter) = self.store.filter() else {
             return Ok((text, false));

@@ -177,6 +177,22 @@ fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
 }
 
 #[test]
+fn what_has_just_been_learnt_is_hinted_at_the_first_failure() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let session = "fixtures/transcripts/steps.jsonl";
+    workspace.run(&["learn", session]).succeeds();
+    // Nothing is derived yet, and the hook has less than half a second.
+    let error = "jq: error (at report.json:1): Cannot index array with string \"total\"";
+    let event = failure(&workspace, "a", "jq .total report.json", error);
+    let text = told(
+        &hook(&workspace, "claude-code", &event),
+        "PostToolUseFailure",
+    );
+    assert!(text.contains("jq '.[0].total' report.json"), "{text}");
+}
+
+#[test]
 fn what_is_no_failure_of_the_agent_gets_no_hint() {
     let workspace = taught();
     let event: Value = serde_json::from_str(&failure(&workspace, "a", COMMAND, ERROR)).unwrap();

@@ -55,6 +55,7 @@ fn engine(store: Scoped) -> Engine {
             analyse_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
+            withhold: memctl::engine::Share::NONE,
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),

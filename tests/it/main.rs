@@ -21,6 +21,7 @@ mod contract;
 mod crowd;
 mod embedders;
 mod eval;
+mod experiment;
 mod fake_model;
 mod garbage;
 mod guard;
