@@ -25,6 +25,7 @@ mod review;
 mod run;
 mod search;
 mod setup;
+mod stats;
 mod watch;
 
 use std::ffi::OsString;
@@ -103,6 +104,7 @@ enum Command {
     Hooks(hooks::HooksCommand),
     Learn(learn::LearnArgs),
     Backtest(backtest::BacktestArgs),
+    Stats(stats::StatsArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -175,6 +177,7 @@ fn dispatch(
         Command::Hooks(command) => hooks::hooks(context, &command)?,
         Command::Learn(args) => learn::learn(context, &args)?,
         Command::Backtest(args) => backtest::backtest(context, &args)?,
+        Command::Stats(args) => stats::stats(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,

@@ -38,6 +38,7 @@ mod rules;
 mod run;
 mod secrets;
 mod sessions;
+mod stats;
 mod status;
 
 use chrono::{DateTime, Utc};
@@ -74,6 +75,7 @@ pub use rewrite::{Rewrite, RewriteBy};
 pub use rules::Conflict;
 pub use run::{RunOptions, RunReport};
 pub use secrets::{SecretAt, SecretsReport};
+pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 
 /// A workspace, opened, and what the verbs need from outside.

@@ -38,6 +38,7 @@ mod rewriting;
 mod rules;
 mod search;
 mod simulation;
+mod stats;
 mod store;
 mod terminal;
 mod watch;

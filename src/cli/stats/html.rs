@@ -1,0 +1,394 @@
+//! The page for a browser: one file, no script, nothing fetched.
+//!
+//! Everything that comes from the store is escaped, and the page forbids itself scripts and requests,
+//! so that a stored text is text whatever it says. It is well-formed, dark where the reader's system
+//! is, and one column on a phone.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::output::clean;
+use crate::engine::{Estimate, Part, Period, Piece, StatsReport, Used};
+use crate::guard;
+
+use super::chart::{self, Frame, Series};
+use super::words::{NO_PROOF, NONE, basis, compared, estimate, ms, number, percent, usd};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Text from anywhere, as text: without secrets, without characters that are not seen, and without
+/// a meaning in HTML.
+pub(super) fn escape(text: &str) -> String {
+    let clean = clean(&guard::redact(text).text);
+    let mut escaped = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The whole page.
+pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
+    let when = report
+        .days
+        .as_ref()
+        .map_or(NONE.to_owned(), |[first, last]| {
+            format!("{first} to {last}, UTC")
+        });
+    let mut body = format!(
+        "<header><h1>What memory is worth</h1><p>{} · made {}</p></header><main>",
+        escape(&when),
+        now.format("%Y-%m-%d %H:%M UTC")
+    );
+    if report.is_empty() {
+        body.push_str(
+            "<p class=\"empty\">There is no data yet. Run a skill with <code>memctl run</code>, or learn from \
+             sessions with <code>memctl learn</code>; then make this page again.</p>",
+        );
+    } else {
+        body.push_str(&cards(report));
+        body.push_str(&experiment(report));
+        body.push_str(&over_time(report));
+        body.push_str(&evidence("rules", "Rules", "Skill", &report.rules));
+        body.push_str(&evidence("fixes", "Fixes", "Used", &report.fixes));
+    }
+    body.push_str(MEANINGS);
+    body.push_str("</main>");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
+         <meta name=\"color-scheme\" content=\"light dark\"/>\
+         <title>memctl: what memory is worth</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+}
+
+const MEANINGS: &str = "<details class=\"meanings\"><summary>What the figures mean</summary><dl>\
+    <dt>Right</dt><dd>A run that a person accepted and nobody corrected, among those that were accepted, rejected or \
+    corrected. More right runs with rules do not prove that the rules did it: skills and inputs differ.</dd>\
+    <dt>Helped</dt><dd>A hint was shown at a failing call, and the error then went away by a way that it named. \
+    With k hints at once this is precision@k.</dd>\
+    <dt>Failures avoided, steps saved</dt><dd>What an experiment shows: the difference between errors whose hints were \
+    withheld at random and those whose hints were shown, times the latter. Without an experiment nothing is said.</dd>\
+    <dt>95 %</dt><dd>The range that holds the true value in 95 of 100 cases: Wilson and Newcombe for shares, Welch for means. \
+    A difference whose range holds 0 proves nothing.</dd>\
+    <dt>Confidence</dt><dd>(helped + 2) / (helped + harmed + 4): one half for what nobody has tried.</dd></dl></details>";
+
+fn card(name: &str, value: Option<String>, note: &str) -> String {
+    let (class, value) = match value {
+        Some(value) => ("value", value),
+        None => ("value none", NONE.to_owned()),
+    };
+    format!(
+        "<div class=\"card\"><dt>{}</dt><dd class=\"{class}\">{}</dd><dd class=\"note\">{}</dd></div>",
+        escape(name),
+        escape(&value),
+        // A sign on a line of its own is a riddle.
+        escape(note).replace(" %", "\u{a0}%")
+    )
+}
+
+fn cards(report: &StatsReport) -> String {
+    let (runs, hints, learnt) = (&report.executions, &report.hints, &report.learning);
+    let share = |of: &Part| (of.share.map(percent), basis(of).unwrap_or_default());
+    let (right, right_note) = share(&runs.right_with_rules);
+    let (plain, plain_note) = share(&runs.right_without_rules);
+    let (helped, helped_note) = share(&hints.precision);
+    let (reused, reused_note) = share(&learnt.reused);
+    let proof = |estimated: &Option<Estimate>, what: &str| {
+        let note = estimated.map_or(NO_PROOF.to_owned(), |e| estimate(&e, what));
+        (estimated.map(|e| number(e.value)), note)
+    };
+    let (avoided, avoided_note) = proof(&hints.failures_avoided, "failures");
+    let (saved, saved_note) = proof(&hints.steps_saved, "steps");
+    let tokens = runs.tokens_with_rules.zip(runs.tokens_without_rules);
+    let tokens_note = tokens.map_or(String::new(), |(_, without)| {
+        format!("{} without rules", number(without))
+    });
+    let cost_note = match runs.cost_unknown {
+        0 => format!("of {} runs", runs.total),
+        unknown => format!("of {} runs, {unknown} of unknown cost", runs.total),
+    };
+    let latency_note = runs
+        .latency_ms
+        .map_or(String::new(), |l| format!("median; {} at 95 %", ms(l.p95)));
+    let all = [
+        card("Right with rules", right, &right_note),
+        card("Right without rules", plain, &plain_note),
+        card("Hints that helped", helped, &helped_note),
+        card("Failures avoided", avoided, &avoided_note),
+        card("Steps saved", saved, &saved_note),
+        card(
+            "Learnt a week",
+            learnt.a_week.map(number),
+            &format!("{} rules, {} fixes in all", learnt.reflexions, learnt.fixes),
+        ),
+        card("Used again", reused, &reused_note),
+        card(
+            "Tokens a run with rules",
+            tokens.map(|(with, _)| number(with)),
+            &tokens_note,
+        ),
+        card("Cost", runs.cost_usd.map(usd), &cost_note),
+        card("Latency", runs.latency_ms.map(|l| ms(l.p50)), &latency_note),
+    ];
+    format!("<dl class=\"cards\">{}</dl>", all.concat())
+}
+
+fn experiment(report: &StatsReport) -> String {
+    let Some(experiment) = &report.experiment else {
+        return String::new();
+    };
+    let rows: Vec<String> = experiment
+        .comparisons
+        .iter()
+        .map(|comparison| {
+            let (told, proves) = compared(comparison);
+            let value = |of: Option<f64>| of.map_or("–".to_owned(), |v| format!("{v:.2}"));
+            let picture = comparison.difference.zip(comparison.interval);
+            let picture = picture.map_or(String::new(), |(d, i)| chart::interval(d, i, proves));
+            format!(
+                "<tr><th scope=\"row\">{}<br/><small>{}</small></th><td>{}</td><td>{}</td><td>{picture}</td><td class=\"prose\">{}</td></tr>",
+                escape(comparison.measure),
+                escape(comparison.unit),
+                value(comparison.withheld.value),
+                value(comparison.shown.value),
+                escape(&told),
+            )
+        })
+        .collect();
+    format!(
+        "<section aria-labelledby=\"experiment\"><h2 id=\"experiment\">Experiment</h2>\
+         <p>Hints and rules that were withheld at random, against those that were shown. Right of the middle, memory spares.</p>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"experiment\"><table><thead><tr>\
+         <th scope=\"col\">Measure</th><th scope=\"col\">Withheld</th><th scope=\"col\">Shown</th>\
+         <th scope=\"col\" class=\"picture\">Difference</th><th scope=\"col\">In words</th></tr></thead><tbody>{}</tbody></table></div></section>",
+        rows.concat()
+    )
+}
+
+/// A name, a class of colour, and what it is worth in a piece of time.
+type Column = (&'static str, &'static str, fn(&Piece) -> Option<f64>);
+
+/// A chart over time.
+struct Figure {
+    id: &'static str,
+    title: &'static str,
+    unit: fn(f64) -> String,
+    columns: &'static [Column],
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+const FIGURES: [Figure; 5] = [
+    Figure {
+        id: "runs",
+        title: "Runs",
+        unit: number,
+        columns: &[
+            ("right", "a", |p| Some(p.right as f64)),
+            ("wrong", "b", |p| Some(p.wrong as f64)),
+            ("not judged", "c", |p| {
+                Some(p.executions.saturating_sub(p.right + p.wrong) as f64)
+            }),
+        ],
+    },
+    Figure {
+        id: "hints",
+        title: "Hints",
+        unit: number,
+        columns: &[
+            ("helped", "a", |p| Some(p.hints_helped as f64)),
+            ("no help seen", "b", |p| {
+                Some(p.hints_shown.saturating_sub(p.hints_helped) as f64)
+            }),
+            ("withheld", "c", |p| Some(p.hints_withheld as f64)),
+        ],
+    },
+    Figure {
+        id: "learnt",
+        title: "Learnt",
+        unit: number,
+        columns: &[
+            ("rules", "a", |p| Some(p.rules as f64)),
+            ("fixes", "d", |p| Some(p.fixes as f64)),
+        ],
+    },
+    Figure {
+        id: "cost",
+        title: "Cost",
+        unit: usd,
+        columns: &[("US dollars", "d", |p| p.cost_usd)],
+    },
+    Figure {
+        id: "latency",
+        title: LATENCY,
+        unit: ms,
+        columns: &[("median", "d", |p| p.latency_ms)],
+    },
+];
+
+/// The one chart whose numbers cannot be summed.
+const LATENCY: &str = "Latency";
+
+fn over_time(report: &StatsReport) -> String {
+    let each = match report.period {
+        Some(Period::Day) => "a day",
+        Some(Period::Week) => "a week",
+        _ => "a month",
+    };
+    let figures = FIGURES.iter().map(|of| figure(&report.over_time, of));
+    format!(
+        "<section aria-labelledby=\"time\"><h2 id=\"time\">Over time, {each}</h2>\
+         <div class=\"figures\">{}</div></section>",
+        figures.collect::<String>()
+    )
+}
+
+fn figure(pieces: &[Piece], of: &Figure) -> String {
+    let Figure {
+        id,
+        title,
+        unit,
+        columns,
+    } = *of;
+    let series: Vec<Series<'_>> = columns
+        .iter()
+        .map(|(name, class, value)| Series {
+            name,
+            class,
+            values: pieces.iter().map(value).collect(),
+        })
+        .collect();
+    let is_there = |value: &Option<f64>| value.is_some_and(|value| value > 0.0);
+    if !series
+        .iter()
+        .any(|series| series.values.iter().any(is_there))
+    {
+        return format!(
+            "<figure><figcaption>{title}</figcaption><p class=\"empty\">{NONE}</p></figure>"
+        );
+    }
+    let sums: Vec<String> = series
+        .iter()
+        .map(|s| format!("{} {}", unit(s.values.iter().flatten().sum()), s.name))
+        .collect();
+    let about = if title == LATENCY {
+        "The median of each piece of time; the numbers stand in the table below.".to_owned()
+    } else {
+        format!(
+            "In all {}; the numbers stand in the table below.",
+            sums.join(", ")
+        )
+    };
+    let frame = Frame {
+        id,
+        title,
+        about,
+        labels: pieces.iter().map(|piece| piece.from.as_str()).collect(),
+        unit,
+    };
+    let svg = match &series[..] {
+        [one] if title == LATENCY => chart::line(&frame, one),
+        all => chart::columns(&frame, all),
+    };
+    let legend: Vec<String> = series
+        .iter()
+        .map(|s| format!("<span class=\"key {}\">{}</span>", s.class, escape(s.name)))
+        .collect();
+    let heads: Vec<String> = series
+        .iter()
+        .map(|s| format!("<th scope=\"col\">{}</th>", escape(s.name)))
+        .collect();
+    let rows: Vec<String> = pieces
+        .iter()
+        .enumerate()
+        // Pieces in which nothing was there say nothing.
+        .filter(|(at, _)| series.iter().any(|s| is_there(&s.values[*at])))
+        .map(|(at, piece)| {
+            let cells: Vec<String> = series
+                .iter()
+                .map(|s| format!("<td>{}</td>", s.values[at].map_or("–".to_owned(), unit)))
+                .collect();
+            let from = escape(&piece.from);
+            format!("<tr><th scope=\"row\">{from}</th>{}</tr>", cells.concat())
+        })
+        .collect();
+    format!(
+        "<figure><figcaption>{title}<span class=\"legend\">{}</span></figcaption>{svg}\
+         <details><summary>{title} in numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\
+         <table><thead><tr><th scope=\"col\">From</th>{}</tr></thead><tbody>{}</tbody></table></div></details></figure>",
+        legend.concat(),
+        heads.concat(),
+        rows.concat()
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
+    if all.is_empty() {
+        return format!(
+            "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2><p class=\"empty\">{NONE}: none has been used</p></section>"
+        );
+    }
+    let most = all.iter().map(|used| {
+        used.evidence
+            .shown
+            .max(used.evidence.helped + used.evidence.harmed)
+    });
+    let most = most.max().unwrap_or(1) as f64;
+    let rows: Vec<String> = all
+        .iter()
+        .map(|used| {
+            let e = used.evidence;
+            let rest = e.shown.saturating_sub(e.helped + e.harmed);
+            let parts = [("a", e.helped as f64), ("b", e.harmed as f64), ("c", rest as f64)];
+            format!(
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td><td class=\"prose\">{}</td></tr>",
+                escape(&used.id),
+                chart::bar(&parts, most),
+                e.shown,
+                e.helped,
+                e.harmed,
+                used.confidence,
+                escape(&used.about),
+                escape(&shortened(&used.text)),
+            )
+        })
+        .collect();
+    format!(
+        "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2><p><span class=\"legend\">\
+         <span class=\"key a\">helped</span><span class=\"key b\">harmed</span><span class=\"key c\">shown, outcome not known</span></span></p>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{id}\"><table><thead><tr><th scope=\"col\">Id</th>\
+         <th scope=\"col\" class=\"picture\">Evidence</th><th scope=\"col\">Shown</th><th scope=\"col\">Helped</th><th scope=\"col\">Harmed</th>\
+         <th scope=\"col\">Confidence</th><th scope=\"col\">{about}</th><th scope=\"col\">Text</th></tr></thead>\
+         <tbody>{}</tbody></table></div></section>",
+        rows.concat()
+    )
+}
+
+/// The beginning of a long text; the record has all of it.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(280) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_text_is_text() {
+        assert_eq!(
+            escape("<script>a('&\")</script>\u{1b}[31m\u{202e}"),
+            "&lt;script&gt;a(&#39;&amp;&quot;)&lt;/script&gt;"
+        );
+    }
+}

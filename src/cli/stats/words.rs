@@ -1,0 +1,122 @@
+//! Numbers as a person reads them. What is not known is never a number.
+
+use crate::engine::{Comparison, Estimate, Part};
+
+/// Said where nobody has recorded anything.
+pub(super) const NONE: &str = "no data yet";
+/// Said where only an experiment could tell.
+pub(super) const NO_PROOF: &str = "no data yet; `experiment.withhold = 0.1` collects it";
+
+/// A number with at most one decimal, and none from a hundred on.
+pub(super) fn number(value: f64) -> String {
+    let digits = usize::from(value.abs() < 100.0);
+    let text = format!("{value:.digits$}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// US dollars.
+pub(super) fn usd(value: f64) -> String {
+    if value == 0.0 || value >= 0.1 {
+        format!("${value:.2}")
+    } else {
+        format!("${value:.4}")
+    }
+}
+
+/// A duration in milliseconds.
+pub(super) fn ms(value: f64) -> String {
+    if value < 1_000.0 {
+        format!("{} ms", number(value))
+    } else {
+        format!("{} s", number(value / 1_000.0))
+    }
+}
+
+/// A share in whole percents.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` of nothing.
+pub(super) fn part(part: &Part) -> Option<String> {
+    Some(format!("{} ({})", percent(part.share?), basis(part)?))
+}
+
+/// `3 of 4; 95 %: 30 to 95 %`; `None` of nothing.
+pub(super) fn basis(part: &Part) -> Option<String> {
+    let [low, high] = part.interval?;
+    Some(format!(
+        "{} of {}; 95 %: {:.0} to {}",
+        part.count,
+        part.of,
+        low * 100.0,
+        percent(high),
+    ))
+}
+
+/// `about 12 failures (95 %: 4 to 20)`.
+pub(super) fn estimate(estimate: &Estimate, what: &str) -> String {
+    let [low, high] = estimate.interval.map(number);
+    let about = format!(
+        "about {} {what} (95 %: {low} to {high})",
+        number(estimate.value)
+    );
+    if estimate.interval[0] <= 0.0 {
+        about + ", which proves nothing yet"
+    } else {
+        about
+    }
+}
+
+/// What a comparison says, and whether it proves that memory spares anything.
+pub(super) fn compared(comparison: &Comparison) -> (String, bool) {
+    if let Some(reason) = &comparison.too_little {
+        return (reason.clone(), false);
+    }
+    let Some((difference, [low, high])) = comparison.difference.zip(comparison.interval) else {
+        return (NONE.to_owned(), false);
+    };
+    let said = |value: f64| format!("{value:+.2}");
+    let verdict = if low > 0.0 {
+        "memory spares them"
+    } else if high < 0.0 {
+        "memory makes it worse"
+    } else {
+        "proves nothing yet"
+    };
+    let text = format!(
+        "{} ({} to {}, {}; {} withheld, {} shown): {verdict}",
+        said(difference),
+        said(low),
+        said(high),
+        comparison.method,
+        comparison.withheld.count,
+        comparison.shown.count,
+    );
+    (text, low > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_long_as_they_are_sure() {
+        assert_eq!([3.0, 3.12, 1568.4].map(number), ["3", "3.1", "1568"]);
+        assert_eq!(
+            [0.0, 0.01234, 12.3].map(usd),
+            ["$0.00", "$0.0123", "$12.30"]
+        );
+        assert_eq!([ms(12.3), ms(1_500.0)], ["12.3 ms", "1.5 s"]);
+        assert_eq!(part(&Part::default()), None);
+        let estimated = |low: f64| Estimate {
+            value: 4.0,
+            interval: [low, 9.0],
+        };
+        assert_eq!(
+            estimate(&estimated(1.0), "steps"),
+            "about 4 steps (95 %: 1 to 9)"
+        );
+        assert!(estimate(&estimated(-1.0), "steps").ends_with("proves nothing yet"));
+    }
+}

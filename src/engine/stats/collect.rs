@@ -1,0 +1,410 @@
+//! Reads what the store holds, each record once, and counts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chrono::NaiveDate;
+
+use crate::model::{Correction, Evidence, Execution, Fix, Kind, Outcome, Reflexion, Trial};
+use crate::store::Selection;
+
+use super::compare::{self, Comparison};
+use super::time::{Period, day};
+use super::{
+    Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, Piece, StatsReport, Used,
+    mean, quotient, rounded,
+};
+use crate::engine::{Engine, Error, dollars};
+
+/// So many pieces of time are told: ten years of months.
+const NEWEST: usize = 120;
+/// So many rules and fixes are told.
+const TOLD: usize = 20;
+
+impl Engine {
+    /// What memory is worth, from all that the scope covers.
+    pub fn stats(&self) -> Result<StatsReport, Error> {
+        let all = Selection::default();
+        let mut days = Days::default();
+        let mut warnings = Vec::new();
+        let corrections = self.store.list::<Correction>(&all)?;
+        let mut corrected: HashMap<String, u64> = HashMap::new();
+        for correction in &corrections.records {
+            *corrected
+                .entry(correction.execution_id.clone())
+                .or_default() += 1;
+        }
+        let mut runs = Runs::default();
+        let problems = self.store.each_entry(Kind::Execution, &all, &mut |entry| {
+            if let Ok(execution) = entry.parse::<Execution>() {
+                runs.take(&execution, &corrected, &mut days);
+            }
+        })?;
+        let rules = self.store.list::<Reflexion>(&all)?;
+        let fixes = self.store.list::<Fix>(&all)?;
+        for problem in [
+            problems, corrections.problems, rules.problems, fixes.problems,
+        ]
+        .concat()
+        {
+            warnings.push(problem.to_string());
+        }
+        let trials = self.store.trials()?;
+        let mut learning = Learning {
+            corrections: corrections.records.len() as u64,
+            reflexions: rules.records.len() as u64,
+            validated: rules
+                .records
+                .iter()
+                .filter(|rule| rule.validated_by_test)
+                .count() as u64,
+            fixes: fixes.records.len() as u64,
+            procedures: self.store.count(Kind::Procedure)?,
+            ..Learning::default()
+        };
+        let reused = rules.records.iter().filter(|rule| {
+            runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0
+        });
+        let met_again =
+            |fix: &&Fix| fix.evidence().shown > 0 || fix.occurrences.is_some_and(|n| n > 1.0);
+        let reused = reused.count() + fixes.records.iter().filter(met_again).count();
+        learning.reused = Part::new(reused as u64, learning.reflexions + learning.fixes);
+        for rule in &rules.records {
+            days.at(&rule.created_at).rules += 1;
+        }
+        for fix in &fixes.records {
+            days.at(&fix.created_at).fixes += 1;
+        }
+        for trial in &trials {
+            let piece = days.at(&trial.at);
+            piece.hints_withheld += u64::from(trial.withheld);
+            piece.hints_shown += u64::from(!trial.withheld);
+            piece.hints_helped += u64::from(trial.helped);
+        }
+        learning.a_week = days.a_week(learning.reflexions + learning.fixes);
+        let of_hints = compare::of_hints(&trials);
+        let hints = hints(&trials, &fixes.records, of_hints.as_ref());
+        let comparisons: Vec<Comparison> = of_hints
+            .into_iter()
+            .flatten()
+            .chain(runs.experiment.compare(&corrected))
+            .collect();
+        let experiment = (!comparisons.is_empty()).then_some(Experiment { comparisons });
+        let rules = rules.records.iter().map(|rule| {
+            let mut evidence = rule.evidence();
+            let injected = runs.injected.get(&rule.reflexion_id);
+            evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
+            used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
+        });
+        let rules = most_used(rules);
+        let fixes = fixes.records.iter();
+        let fixes = most_used(fixes.map(|f| used(&f.fix_id, &f.tool, &f.error_key, f.evidence())));
+        let executions = runs.end();
+        let first_and_last = days.first_and_last();
+        let (period, over_time) = days.pieces();
+        Ok(StatsReport {
+            days: first_and_last.map(|days| days.map(|day| day.to_string())),
+            executions,
+            hints,
+            learning,
+            rules,
+            fixes,
+            experiment,
+            period,
+            over_time,
+            warnings,
+        })
+    }
+}
+
+fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
+    Used {
+        id: id.to_owned(),
+        about: about.to_owned(),
+        text: text.to_owned(),
+        evidence,
+        confidence: rounded(evidence.posterior()),
+    }
+}
+
+fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
+    let mut all: Vec<Used> = all
+        .filter(|used| used.evidence != Evidence::default())
+        .collect();
+    all.sort_by_key(|used| {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = used.evidence;
+        std::cmp::Reverse((shown, helped + harmed))
+    });
+    all.truncate(TOLD);
+    all
+}
+
+/// What the log of hints says, and the evidence of fixes.
+fn hints(trials: &[Trial], fixes: &[Fix], compared: Option<&[Comparison; 2]>) -> Hints {
+    let (withheld, shown): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|t| t.withheld);
+    let share = |is: &dyn Fn(&Trial) -> bool| {
+        let count = shown.iter().filter(|trial| is(trial)).count();
+        Part::new(count as u64, shown.len() as u64)
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "steps of a session stay far below 2^52"
+    )]
+    let steps = |of: &[&Trial]| {
+        let steps: Vec<f64> = of.iter().map(|trial| trial.steps as f64).collect();
+        mean(&steps).map(rounded)
+    };
+    let mut evidence = Evidence::default();
+    for fix in fixes.iter().map(Fix::evidence) {
+        evidence.shown += fix.shown;
+        evidence.helped += fix.helped;
+        evidence.harmed += fix.harmed;
+    }
+    let estimate = |comparison: &Comparison| {
+        let (difference, interval) = comparison.difference.zip(comparison.interval)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "counts of errors stay far below 2^52"
+        )]
+        let times = |by: f64| (by * comparison.shown.count as f64 * 10.0).round() / 10.0;
+        Some(Estimate {
+            value: times(difference),
+            interval: interval.map(times),
+        })
+    };
+    Hints {
+        shown: shown.len() as u64,
+        withheld: withheld.len() as u64,
+        precision: share(&|trial| trial.helped),
+        overcome: share(&|trial| trial.overcome),
+        repeated: share(&|trial| trial.repeats > 0),
+        steps_shown: steps(&shown),
+        steps_withheld: steps(&withheld),
+        failures_avoided: compared.and_then(|[repeated, _]| estimate(repeated)),
+        steps_saved: compared.and_then(|[_, steps]| estimate(steps)),
+        evidence,
+    }
+}
+
+/// Runs, as they are read one by one.
+#[derive(Debug, Default)]
+struct Runs {
+    report: Executions,
+    /// Right and judged ones: with rules, and without.
+    with: (u64, u64),
+    without: (u64, u64),
+    tokens_with: Vec<f64>,
+    tokens_without: Vec<f64>,
+    latencies: Vec<f64>,
+    /// How often each rule stood in a prompt.
+    injected: HashMap<String, u64>,
+    experiment: compare::Executions,
+}
+
+impl Runs {
+    fn take(&mut self, run: &Execution, corrected: &HashMap<String, u64>, days: &mut Days) {
+        self.report.total += 1;
+        self.experiment.take(run);
+        for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
+            *self.injected.entry(id.clone()).or_default() += 1;
+        }
+        let piece = days.at(&run.timestamp);
+        piece.executions += 1;
+        let has_rules = !run.reflexions_injected.is_empty();
+        let is_corrected = corrected.contains_key(&run.execution_id);
+        let right = match run.outcome {
+            Outcome::Error => {
+                self.report.errors += 1;
+                None
+            }
+            _ if is_corrected => Some(false),
+            Outcome::Rejected => Some(false),
+            Outcome::Accepted => Some(true),
+            Outcome::PendingReview | Outcome::Other(_) => {
+                self.report.unjudged += 1;
+                None
+            }
+        };
+        if let Some(right) = right {
+            piece.right += u64::from(right);
+            piece.wrong += u64::from(!right);
+            let of = if has_rules {
+                &mut self.with
+            } else {
+                &mut self.without
+            };
+            of.0 += u64::from(right);
+            of.1 += 1;
+        }
+        match run.cost_usd.filter(|cost| cost.is_finite()) {
+            Some(cost) => {
+                *self.report.cost_usd.get_or_insert_default() += cost;
+                *piece.cost_usd.get_or_insert_default() += cost;
+            }
+            None => self.report.cost_unknown += 1,
+        }
+        if let Some(latency) = run.latency_ms.filter(|ms| ms.is_finite()) {
+            self.latencies.push(latency);
+            days.latencies(&run.timestamp).push(latency);
+        }
+        if let Some(usage) = run.usage {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "tokens of a question stay far below 2^52"
+            )]
+            let tokens = (usage.input_tokens + usage.output_tokens) as f64;
+            let of = if has_rules {
+                &mut self.tokens_with
+            } else {
+                &mut self.tokens_without
+            };
+            of.push(tokens);
+        }
+    }
+
+    fn end(mut self) -> Executions {
+        let [p50, p95] = [50, 95].map(|percent| percentile(&mut self.latencies, percent));
+        Executions {
+            right_with_rules: Part::new(self.with.0, self.with.1),
+            right_without_rules: Part::new(self.without.0, self.without.1),
+            tokens_with_rules: mean(&self.tokens_with).map(f64::round),
+            tokens_without_rules: mean(&self.tokens_without).map(f64::round),
+            cost_usd: self.report.cost_usd.map(dollars),
+            latency_ms: p50.zip(p95).map(|(p50, p95)| Latencies { p50, p95 }),
+            ..self.report
+        }
+    }
+}
+
+/// What so many of a hundred stay at or below.
+fn percentile(values: &mut [f64], percent: usize) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let rank = (values.len() * percent).div_ceil(100).max(1);
+    values.get(rank - 1).copied()
+}
+
+/// What happened, by day.
+#[derive(Debug, Default)]
+struct Days {
+    pieces: BTreeMap<NaiveDate, Piece>,
+    latencies: BTreeMap<NaiveDate, Vec<f64>>,
+    /// What happened nobody knows when.
+    undated: Piece,
+    undated_latencies: Vec<f64>,
+}
+
+impl Days {
+    fn at(&mut self, time: &str) -> &mut Piece {
+        match day(time) {
+            Some(day) => self.pieces.entry(day).or_default(),
+            None => &mut self.undated,
+        }
+    }
+
+    fn latencies(&mut self, time: &str) -> &mut Vec<f64> {
+        match day(time) {
+            Some(day) => self.latencies.entry(day).or_default(),
+            None => &mut self.undated_latencies,
+        }
+    }
+
+    fn first_and_last(&self) -> Option<[NaiveDate; 2]> {
+        let (first, last) = (self.pieces.keys().next()?, self.pieces.keys().next_back()?);
+        Some([*first, *last])
+    }
+
+    /// How many that is in a week; of less than a week nothing is said.
+    fn a_week(&self, count: u64) -> Option<f64> {
+        let [first, last] = self.first_and_last()?;
+        let days = u64::try_from((last - first).num_days() + 1).ok()?;
+        quotient(count * 7, days).filter(|_| days >= 7)
+    }
+
+    fn pieces(mut self) -> (Option<Period>, Vec<Piece>) {
+        let Some([first, last]) = self.first_and_last() else {
+            return (None, Vec::new());
+        };
+        let period = Period::of(first, last);
+        let mut pieces = Vec::new();
+        let mut from = Some(period.start(first));
+        while let Some(start) = from.filter(|start| *start <= last) {
+            from = period.next(start);
+            let mut sum = Piece {
+                from: start.to_string(),
+                ..Piece::default()
+            };
+            let mut latencies = Vec::new();
+            // What is before the end of this piece: earlier ones have been taken out.
+            let end = from.unwrap_or(NaiveDate::MAX);
+            while let Some(entry) = self.pieces.first_entry().filter(|entry| *entry.key() < end) {
+                add(&mut sum, &entry.remove());
+            }
+            while let Some(entry) = self.latencies.first_entry().filter(|e| *e.key() < end) {
+                latencies.extend(entry.remove());
+            }
+            sum.cost_usd = sum.cost_usd.map(dollars);
+            sum.latency_ms = percentile(&mut latencies, 50);
+            pieces.push(sum);
+        }
+        pieces.drain(..pieces.len().saturating_sub(NEWEST));
+        (Some(period), pieces)
+    }
+}
+
+fn add(sum: &mut Piece, day: &Piece) {
+    sum.executions += day.executions;
+    sum.right += day.right;
+    sum.wrong += day.wrong;
+    if let Some(cost) = day.cost_usd {
+        *sum.cost_usd.get_or_insert_default() += cost;
+    }
+    sum.rules += day.rules;
+    sum.fixes += day.fixes;
+    sum.hints_shown += day.hints_shown;
+    sum.hints_helped += day.hints_helped;
+    sum.hints_withheld += day.hints_withheld;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_is_told_without_gaps() {
+        let mut days = Days::default();
+        days.at("2026-01-01T10:00:00Z").executions += 1;
+        days.at("2026-01-03T10:00:00Z").cost_usd = Some(0.5);
+        days.latencies("2026-01-03T10:00:00Z")
+            .extend([3.0, 1.0, 2.0]);
+        days.at("someday").executions += 1;
+        assert_eq!(days.a_week(4), None);
+        let (period, pieces) = days.pieces();
+        assert_eq!(period, Some(Period::Day));
+        let told: Vec<_> = pieces
+            .iter()
+            .map(|p| (p.from.as_str(), p.executions, p.cost_usd, p.latency_ms))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("2026-01-01", 1, None, None),
+                ("2026-01-02", 0, None, None),
+                ("2026-01-03", 0, Some(0.5), Some(2.0))
+            ]
+        );
+    }
+
+    #[test]
+    fn only_the_newest_pieces_are_told() {
+        let mut days = Days::default();
+        for year in ["0001", "2001", "2099", "9999"] {
+            days.at(&format!("{year}-12-31T00:00:00Z")).executions += 1;
+        }
+        let (period, pieces) = days.pieces();
+        assert_eq!(period, Some(Period::Month));
+        assert_eq!((pieces.len(), &*pieces[119].from), (NEWEST, "2099-12-01"));
+    }
+}

@@ -1,0 +1,316 @@
+//! `stats` from outside: figures from a store whose history is known, and the page for a browser.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const ATTACK: &str = "</td><script>alert('x')</script>\"onload=\"x";
+
+/// Runs with a rule: three right, one rejected. Without: one right, one corrected, one not judged, one
+/// without an answer.
+fn remembered() -> Workspace {
+    let workspace = Workspace::sample();
+    let run = |n: u32, outcome: &str, rules: &[&str]| {
+        json!({"execution_id": format!("EXEC-2026010{n}100000"), "skill": "hr/resume-screen",
+            "timestamp": format!("2026-01-0{n}T10:00:00+00:00"), "outcome": outcome, "cost_usd": 0.25,
+            "latency_ms": 100.0 * f64::from(n), "model_used": "m/m", "reflexions_injected": rules,
+            "usage": {"input_tokens": 100, "output_tokens": if rules.is_empty() { 100 } else { 50 }}})
+    };
+    let rule = &["REFL-001"][..];
+    let mut runs = vec![
+        run(1, "accepted", &[]),
+        run(2, "accepted", &[]),
+        run(3, "pending_review", &[]),
+        run(4, "error", &[]),
+        run(5, "accepted", rule),
+        run(6, "accepted", rule),
+        run(7, "accepted", rule),
+        run(9, "rejected", rule),
+    ];
+    runs[3]["cost_usd"] = Value::Null;
+    let correction = json!({"correction_id": "CORR-001", "execution_id": "EXEC-20260102100000",
+        "skill": "hr/resume-screen", "timestamp": "2026-01-02T11:00:00+00:00", "user_correction": "no"});
+    let rules = json!([
+        {"reflexion_id": "REFL-001", "skill": "hr/resume-screen", "rule": ATTACK, "created_at": "2026-01-02T11:00:00+00:00",
+            "times_helped": 3, "times_harmed": 1, "validated_by_test": true},
+        {"reflexion_id": "REFL-002", "skill": "dev/code-review", "rule": "unused", "created_at": "2026-01-03T11:00:00+00:00"},
+    ]);
+    let fixes = json!([{"fix_id": "FIX-001", "created_at": "2026-01-04T00:00:00+00:00", "error_key": format!("error: {ATTACK}"),
+        "failing_code": "a", "working_code": "b", "success_output": "", "shown": 4, "helped": 2, "harmed": 1}]);
+    for (file, entries) in [
+        ("episodic_memory.json", json!({ "entries": runs })),
+        ("corrections.json", json!({ "corrections": [correction] })),
+        ("reflexion_entries.json", json!({ "entries": rules })),
+        ("fixes.json", json!({ "entries": fixes })),
+    ] {
+        workspace.write(&format!(".agentura/{file}"), entries.to_string());
+    }
+    workspace
+}
+
+/// So many errors of as many sessions, a part withheld: withheld ones come again, shown ones do not.
+fn log_hints(workspace: &Workspace, shown: usize, withheld: usize) {
+    let lines = (0..shown + withheld).map(|n| {
+        let withheld = n >= shown;
+        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E", "hints": ["FIX-001"],
+            "withheld": withheld, "share": 0.5, "repeats": u64::from(withheld), "steps": if withheld { 5 + n % 2 } else { 1 + n % 2 },
+            "overcome": true, "helped": !withheld}).to_string() + "\n"
+    });
+    workspace.write(".agentura/hints.jsonl", lines.collect::<String>());
+}
+
+#[test]
+fn the_figures_are_those_of_the_history() {
+    let workspace = remembered();
+    log_hints(&workspace, 12, 0);
+    let stats = workspace.json(&["stats"]);
+    assert_eq!(stats["days"], json!(["2026-01-01", "2026-01-09"]));
+    let runs = &stats["executions"];
+    assert_eq!(
+        (&runs["total"], &runs["errors"], &runs["unjudged"]),
+        (&json!(8), &json!(1), &json!(1))
+    );
+    let with = &runs["right_with_rules"];
+    assert_eq!(
+        (&with["count"], &with["of"], &with["share"]),
+        (&json!(3), &json!(4), &json!(0.75))
+    );
+    let without = &runs["right_without_rules"];
+    assert_eq!((&without["count"], &without["of"]), (&json!(1), &json!(2)));
+    assert_eq!(
+        (&runs["tokens_with_rules"], &runs["tokens_without_rules"]),
+        (&json!(150.0), &json!(200.0))
+    );
+    assert_eq!(
+        (&runs["cost_usd"], &runs["cost_unknown"]),
+        (&json!(1.75), &json!(1))
+    );
+    assert_eq!(runs["latency_ms"], json!({"p50": 400.0, "p95": 900.0}));
+    let hints = &stats["hints"];
+    assert_eq!(
+        (
+            &hints["shown"],
+            &hints["precision"]["share"],
+            &hints["steps_shown"]
+        ),
+        (&json!(12), &json!(1.0), &json!(1.5))
+    );
+    assert_eq!(
+        hints["evidence"],
+        json!({"shown": 4, "helped": 2, "harmed": 1})
+    );
+    let learnt = &stats["learning"];
+    assert_eq!(
+        (&learnt["reused"]["count"], &learnt["reused"]["of"]),
+        (&json!(2), &json!(3))
+    );
+    assert_eq!(learnt["validated"], 1);
+    assert_eq!(
+        stats["rules"][0]["evidence"],
+        json!({"shown": 4, "helped": 3, "harmed": 1})
+    );
+    // A day a piece, and the day on which nothing happened too.
+    let pieces = stats["over_time"].as_array().unwrap();
+    assert_eq!((pieces.len(), &stats["period"]), (9, &json!("day")));
+    assert_eq!(
+        (&pieces[7]["executions"], &pieces[7]["cost_usd"]),
+        (&json!(0), &Value::Null)
+    );
+    assert_eq!(pieces[7]["hints_helped"], 12);
+    // Nobody has withheld enough to say what was saved.
+    assert_eq!(hints["failures_avoided"], Value::Null);
+    let comparison = &stats["experiment"]["comparisons"][0];
+    assert!(
+        comparison["too_little"]
+            .as_str()
+            .unwrap()
+            .contains("0 withheld")
+    );
+    let page = workspace.run(&["stats"]);
+    assert!(
+        page.succeeds()
+            .stdout
+            .contains("right: 75 % (3 of 4; 95 %: 30 to 95 %)"),
+        "{page:?}"
+    );
+    assert!(
+        page.stdout.contains("avoided:      no data yet"),
+        "{page:?}"
+    );
+}
+
+#[test]
+fn an_experiment_shows_what_was_saved() {
+    let workspace = remembered();
+    log_hints(&workspace, 40, 20);
+    let stats = workspace.json(&["stats"]);
+    let [repeated, steps] = &stats["experiment"]["comparisons"].as_array().unwrap()[..] else {
+        panic!("{stats}");
+    };
+    assert_eq!(
+        (&repeated["difference"], &steps["difference"]),
+        (&json!(1.0), &json!(4.0))
+    );
+    assert!(
+        repeated["interval"][0].as_f64().unwrap() > 0.7,
+        "{repeated}"
+    );
+    assert_eq!(stats["hints"]["failures_avoided"]["value"], 40.0);
+    assert_eq!(stats["hints"]["steps_saved"]["value"], 160.0);
+    let page = workspace.run(&["stats"]);
+    assert!(
+        page.succeeds().stdout.contains("memory spares them"),
+        "{page:?}"
+    );
+}
+
+#[test]
+fn what_is_not_known_is_no_number() {
+    let workspace = Workspace::empty();
+    let stats = workspace.json(&["stats"]);
+    for path in [
+        "/days",
+        "/executions/cost_usd",
+        "/executions/latency_ms",
+        "/executions/right_with_rules/share",
+        "/hints/precision/share",
+        "/hints/steps_shown",
+        "/learning/a_week",
+        "/experiment",
+    ] {
+        assert_eq!(stats.pointer(path), Some(&Value::Null), "{path}");
+    }
+    let page = workspace.run(&["stats"]);
+    assert!(
+        page.succeeds().stdout.contains("There is no data yet"),
+        "{page:?}"
+    );
+    assert!(!workspace.root().join(".agentura").exists());
+    workspace.run(&["stats", "--html", "empty.html"]).succeeds();
+    assert!(well_formed(&workspace.read("empty.html")).contains("There is no data yet"));
+}
+
+#[test]
+fn a_scope_sees_its_own_domain_and_no_hints() {
+    let workspace = remembered();
+    log_hints(&workspace, 12, 12);
+    let stats = workspace.json(&["stats", "--scope", "dev"]);
+    assert_eq!(
+        (&stats["executions"]["total"], &stats["hints"]["shown"]),
+        (&json!(0), &json!(0))
+    );
+    assert_eq!(
+        (
+            &stats["learning"]["reflexions"],
+            &stats["learning"]["fixes"]
+        ),
+        (&json!(1), &json!(0))
+    );
+    assert!(!stats.to_string().contains("script"), "{stats}");
+}
+
+/// Checks that the tags of a page are closed in their order and that attributes are quoted; answers its
+/// text without the tags.
+fn well_formed(page: &str) -> String {
+    let body = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    let mut open: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once('<') {
+        assert!(
+            !before.contains('>') || open.last() == Some(&"style"),
+            "{before}"
+        );
+        text.push_str(before);
+        let (tag, after) = after.split_once('>').unwrap();
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap();
+        assert!(
+            name.bytes().all(|b| b.is_ascii_alphanumeric()) && !name.is_empty(),
+            "{tag}"
+        );
+        assert_ne!(name, "script");
+        let attributes = tag[name.len()..].trim_end_matches('/');
+        for (at, piece) in attributes.split('"').enumerate() {
+            // Between two values there is a name and nothing else.
+            let is_name = piece
+                .trim_end_matches('=')
+                .trim()
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            assert!(at % 2 == 1 || is_name, "{tag}");
+            assert!(
+                at % 2 == 1 || !piece.trim_start().starts_with("on"),
+                "{tag}"
+            );
+        }
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert_eq!((open, rest.trim()), (Vec::new(), ""));
+    text
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_stored_text_is_text() {
+    let workspace = remembered();
+    log_hints(&workspace, 40, 20);
+    workspace.write("stats.html", "an older page");
+    let ran = workspace.run(&["stats", "--html", "stats.html"]);
+    assert!(ran.succeeds().stdout.contains("wrote "), "{ran:?}");
+    let page = workspace.read("stats.html");
+    let text = well_formed(&page);
+    for part in [
+        "Right with rules", "75 %", "Experiment", "memory spares them", "FIX-001",
+        "Latency in numbers",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+    for outside in ["http:", "https:", "//", "src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    // Every picture is named, or stands beside its own numbers.
+    for svg in page.split("<svg ").skip(1) {
+        let tag = svg.split_once('>').unwrap().0;
+        assert!(
+            tag.contains("aria-hidden") || svg.contains("<title id="),
+            "{tag}"
+        );
+    }
+    assert_eq!(
+        page.matches("<figure>").count(),
+        page.matches("</details></figure>").count()
+    );
+    let json = workspace.json(&["stats", "--html", "again.html"]);
+    assert!(json["days"].is_array());
+    assert_eq!(workspace.read("again.html"), page);
+}
+
+#[test]
+fn what_cannot_be_written_is_said_and_nothing_is_lost() {
+    let workspace = remembered();
+    fs::create_dir(workspace.root().join("pages")).unwrap();
+    for (path, why) in [
+        ("pages", "it is a directory"),
+        ("none/x.html", "its directory does not exist"),
+    ] {
+        let ran = workspace.run(&["stats", "--html", path]);
+        ran.fails(2, why).fails(2, "memctl stats --html stats.html");
+    }
+    std::os::unix::fs::symlink("elsewhere", workspace.root().join("link.html")).unwrap();
+    workspace
+        .run(&["stats", "--html", "link.html"])
+        .fails(2, "it is no plain file");
+    let left: Vec<_> = fs::read_dir(workspace.root().join("pages"))
+        .unwrap()
+        .collect();
+    assert!(left.is_empty());
+}
