@@ -15,8 +15,8 @@ use super::output::{Page, Report, Style, middle, when};
 
 /// Say what was wrong with an execution, and make a rule of it
 ///
-/// The correction is stored first. Then come the rule and the guardrail; the next run of the skill
-/// has the rule in its prompt. On a terminal, what is missing is asked for.
+/// The correction is stored first. Then come the rule, the guardrail and the regression test; the
+/// next run of the skill has the rule in its prompt. On a terminal, what is missing is asked for.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
@@ -224,6 +224,13 @@ impl Report for CorrectReport {
             "guardrail",
             &match self.guardrails.as_slice() {
                 [] => "none changed".to_owned(),
+                files => files.join(", "),
+            },
+        );
+        page.field(
+            "tests",
+            &match self.tests.as_slice() {
+                [] => "none".to_owned(),
                 files => files.join(", "),
             },
         );

@@ -124,6 +124,7 @@ fn learn(environment: &Environment, places: Places, store: Scoped, transcript: P
             min_similarity: 1.0,
             reflect_prompt: None,
             analyse_prompt: None,
+            judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
             withhold: Share::NONE,

@@ -17,6 +17,7 @@ mod hint;
 mod hook;
 mod hooks;
 mod index;
+mod junit;
 mod learn;
 mod memory;
 mod output;
@@ -26,6 +27,7 @@ mod run;
 mod search;
 mod setup;
 mod stats;
+mod test;
 mod watch;
 
 use std::ffi::OsString;
@@ -95,6 +97,7 @@ enum Command {
     Correct(correct::CorrectArgs),
     Accept(review::AcceptArgs),
     Reject(review::RejectArgs),
+    Test(test::TestArgs),
     Watch(watch::WatchArgs),
     Hint(hint::HintArgs),
     #[command(subcommand)]
@@ -170,6 +173,7 @@ fn dispatch(
         Command::Correct(args) => correct::correct(context, args)?,
         Command::Accept(args) => review::accept(context, &args)?,
         Command::Reject(args) => review::reject(context, args)?,
+        Command::Test(args) => test::test(context, &args)?,
         Command::Watch(args) => return watch::watch(context, &args),
         Command::Hint(args) => hint::hint(context, args)?,
         Command::Record(command) => hint::record(context, command)?,

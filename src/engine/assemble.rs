@@ -48,26 +48,34 @@ impl Engine {
         let rules = self.store.list::<Reflexion>(&of_skill)?;
         warnings.extend(rules.problems.iter().map(ToString::to_string));
         warnings.extend(rules.records.iter().filter_map(suspicion));
-        Ok(self.put_together(skill, &rules.records, input))
-    }
-
-    pub(super) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {
-        self.put_together(skill, &[], None)
-    }
-
-    fn put_together(&self, skill: &Skill, rules: &[Reflexion], input: Option<&str>) -> Assembly {
         // An execution is named only when it is over; until then it is its time and its input.
         let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
-        let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
+        let ids = rules.records.iter().map(|rule| rule.reflexion_id.clone());
         let share = self.settings.withhold;
         let withheld: Vec<String> = ids
             .filter(|id| share.withholds(&self.store, id, &unit))
             .collect();
+        Ok(self.put_together(skill, &rules.records, input, &withheld))
+    }
+
+    pub(super) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {
+        self.put_together(skill, &[], None, &[])
+    }
+
+    /// The prompt with these rules, as far as there is room for them, and without those that are
+    /// withheld to see whether they matter.
+    pub(super) fn put_together(
+        &self,
+        skill: &Skill,
+        rules: &[Reflexion],
+        input: Option<&str>,
+        withheld: &[String],
+    ) -> Assembly {
         let choice = Choice {
             input,
             budget: self.settings.rules_tokens,
             now: self.now,
-            withheld: &withheld,
+            withheld,
         };
         let directory = self.store.directory();
         let name = directory.file_name().unwrap_or(directory.as_os_str());

@@ -1,4 +1,4 @@
-//! Corrects an execution: correction, rule, guardrail.
+//! Corrects an execution: correction, rule, guardrail, regression test.
 //!
 //! The correction is stored first; whatever fails after that is a warning and loses nothing. The
 //! same correction said again changes nothing and answers what is there already.
@@ -104,7 +104,9 @@ impl Engine {
             self.store_correction(&options, said, &execution)?;
         warnings.extend(kept_out(left_out));
         if let Some(rule) = known_rule {
+            let tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
             return Ok(CorrectReport {
+                tests,
                 conflicts: self.settle(&rule, options.supersede)?,
                 ..report(&correction, Some(&rule), warnings)
             });
@@ -142,7 +144,9 @@ impl Engine {
                     Some(_) => Vec::new(),
                     None => self.add_guardrails(&options.skill, &rule, &mut warnings),
                 };
+                let tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
                 CorrectReport {
+                    tests,
                     guardrails,
                     duplicate_of,
                     conflicts: self.settle(&rule, options.supersede)?,

@@ -29,6 +29,14 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<Vec<&'static str>, Erro
     Ok(redacted.found)
 }
 
+/// The same, and makes the directories above it.
+pub(super) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+    if let Some(parent) = path.parent() {
+        atomic::create_dir(parent)?;
+    }
+    replace(path, text)
+}
+
 impl Engine {
     pub(super) fn writer(&self) -> Result<Writer, Error> {
         open(&self.store, &mut || (self.random)())

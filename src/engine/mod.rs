@@ -12,6 +12,7 @@ mod assemble;
 mod backtest;
 mod briefing;
 mod browse;
+mod cases;
 mod conflicts;
 mod correct;
 mod doctor;
@@ -40,6 +41,7 @@ mod secrets;
 mod sessions;
 mod stats;
 mod status;
+mod test;
 
 use chrono::{DateTime, Utc};
 
@@ -77,6 +79,7 @@ pub use run::{RunOptions, RunReport};
 pub use secrets::{SecretAt, SecretsReport};
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
+pub use test::{CaseReport, Status, TestPlan, TestReport};
 
 /// A workspace, opened, and what the verbs need from outside.
 #[derive(Debug)]
@@ -110,6 +113,8 @@ pub struct Settings {
     pub reflect_prompt: Option<String>,
     /// The prompt for putting procedures into words, where a user has put one in place of ours.
     pub analyse_prompt: Option<String>,
+    /// The prompt for judging outputs, likewise.
+    pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.
     pub rewrite_prompt: Option<String>,
     /// Whether the queries of a search are rewritten, where nobody says otherwise.

@@ -123,6 +123,7 @@ impl Engine {
             confidence: Some(draft.confidence),
             validated_by_test: false,
             generated_test_ids: Vec::new(),
+            breaks_test_ids: Vec::new(),
             distilled_by: distilled_by.to_owned(),
             utility_score: None,
             times_injected: None,

@@ -376,7 +376,7 @@ fn input_or_sample(
 
 /// What a model's answer means: the JSON object that it is, alone or in one code fence, else its
 /// text.
-fn output(text: &str) -> Box<RawValue> {
+pub(super) fn output(text: &str) -> Box<RawValue> {
     let trimmed = text.trim();
     let inner = trimmed
         .strip_prefix("```")

@@ -5,6 +5,8 @@
 //! store and the network is the engine's work.
 
 pub mod analyse;
+pub mod assertion;
+pub mod case;
 mod claim;
 pub mod conflict;
 pub mod credit;
@@ -20,6 +22,7 @@ pub mod pitfall;
 pub mod recover;
 pub mod reflect;
 pub mod rewrite;
+pub mod rubric;
 mod run;
 mod same;
 pub mod session;

@@ -49,6 +49,13 @@ pub struct Reflexion {
     /// The tests that showed it.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub generated_test_ids: Vec<String>,
+    /// The tests that fail because of it. Ours; the reference has no such list.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub breaks_test_ids: Vec<String>,
     /// What made the rule's words: `offline`, or `provider/model`.
     #[serde(
         default,

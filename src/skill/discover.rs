@@ -160,6 +160,15 @@ impl Skills {
         self.root.place(&self.dir_of(path), relative)
     }
 
+    /// The files of the regression cases of a skill, the oldest correction first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where their directory cannot be listed or leads outside.
+    pub fn case_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
+        generated::case_files(&self.root, &self.dir_of(path))
+    }
+
     /// The number of regression tests that corrections left, over all skills.
     pub fn count_generated_tests(&self) -> usize {
         let skills = self.list().unwrap_or_default().skills;

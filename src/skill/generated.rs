@@ -1,12 +1,13 @@
-//! Counting of the regression tests that corrections left, for `status`.
+//! The regression tests that corrections left: which there are, and how many, for `status`.
 //!
 //! A count has to be cheap, and right for files of any origin: Python files are counted by name,
 //! cases by the dashes of the `tests:` list, without reading the YAML as such. Whatever cannot be
 //! read counts as nothing; saying why is not the job of a count.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::Error;
 use super::root::{Root, Within};
 
 /// The files of cases: ours, and the one of the reference implementation.
@@ -37,6 +38,26 @@ pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
         }
     }
     total
+}
+
+/// The files `test_correction_<n>.json` of a skill, by their number.
+pub(super) fn case_files(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let dir = skill_dir.join("tests").join("generated");
+    let Some(real) = root.resolve(&dir, Within::Skills)? else {
+        return Ok(Vec::new());
+    };
+    let entries = fs::read_dir(real).map_err(|source| root.io(&dir, source))?;
+    let mut found: Vec<(u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let stem = name.to_str()?.strip_suffix(".json")?;
+            let number = stem.strip_prefix("test_correction_")?.parse().ok()?;
+            Some((number, dir.join(name)))
+        })
+        .collect();
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
 fn is_python_test(name: &str) -> bool {

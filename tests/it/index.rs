@@ -53,6 +53,7 @@ fn engine(store: Scoped) -> Engine {
             min_similarity: 0.35,
             reflect_prompt: None,
             analyse_prompt: None,
+            judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
             withhold: memctl::engine::Share::NONE,

@@ -89,6 +89,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             input: Some(&case),
             budget: 140,
             now: chrono::DateTime::UNIX_EPOCH,
+            withheld: &[],
         };
         let shown = assemble(&[], &known, "", &choice).injected;
         let held: Vec<usize> = (0..skill.len())

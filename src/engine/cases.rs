@@ -1,0 +1,144 @@
+//! The regression tests of a skill as files: what a correction adds to them, and what they hold.
+//!
+//! A file that a person has touched is never written again. A test that cannot be written is a
+//! warning: the correction and the rule are stored by then.
+
+use std::path::{Path, PathBuf};
+
+use crate::guard;
+use crate::learn::case::{self, Case};
+use crate::model::{Correction, Execution, Reflexion, SkillPath};
+use crate::skill::{MAX_BYTES, Skills};
+
+use super::error::chain;
+use super::{Engine, Error, door};
+
+/// Where the tests of a skill lie, in its directory.
+const DIRECTORY: &str = "tests/generated";
+
+/// The file of a case.
+#[derive(Debug)]
+pub(super) struct CaseFile {
+    /// Its name, without the end.
+    pub(super) id: String,
+    /// What it says, or what is wrong with it.
+    pub(super) case: Result<Case, String>,
+}
+
+impl Engine {
+    /// Writes the regression test of a correction, where there is a skill to write it to. Answers
+    /// the files that hold it.
+    pub(super) fn write_tests(
+        &self,
+        correction: &Correction,
+        execution: &Execution,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let mut written = Vec::new();
+        let result = (|| {
+            let (Ok(skill), Ok(skills)) = (correction.skill.parse(), self.skills()) else {
+                return Ok(());
+            };
+            let Some(case) = Case::new(correction, execution, rule) else {
+                return Ok(());
+            };
+            if skills.load(&skill).is_err() {
+                return Ok(());
+            }
+            // The lock of the store also keeps two corrections from writing one file at once.
+            let _writer = self.writer()?;
+            self.write_case(&skills, &skill, &case, &mut written)
+        })();
+        if let Err(error) = result {
+            let error: Error = error;
+            warnings.push(format!("the test was not written: {}", chain(&error)));
+        }
+        written
+    }
+
+    #[expect(clippy::unused_self, reason = "a step of the verb")]
+    fn write_case(
+        &self,
+        skills: &Skills,
+        skill: &SkillPath,
+        case: &Case,
+        written: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let (path, shown) = place(skills, skill, &format!("{}.json", case.id))?;
+        // What the assertions were made from is clean; the input is cleaned as the JSON that it is.
+        let text = case.render().map_err(crate::store::Error::from)?;
+        let cleaned = guard::redact_json(&text);
+        let text = if cleaned.found.is_empty() {
+            text
+        } else {
+            let clean = serde_json::from_str::<Case>(&cleaned.text);
+            clean
+                .and_then(|case| case.render())
+                .map_err(crate::store::Error::from)?
+        };
+        if text.len() as u64 > MAX_BYTES {
+            return Err(crate::skill::Error::TooLarge {
+                path,
+                bytes: text.len() as u64,
+                limit: MAX_BYTES,
+            }
+            .into());
+        }
+        update(
+            &path,
+            &text,
+            skills.read(&path)?.as_deref(),
+            case::is_untouched,
+        )?;
+        written.push(shown);
+        Ok(())
+    }
+
+    /// The case files of a skill.
+    #[expect(clippy::unused_self, reason = "a step of the verb")]
+    pub(super) fn cases(&self, skills: &Skills, skill: &SkillPath) -> Result<Vec<CaseFile>, Error> {
+        let read = |path: PathBuf| {
+            let id = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let case = skills
+                .read(&path)
+                .map_err(|error| chain(&error))
+                .and_then(|text| Case::parse(&id, &text.unwrap_or_default()))
+                .and_then(|case| {
+                    if case.skill == skill.to_string() {
+                        Ok(case)
+                    } else {
+                        Err(format!("it is a case of `{}`", case.skill))
+                    }
+                });
+            CaseFile { id, case }
+        };
+        Ok(skills.case_files(skill)?.into_iter().map(read).collect())
+    }
+}
+
+/// Where a file of the tests lies, and how it is shown.
+fn place(skills: &Skills, skill: &SkillPath, name: &str) -> Result<(PathBuf, String), Error> {
+    let path = skills.place(skill, &Path::new(DIRECTORY).join(name))?;
+    let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
+    let shown = shown.display().to_string();
+    Ok((path, shown))
+}
+
+/// Writes a file, unless it is there and a person has touched it, or it says the same already.
+fn update(
+    path: &Path,
+    text: &str,
+    before: Option<&str>,
+    is_untouched: impl Fn(&str) -> bool,
+) -> Result<(), Error> {
+    let ours = before.is_none_or(|before| is_untouched(before) && before != text);
+    if ours {
+        door::create(path, text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! What a test says about rules, put into their records.
+//!
+//! A test counts once for each rule, however often it is run: the same case again is no new
+//! evidence. What it said can be taken back by a later run, except for the confidence that a rule
+//! has lost.
+
+use serde_json::{Value, json};
+
+use crate::model::{Evidence, Kind, Reflexion};
+use crate::store::Writer;
+
+use super::{CaseReport, Engine, Error, Status};
+
+/// A rule is never trusted less than this.
+const LEAST_CONFIDENCE: f64 = 0.05;
+
+impl Engine {
+    /// Stores what a case says about the rules of its skill.
+    #[expect(clippy::unused_self, reason = "a step of the verb")]
+    pub(super) fn credit(
+        &self,
+        writer: &mut Writer,
+        rules: &[Reflexion],
+        report: &CaseReport,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            let validates = report.status == Status::Passed
+                && report.reflexion_id.as_ref() == Some(&rule.reflexion_id);
+            let breaks = report.broken_by.contains(&rule.reflexion_id);
+            let changes = changes(rule, &report.id, validates, breaks);
+            if !changes.is_empty() {
+                writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fields of a rule that a test changes.
+fn changes(
+    rule: &Reflexion,
+    test: &str,
+    validates: bool,
+    breaks: bool,
+) -> Vec<(&'static str, Value)> {
+    let mut changes = Vec::new();
+    let toggled = |ids: &[String], wanted: bool| {
+        let has = ids.iter().any(|id| id == test);
+        let others = ids.iter().filter(|id| *id != test).cloned();
+        (has != wanted).then(|| {
+            others
+                .chain(wanted.then(|| test.to_owned()))
+                .collect::<Vec<_>>()
+        })
+    };
+    let mut evidence = rule.evidence();
+    let before = evidence;
+    if let Some(ids) = toggled(&rule.generated_test_ids, validates) {
+        if validates {
+            evidence.helped += 1;
+        }
+        if rule.validated_by_test == ids.is_empty() {
+            changes.push(("validated_by_test", json!(!ids.is_empty())));
+        }
+        changes.push(("generated_test_ids", json!(ids)));
+    }
+    if let Some(ids) = toggled(&rule.breaks_test_ids, breaks) {
+        if breaks {
+            evidence.harmed += 1;
+        }
+        changes.push(("breaks_test_ids", json!(ids)));
+    }
+    if evidence != before {
+        evidence.shown += 1;
+        changes.extend(counted(rule, before, evidence));
+    }
+    changes
+}
+
+fn counted(rule: &Reflexion, before: Evidence, after: Evidence) -> Vec<(&'static str, Value)> {
+    let mut changes = vec![
+        ("times_injected", json!(after.shown)),
+        ("times_helped", json!(after.helped)),
+        ("times_harmed", json!(after.harmed)),
+        ("utility_score", json!(rounded(after.posterior()))),
+    ];
+    if after.harmed > before.harmed {
+        let share = after.posterior() / before.posterior();
+        let confidence = rule.confidence.unwrap_or(0.5) * share.min(1.0);
+        changes.push((
+            "confidence",
+            json!(rounded(confidence.max(LEAST_CONFIDENCE))),
+        ));
+    }
+    changes
+}
+
+fn rounded(figure: f64) -> f64 {
+    (figure * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(fields: &Value) -> Reflexion {
+        let mut all = json!({"reflexion_id": "REFL-001", "rule": "r", "confidence": 0.9});
+        for (name, value) in fields.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        serde_json::from_value(all).unwrap()
+    }
+
+    fn check(fields: &Value, validates: bool, breaks: bool, expected: &Value) {
+        let found: serde_json::Map<String, Value> = changes(&rule(fields), "t1", validates, breaks)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        assert_eq!(Value::Object(found), *expected, "{fields}");
+    }
+
+    #[test]
+    fn a_test_counts_once() {
+        let known = json!({"validated_by_test": true, "generated_test_ids": ["t1"]});
+        check(
+            &json!({}),
+            true,
+            false,
+            &json!({"validated_by_test": true, "generated_test_ids": ["t1"],
+            "times_injected": 1, "times_helped": 1, "times_harmed": 0, "utility_score": 0.6}),
+        );
+        check(&known, true, false, &json!({}));
+        check(&json!({"breaks_test_ids": ["t1"]}), false, true, &json!({}));
+        check(&json!({}), false, false, &json!({}));
+    }
+
+    #[test]
+    fn a_rule_that_breaks_a_test_loses_confidence() {
+        check(
+            &json!({}),
+            false,
+            true,
+            &json!({"breaks_test_ids": ["t1"], "times_injected": 1, "times_helped": 0,
+            "times_harmed": 1, "utility_score": 0.4, "confidence": 0.72}),
+        );
+    }
+
+    #[test]
+    fn what_holds_no_longer_is_taken_back() {
+        check(
+            &json!({"validated_by_test": true, "generated_test_ids": ["t1"]}),
+            false,
+            false,
+            &json!({"validated_by_test": false, "generated_test_ids": []}),
+        );
+        check(
+            &json!({"validated_by_test": true, "generated_test_ids": ["t0", "t1"]}),
+            false,
+            false,
+            &json!({"generated_test_ids": ["t0"]}),
+        );
+        check(
+            &json!({"breaks_test_ids": ["t1"]}),
+            false,
+            false,
+            &json!({"breaks_test_ids": []}),
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! The words of a correction, sentence by sentence.
+
+/// One word, or what stands between quotation marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    /// As it was written, without the punctuation around it.
+    pub(super) text: String,
+    /// The same in lower case.
+    pub(super) lower: String,
+    /// Whether it stood in quotation marks or backticks.
+    pub(super) quoted: bool,
+    /// Whether a comma, colon or dash follows.
+    pub(super) pauses: bool,
+}
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sentence {
+    /// As it was written, on one line.
+    pub(super) text: String,
+    pub(super) tokens: Vec<Token>,
+}
+
+/// Words with which a demand is no longer one that always holds.
+const HEDGES: &[&str] = &[
+    "unless", "except", "preferably", "prefer", "ideally", "usually", "normally", "generally",
+    "typically", "possibly", "possible", "probably", "maybe", "perhaps", "sometimes", "often",
+    "try", "might", "could", "may", "about", "around", "roughly", "approximately", "otherwise",
+    "else", "consider",
+];
+/// Words that say when a demand holds.
+const CONDITIONS: &[&str] = &[
+    "when", "if", "whenever", "without", "where", "while", "with", "for",
+];
+
+impl Sentence {
+    pub(super) fn is_hedged(&self) -> bool {
+        // "can only be" and "may only be" are as strict as can be.
+        self.tokens.iter().enumerate().any(|(at, token)| {
+            let only = self
+                .tokens
+                .get(at + 1)
+                .is_some_and(|next| next.lower == "only");
+            !token.quoted && HEDGES.contains(&token.lower.as_str()) && !only
+        })
+    }
+
+    pub(super) fn is_conditional(&self) -> bool {
+        self.tokens
+            .iter()
+            .any(|token| !token.quoted && CONDITIONS.contains(&token.lower.as_str()))
+    }
+
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        self.tokens
+            .iter()
+            .any(|token| !token.quoted && words.contains(&token.lower.as_str()))
+    }
+}
+
+/// The sentences of a text. A question demands nothing and is left out.
+pub(super) fn sentences(text: &str) -> Vec<Sentence> {
+    let mut sentences = Vec::new();
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            // A blank line, or a list, parts sentences too.
+            let ends = first == '\n'
+                && rest[1..]
+                    .trim_start_matches(' ')
+                    .starts_with(['\n', '-', '*']);
+            if ends {
+                finish(&mut sentences, &mut tokens, &text[start..at], false);
+                start = at;
+            }
+            continue;
+        }
+        let length = token_length(rest);
+        let (token, end) = token(&rest[..length]);
+        tokens.extend(token);
+        at += length;
+        if let Some(mark) = end {
+            finish(&mut sentences, &mut tokens, &text[start..at], mark == '?');
+            start = at;
+        }
+    }
+    finish(&mut sentences, &mut tokens, &text[start..], false);
+    sentences
+}
+
+fn finish(sentences: &mut Vec<Sentence>, tokens: &mut Vec<Token>, text: &str, asks: bool) {
+    let tokens = std::mem::take(tokens);
+    if !tokens.is_empty() && !asks {
+        let text = super::super::wording::one_line(text);
+        sentences.push(Sentence { text, tokens });
+    }
+}
+
+/// The quotation mark that closes what this one opens.
+const fn closing(c: char) -> Option<char> {
+    match c {
+        '"' => Some('"'),
+        '`' => Some('`'),
+        '\'' => Some('\''),
+        '“' | '„' => Some('”'),
+        '‘' => Some('’'),
+        '«' => Some('»'),
+        '「' => Some('」'),
+        _ => None,
+    }
+}
+
+/// How long the token is that the text begins with: up to white space, or to the end of a quotation.
+fn token_length(text: &str) -> usize {
+    let inner = text.trim_start_matches('(');
+    let skipped = text.len() - inner.len();
+    let space = text.find(char::is_whitespace).unwrap_or(text.len());
+    let Some((open, close)) = inner.chars().next().and_then(|c| Some((c, closing(c)?))) else {
+        return space;
+    };
+    let from = open.len_utf8();
+    let end = inner[from..].char_indices().find(|(at, c)| {
+        let after = inner[from + at + c.len_utf8()..].chars().next();
+        // The apostrophe of `don't` closes nothing.
+        *c == close && !(close == '\'' && after.is_some_and(char::is_alphanumeric))
+    });
+    match end {
+        Some((at, c)) => {
+            let end = skipped + from + at + c.len_utf8();
+            // Punctuation belongs to it.
+            let tail = text[end..]
+                .find(char::is_whitespace)
+                .unwrap_or(text.len() - end);
+            end + tail
+        }
+        None => space,
+    }
+}
+
+/// The token in a piece of text, and the mark that ends the sentence after it.
+fn token(piece: &str) -> (Option<Token>, Option<char>) {
+    let is_mark = |c: char| {
+        matches!(
+            c,
+            '.' | ',' | ';' | ':' | '!' | '?' | ')' | '。' | '、' | '，' | '！' | '？'
+        )
+    };
+    let body = piece.trim_start_matches('(').trim_end_matches(is_mark);
+    let marks = &piece[piece.trim_end_matches(is_mark).len()..];
+    let end = marks
+        .chars()
+        .find(|c| matches!(c, '.' | ';' | '!' | '?' | '。' | '！' | '？'));
+    let inner = body.chars().next().and_then(|open| {
+        let close = closing(open)?;
+        body[open.len_utf8()..].strip_suffix(close)
+    });
+    let text = inner.unwrap_or(body);
+    let dash = matches!(text, "-" | "–" | "—");
+    let token = (!text.is_empty() && !dash).then(|| Token {
+        text: text.to_owned(),
+        lower: text.to_lowercase().replace('’', "'"),
+        quoted: inner.is_some(),
+        pauses: marks.contains([',', ':', ')']),
+    });
+    (token, end)
+}
+
+/// A number as people write it: `60`, `1,000`, `$5`, `-1.5`, `three`. A percent sign is dropped.
+pub(super) fn number(token: &Token) -> Option<serde_json::Number> {
+    const WORDS: [&str; 11] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    ];
+    if let Some(value) = WORDS.iter().position(|word| *word == token.lower) {
+        return Some(value.into());
+    }
+    let text = token.text.trim_start_matches(['$', '€', '£']);
+    let text = text.strip_suffix('%').unwrap_or(text);
+    let digits = text.trim_start_matches('-');
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let groups: Vec<&str> = text.split(',').collect();
+    let plain = match groups.as_slice() {
+        [_] => text.to_owned(),
+        [_, rest @ ..]
+            if rest.iter().all(|group| {
+                group.trim_end_matches(|c: char| !c.is_ascii_digit()).len() >= 3
+                    && (group.len() == 3 || group.contains('.'))
+            }) =>
+        {
+            groups.concat()
+        }
+        _ => return None,
+    };
+    match plain.parse::<i64>() {
+        Ok(value) => Some(value.into()),
+        Err(_) => plain
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_parted_and_quotations_kept_whole() {
+        let check = |text: &str, expected: &[&[&str]]| {
+            let found: Vec<Vec<String>> = sentences(text)
+                .into_iter()
+                .map(|s| s.tokens.into_iter().map(|t| t.text).collect())
+                .collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check(
+            "Below 1.5. Then \"a b\", `c`!",
+            &[&["Below", "1.5"], &["Then", "a b", "c"]],
+        );
+        check(
+            "don't say 'so it's cheap' (ever)",
+            &[&["don't", "say", "so it's cheap", "ever"]],
+        );
+        check("Why 72? Be brief.", &[&["Be", "brief"]]);
+        check("a\n- b\n- c", &[&["a"], &["b"], &["c"]]);
+        check("", &[]);
+        check(
+            "say “no” — 「はい」。 次",
+            &[&["say", "no", "はい"], &["次"]],
+        );
+    }
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        let check = |text: &str, expected: Option<f64>| {
+            let sentence = sentences(text).remove(0);
+            assert_eq!(
+                number(&sentence.tokens[0]).and_then(|n| n.as_f64()),
+                expected,
+                "{text}"
+            );
+        };
+        check("60", Some(60.0));
+        check("1,000", Some(1000.0));
+        check("1,234.5", Some(1234.5));
+        check("$5", Some(5.0));
+        check("-1.5", Some(-1.5));
+        check("60%", Some(60.0));
+        check("three", Some(3.0));
+        check("1,5", None);
+        check("5th", None);
+        check("v2", None);
+    }
+}

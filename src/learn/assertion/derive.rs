@@ -1,0 +1,199 @@
+//! From the words of a correction to assertions.
+//!
+//! Precision before all: where a sentence could mean something else, where it hedges ("unless",
+//! "preferably"), or where it names nothing that the output has, nothing is asserted, and the case
+//! is left to a judge. English words; what stands in quotation marks may be of any language.
+//!
+//! Two outputs are witnesses. What the expected output does not pass was not meant. What was only
+//! said under a condition, or can be taken in two ways, counts only if the corrected output fails it.
+
+mod comparisons;
+mod texts;
+mod values;
+
+use serde_json::Value;
+
+use super::clause::{Sentence, Token, sentences};
+use super::fields::{Field, fields, meant};
+use super::{Assertion, Check, Operator, Path, expected, whole};
+
+/// What a sentence demands.
+struct Found {
+    check: Check,
+    /// It counts only where the corrected output fails it.
+    needs_witness: bool,
+}
+
+/// The assertions that a correction of `output` makes. `expected` is what it should have been.
+pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec<Assertion> {
+    let output = whole(output);
+    let expected = expected.map(whole);
+    let reader = Reader {
+        output,
+        fields: fields(output),
+        expected,
+    };
+    let mut found: Vec<(Assertion, bool)> = Vec::new();
+    for sentence in sentences(correction) {
+        if sentence.is_hedged() {
+            continue;
+        }
+        for demand in reader.read(&sentence) {
+            let needs_witness = demand.needs_witness || sentence.is_conditional();
+            let assertion = Assertion {
+                check: demand.check,
+                said: sentence.text.clone(),
+            };
+            let right = expected.is_none_or(|expected| assertion.check(expected).is_ok());
+            let known = found
+                .iter()
+                .any(|(other, _)| other.check == assertion.check);
+            if right && !known {
+                found.push((assertion, needs_witness));
+            }
+        }
+    }
+    without_contradictions(&mut found);
+    let mut assertions: Vec<Assertion> = found
+        .into_iter()
+        .filter(|(assertion, needs_witness)| !needs_witness || assertion.check(output).is_err())
+        .map(|(assertion, _)| assertion)
+        .collect();
+    if let Some(expected) = expected {
+        let covered: Vec<Path> = assertions
+            .iter()
+            .map(|assertion| assertion.check.path().clone())
+            .collect();
+        assertions.extend(expected::derive(output, expected, &covered));
+    }
+    assertions
+}
+
+/// Two demands on one field that no value fulfils: each holds for other inputs, and nobody can tell
+/// which holds for this one.
+fn without_contradictions(found: &mut Vec<(Assertion, bool)>) {
+    let bounds = |check: &Check| -> Option<(f64, f64)> {
+        let Check::Compare { is, value, .. } = check else {
+            return None;
+        };
+        let value = value.as_f64()?;
+        Some(match is {
+            Operator::Below | Operator::AtMost => (f64::NEG_INFINITY, value),
+            Operator::Above | Operator::AtLeast => (value, f64::INFINITY),
+            Operator::Exactly => (value, value),
+            Operator::Not => return None,
+        })
+    };
+    let clash = |a: &Check, b: &Check| {
+        if a.path() != b.path() || a == b {
+            return false;
+        }
+        match (a, b) {
+            (Check::Compare { .. }, Check::Compare { .. }) => bounds(a)
+                .zip(bounds(b))
+                .is_some_and(|(a, b)| a.0.max(b.0) >= a.1.min(b.1)),
+            (
+                Check::Equals { .. } | Check::OneOf { .. },
+                Check::Equals { .. } | Check::OneOf { .. },
+            ) => true,
+            _ => false,
+        }
+    };
+    let all: Vec<Check> = found.iter().map(|(a, _)| a.check.clone()).collect();
+    found.retain(|(assertion, _)| !all.iter().any(|other| clash(&assertion.check, other)));
+}
+
+const NEGATIONS: &[&str] = &[
+    "never", "not", "don't", "dont", "shouldn't", "mustn't", "cannot", "can't", "won't", "doesn't",
+];
+const MODALS: &[&str] = &[
+    "should", "must", "shall", "has", "have", "need", "needs", "will", "can", "may",
+];
+/// Words between a field and what is said of it.
+const FILLERS: &[&str] = &[
+    "be", "is", "are", "was", "been", "stay", "stays", "remain", "remains", "keep", "kept", "come",
+    "get", "gets", "a", "an", "the", "of", "to", "value", "always", "never", "not", "set",
+    "should", "must", "shall", "has", "have", "need", "needs", "will", "can", "may", "only",
+    "don't", "do", "ever", "cannot", "can't", "shouldn't", "mustn't", "in", "go", "either", "lie",
+    "at", "any",
+];
+
+struct Reader<'v> {
+    output: &'v Value,
+    fields: Vec<Field<'v>>,
+    expected: Option<&'v Value>,
+}
+
+impl Reader<'_> {
+    fn read(&self, sentence: &Sentence) -> Vec<Found> {
+        let mut found = self.comparisons(sentence);
+        found.extend(self.values(sentence));
+        found.extend(self.required(sentence));
+        found.extend(self.said(sentence));
+        found.extend(self.instead(sentence));
+        found.extend(self.dates(sentence));
+        found
+    }
+
+    /// The field that is spoken of right before a place, or else at the beginning of its sentence.
+    fn compared(
+        &self,
+        tokens: &[Token],
+        at: usize,
+        fits: impl Fn(&Value) -> bool + Copy,
+    ) -> Option<&Field<'_>> {
+        let before: Vec<&Token> = tokens[..at]
+            .iter()
+            .rev()
+            .skip_while(|t| !t.quoted && FILLERS.contains(&t.lower.as_str()))
+            .collect();
+        let last = before.first()?;
+        if last.pauses && !last.quoted {
+            return None;
+        }
+        let pair = before
+            .get(1)
+            .map(|first| format!("{} {}", first.text, last.text));
+        let near = pair
+            .and_then(|pair| meant(&self.fields, &pair, fits))
+            .or_else(|| meant(&self.fields, &last.text, fits));
+        // "Score candidates without a degree below 60": the verb is the field.
+        near.or_else(|| {
+            let first = tokens[..at]
+                .iter()
+                .find(|t| !["always", "please", "never"].contains(&t.lower.as_str()))?;
+            let is_verb = ["score", "rate", "rank", "price", "weigh", "weight"]
+                .contains(&first.lower.as_str());
+            is_verb
+                .then(|| meant(&self.fields, &first.lower, fits))
+                .flatten()
+        })
+    }
+}
+
+fn is_word(token: &Token, word: &str) -> bool {
+    !token.quoted && token.lower == word
+}
+
+/// Whether what stands before a place turns its meaning round: "should not score above", "never
+/// return more than". A negation before the modal verb concerns something else.
+fn negated(tokens: &[Token], at: usize) -> bool {
+    for token in tokens[..at].iter().rev().take(4) {
+        if NEGATIONS.contains(&token.lower.as_str()) && !token.quoted {
+            return true;
+        }
+        if MODALS.contains(&token.lower.as_str()) || token.pauses {
+            return false;
+        }
+    }
+    false
+}
+
+fn is_identifier(token: &Token) -> bool {
+    let mut chars = token.text.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! What an output "as it should have been" demands.
+//!
+//! Only what a model can be held to: a field that was added, and a value that is a decision (a truth
+//! value, a label, a computed number) and was another before. Prose is never expected word for word,
+//! and neither is a number that is a judgement: two good answers differ in them.
+
+use serde_json::Value;
+
+use super::fields::parts;
+use super::{Assertion, Check, Path, same};
+
+/// Names of numbers that are somebody's judgement.
+const JUDGEMENTS: &[&str] = &[
+    "score", "confidence", "rating", "probability", "likelihood", "similarity", "relevance",
+    "weight", "estimate", "sentiment", "quality", "fit",
+];
+
+/// The demands of an expected output. `covered` are the paths of which the correction's words
+/// say what has to be there.
+pub(super) fn derive(output: &Value, expected: &Value, covered: &[Path]) -> Vec<Assertion> {
+    let mut checks = Vec::new();
+    compare(output, expected, &Path::root(), false, &mut checks);
+    checks.retain(|check| !covered.contains(check.path()));
+    checks
+        .into_iter()
+        .map(|check| Assertion {
+            check,
+            said: "--expected".to_owned(),
+        })
+        .collect()
+}
+
+fn compare(output: &Value, expected: &Value, path: &Path, judged: bool, checks: &mut Vec<Check>) {
+    match (output, expected) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, value) in after {
+                let path = path.field(name);
+                let judged = judged
+                    || parts(name)
+                        .iter()
+                        .any(|part| JUDGEMENTS.contains(&part.as_str()));
+                match before.get(name) {
+                    Some(old) => compare(old, value, &path, judged, checks),
+                    None if value.is_null() => {}
+                    None if is_decision(value, judged) => checks.push(equals(path, value)),
+                    None => checks.push(Check::Required { path }),
+                }
+            }
+        }
+        _ if same(output, expected) || !is_decision(expected, judged) => {}
+        _ => checks.push(equals(path.clone(), expected)),
+    }
+}
+
+fn equals(path: Path, value: &Value) -> Check {
+    Check::Equals {
+        path,
+        value: value.clone(),
+    }
+}
+
+fn is_decision(value: &Value, judged: bool) -> bool {
+    match value {
+        Value::Bool(_) => true,
+        Value::Number(_) => !judged,
+        // A label is one word.
+        Value::String(text) => {
+            !text.is_empty() && text.len() <= 40 && !text.contains(char::is_whitespace)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn decisions_are_demanded_and_judgements_are_not() {
+        let before = json!({"total": 117, "overall_score": 72, "scores": {"skills": 80}, "status": "open", "note": "a b",
+            "ok": false, "same": 1, "list": [1]});
+        let after = json!({"total": 118.5, "overall_score": 54, "scores": {"skills": 60}, "status": "on_hold", "note": "c d",
+            "ok": true, "same": 1.0, "list": [2], "reason": "because of it", "tag": "x"});
+        let found: Vec<Value> = derive(&before, &after, &["$.tag".parse().unwrap()])
+            .iter()
+            .map(|assertion| json!(assertion.check))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                json!({"type": "equals", "path": "$.total", "value": 118.5}),
+                json!({"type": "equals", "path": "$.status", "value": "on_hold"}),
+                json!({"type": "equals", "path": "$.ok", "value": true}),
+                json!({"type": "required", "path": "$.reason"}),
+            ]
+        );
+        assert_eq!(derive(&json!("spam"), &json!("ham"), &[]).len(), 1);
+        assert_eq!(derive(&json!("spam"), &json!("a whole sentence"), &[]), []);
+    }
+}

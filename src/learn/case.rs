@@ -1,0 +1,222 @@
+//! A regression case: what a correction demands, in a form that can be run again.
+//!
+//! A case lies in a file of its own beside the skill, as JSON that people read, review and edit. It
+//! says everything that a run needs: the input, the assertions and, where no assertion tells the
+//! wrong output from a right one, the rubric for a judge. Its `seal` is a hash of all the rest: a
+//! file whose seal fits was written by this program and never touched, and only such a file is ever
+//! written again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{Correction, Execution, Reflexion};
+
+use super::assertion::{Assertion, derive};
+
+/// A regression case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Case {
+    /// The name of its file, without the end: `test_correction_3`.
+    #[serde(default)]
+    pub id: String,
+    /// `domain/skill`.
+    pub skill: String,
+    /// The correction that it comes from.
+    pub correction_id: String,
+    /// The rule that has to make it pass.
+    pub reflexion_id: String,
+    /// The execution that was wrong.
+    #[serde(default)]
+    pub execution_id: String,
+    /// When it was made: RFC 3339, UTC.
+    #[serde(default)]
+    pub created_at: String,
+    /// What the person said.
+    #[serde(default)]
+    pub correction: String,
+    /// What the skill is given.
+    pub input: Box<RawValue>,
+    /// What must hold of the output: all of it.
+    #[serde(default)]
+    pub assertions: Vec<Assertion>,
+    /// What a judge has to find in the output; none where the assertions decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<String>,
+    /// The hash of all other fields, as they were when this was written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seal: String,
+}
+
+impl Case {
+    /// The case that a correction makes. None for a correction whose id has no number.
+    pub fn new(correction: &Correction, execution: &Execution, rule: &Reflexion) -> Option<Self> {
+        let parsed = |json: &RawValue| serde_json::from_str::<Value>(json.get()).ok();
+        let output = parsed(&correction.original_output).unwrap_or(Value::Null);
+        let expected = correction.expected_output.as_deref().and_then(parsed);
+        let assertions = derive(&correction.user_correction, &output, expected.as_ref());
+        // What the wrong output passes says nothing about the mistake.
+        let decides = assertions
+            .iter()
+            .any(|assertion| assertion.check(&output).is_err());
+        Some(Self {
+            id: id(&correction.correction_id)?,
+            skill: correction.skill.clone(),
+            correction_id: correction.correction_id.clone(),
+            reflexion_id: rule.reflexion_id.clone(),
+            execution_id: correction.execution_id.clone(),
+            created_at: correction.timestamp.clone(),
+            correction: correction.user_correction.clone(),
+            input: execution.input_summary.clone(),
+            assertions,
+            rubric: (!decides).then(|| rule.rule.clone()),
+            seal: String::new(),
+        })
+    }
+
+    /// Reads the text of a case file.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with it.
+    pub fn parse(id: &str, text: &str) -> Result<Self, String> {
+        let mut case: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        id.clone_into(&mut case.id);
+        case.assertions.iter().try_for_each(Assertion::usable)?;
+        if case.assertions.is_empty() && case.rubric.is_none() {
+            return Err("it has neither assertions nor a rubric".to_owned());
+        }
+        Ok(case)
+    }
+
+    /// The text of its file, sealed.
+    ///
+    /// # Errors
+    ///
+    /// Passes on what the serialisation says; no known case makes it.
+    pub fn render(&self) -> Result<String, serde_json::Error> {
+        let mut value = serde_json::to_value(self)?;
+        let seal = seal_of(&mut value)?;
+        value["seal"] = Value::String(seal);
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+
+    /// Everything that the assertions find wrong with an output.
+    pub fn wrong(&self, output: &Value) -> Vec<String> {
+        let all = self.assertions.iter();
+        all.filter_map(|assertion| assertion.check(output).err())
+            .collect()
+    }
+}
+
+/// The name of the case of a correction: `CORR-003` makes `test_correction_3`.
+pub fn id(correction_id: &str) -> Option<String> {
+    let digits = correction_id.strip_prefix("CORR-")?;
+    let number: u64 = digits.parse().ok()?;
+    Some(format!("test_correction_{number}"))
+}
+
+/// Whether the text of a case file is as this program wrote it.
+pub fn is_untouched(text: &str) -> bool {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else {
+        return false;
+    };
+    let Some(seal) = value.get("seal").and_then(Value::as_str).map(str::to_owned) else {
+        return false;
+    };
+    seal_of(&mut value).is_ok_and(|found| found == seal)
+}
+
+fn seal_of(value: &mut Value) -> Result<String, serde_json::Error> {
+    if let Some(fields) = value.as_object_mut() {
+        fields.shift_remove("seal");
+    }
+    Ok(hash(&serde_json::to_string(value)?))
+}
+
+/// A short hash of a text, to tell whether it was changed by hand.
+pub fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(8).fold(String::new(), |mut hex, byte| {
+        hex.extend(
+            [byte >> 4, byte & 15].map(|half| char::from_digit(half.into(), 16).unwrap_or('0')),
+        );
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(said: &str) -> Case {
+        let correction: Correction = serde_json::from_value(json!({
+            "correction_id": "CORR-003", "execution_id": "EXEC-1", "skill": "hr/x", "timestamp": "t",
+            "original_output": {"overall_score": 72}, "user_correction": said,
+        }))
+        .unwrap();
+        let execution: Execution = serde_json::from_value(json!({
+            "execution_id": "EXEC-1", "skill": "hr/x", "input_summary": {"name": "Ana"},
+        }))
+        .unwrap();
+        let rule: Reflexion =
+            serde_json::from_value(json!({"reflexion_id": "REFL-003", "rule": "The rule."}))
+                .unwrap();
+        Case::new(&correction, &execution, &rule).unwrap()
+    }
+
+    #[test]
+    fn what_can_be_checked_is_asserted_and_what_cannot_is_judged() {
+        let checked = case("The score must be below 60");
+        assert_eq!((checked.assertions.len(), checked.rubric), (1, None));
+        let judged = case("Weigh design separately");
+        assert_eq!(
+            (judged.assertions.len(), judged.rubric.as_deref()),
+            (0, Some("The rule."))
+        );
+        // True, and not what was wrong.
+        let both = case("The score must be below 80. Weigh design separately.");
+        assert_eq!((both.assertions.len(), both.rubric.is_some()), (1, true));
+    }
+
+    #[test]
+    fn a_case_is_read_as_it_was_written_and_a_change_is_seen() {
+        let text = case("The score must be below 60").render().unwrap();
+        assert!(is_untouched(&text));
+        let read = Case::parse("test_correction_3", &text).unwrap();
+        assert_eq!(read.render().unwrap(), text);
+        assert_eq!(read.wrong(&json!({"overall_score": 60})).len(), 1);
+        assert!(!is_untouched(&text.replace("60", "61")));
+        assert!(!is_untouched("{}"));
+        assert!(!is_untouched("not JSON"));
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_decided_is_refused() {
+        let check = |from: &str, to: &str| {
+            let text = case("The score must be below 60").render().unwrap();
+            assert!(text.contains(from));
+            Case::parse("x", &text.replace(from, to)).unwrap_err()
+        };
+        check("\"<\"", "\"is\"");
+        check("$.overall_score", "overall_score");
+        check("\"compare\"", "\"compares\"");
+        let empty = json!({"skill": "a/b", "correction_id": "c", "reflexion_id": "r", "input": 1});
+        assert!(
+            Case::parse("x", &empty.to_string())
+                .unwrap_err()
+                .contains("neither")
+        );
+    }
+
+    #[test]
+    fn cases_are_named_after_their_corrections() {
+        assert_eq!(id("CORR-003").as_deref(), Some("test_correction_3"));
+        assert_eq!(id("CORR-1000").as_deref(), Some("test_correction_1000"));
+        assert_eq!(id("weird"), None);
+        assert_eq!(id("CORR-../x"), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! `test` from outside, with a model that obeys a rule only where it stands in the prompt.
+
+use serde_json::{Value, json};
+
+use crate::workspace::{Ran, Workspace};
+
+const SKILL: &str = "hr/resume-screen";
+const BELOW: &str =
+    "A candidate with 5 years Python but no distributed systems should score below 60.";
+
+/// Scores 72, unless the prompt says otherwise. Each rule is known by its words.
+const MODEL: &str = r##"
+import json, sys
+prompt = sys.stdin.read()
+learned = prompt.split("# Résumé screening")[0]
+score, recommendation, note = 72, "hold", "fine"
+if "<rule>" in prompt:
+    print(json.dumps({"reason": "the note", "pass": "kind words" in prompt.split("<output>")[1].split("</output>")[0]}))
+    sys.exit()
+if "below 60" in learned: score = 55
+if "at least 50" in learned: score = 90
+if "GDPR" in learned: note = "GDPR applies"
+if "kindly" in learned: note = "kind words"
+print(json.dumps({"overall_score": score, "recommendation": recommendation, "note": note}))
+"##;
+
+struct Trained {
+    workspace: Workspace,
+    model: String,
+}
+
+impl Trained {
+    fn new() -> Self {
+        let workspace = Workspace::sample();
+        let script = workspace.write("model.py", MODEL);
+        let model = format!("exec:python3 {}", script.display());
+        Self { workspace, model }
+    }
+
+    fn correct(&self, said: &str) -> Value {
+        self.workspace.json(&["run", SKILL, "--model", &self.model]);
+        let args = [
+            "correct", SKILL, "--execution-id", "latest", "--correction", said, "--model",
+            "offline",
+        ];
+        self.workspace.json(&args)
+    }
+
+    fn test(&self, more: &[&str]) -> Ran {
+        let args = ["test", "--json", "--model", &self.model];
+        self.workspace.run(&[&args[..], more].concat())
+    }
+
+    fn rule(&self, at: usize) -> Value {
+        self.workspace.stored("reflexion_entries.json")["entries"][at].clone()
+    }
+}
+
+#[test]
+fn a_rule_that_makes_its_test_pass_is_validated_and_no_other() {
+    let trained = Trained::new();
+    let corrected = trained.correct(BELOW);
+    trained.correct("Always mention \"Kubernetes\" in the note.");
+    let ran = trained.test(&[]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let document = ran.document();
+    assert_eq!(
+        (
+            &document["passed"], &document["failed"], &document["skipped"]
+        ),
+        (&json!(1), &json!(1), &json!(0))
+    );
+    let case = &document["cases"][0];
+    for (field, value) in [
+        ("id", json!("test_correction_1")),
+        ("skill", json!(SKILL)),
+        ("correction_id", json!("CORR-001")),
+        ("reflexion_id", json!("REFL-001")),
+        ("status", json!("passed")),
+        ("without_rule", json!("failed")),
+        ("with_rule", json!("passed")),
+    ] {
+        assert_eq!(case[field], value, "{case}");
+    }
+    let reason = document["cases"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("`REFL-002` does not help"), "{reason}");
+    let rule = trained.rule(0);
+    assert_eq!(
+        (&rule["validated_by_test"], &rule["generated_test_ids"]),
+        (&json!(true), &json!(["test_correction_1"]))
+    );
+    assert_eq!(
+        (&rule["times_helped"], &rule["confidence"]),
+        (&json!(1), &corrected["confidence"]),
+        "{rule}"
+    );
+    let other = trained.rule(1);
+    assert_eq!(
+        (&other["validated_by_test"], &other["generated_test_ids"]),
+        (&json!(false), &json!([]))
+    );
+    // The same case again is no new evidence, and nothing was recorded as an execution.
+    assert_eq!(trained.test(&[]).document()["passed"], 1);
+    assert_eq!(trained.rule(0), rule);
+    let executions = &trained.workspace.stored("episodic_memory.json")["entries"];
+    assert_eq!(executions.as_array().unwrap().len(), 2);
+    let prompt = trained.workspace.run(&["memory", "prompt", SKILL]);
+    assert!(prompt.stdout.contains("[validated]"), "{prompt:?}");
+}
+
+#[test]
+fn a_rule_that_breaks_another_test_is_named_and_loses_confidence() {
+    let trained = Trained::new();
+    trained.correct(BELOW);
+    trained.test(&[]).succeeds();
+    trained.correct("The role fit should be at least 50, always.");
+    let before = trained.rule(1)["confidence"].as_f64().unwrap();
+    let ran = trained.test(&[]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let case = &ran.document()["cases"][0];
+    assert_eq!(
+        (&case["status"], &case["broken_by"]),
+        (&json!("failed"), &json!(["REFL-002"]))
+    );
+    assert!(
+        case["reason"]
+            .as_str()
+            .unwrap()
+            .contains("`REFL-002` breaks it"),
+        "{case}"
+    );
+    let rule = trained.rule(1);
+    assert_eq!(rule["breaks_test_ids"], json!(["test_correction_1"]));
+    assert!(rule["confidence"].as_f64().unwrap() < before, "{rule}");
+    // The other rule is not to blame, but nothing shows any longer that it works.
+    let first = trained.rule(0);
+    assert_eq!(
+        (&first["validated_by_test"], &first["times_harmed"]),
+        (&json!(false), &json!(0))
+    );
+    trained.test(&[]).fails(1, "");
+    assert_eq!(trained.rule(1), rule);
+    trained.workspace.json(&["memory", "forget", "REFL-002"]);
+    trained.test(&[SKILL]).fails(0, "");
+    assert_eq!(trained.rule(0)["validated_by_test"], true);
+}
+
+#[test]
+fn a_test_that_passes_without_its_rule_is_worthless() {
+    let trained = Trained::new();
+    trained.correct("The score must be below 90. The score must be above 80.");
+    trained.correct("The recommendation should be \"hold\", always.");
+    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
+    let edited = trained
+        .workspace
+        .read(path)
+        .replace("\"value\": 80", "\"value\": 70");
+    trained.workspace.write(path, edited);
+    let ran = trained.test(&[]);
+    let case = &ran.document()["cases"][0];
+    assert_eq!(
+        (&case["status"], &case["without_rule"]),
+        (&json!("worthless"), &json!("passed")),
+        "{case}"
+    );
+    assert_eq!(ran.document()["worthless"], 1);
+    assert!(
+        case["reason"].as_str().unwrap().contains("proves nothing"),
+        "{case}"
+    );
+    assert_eq!(trained.rule(0)["validated_by_test"], false);
+}
+
+#[test]
+fn what_nothing_can_check_is_judged() {
+    let trained = Trained::new();
+    trained.correct("Write the note kindly, as to a friend who is worried about it.");
+    let ran = trained.test(&[]);
+    let document = ran.succeeds().document();
+    assert_eq!(
+        (&document["passed"], &document["calls"]),
+        (&json!(1), &json!(4)),
+        "{document}"
+    );
+    assert!(
+        ran.stderr
+            .contains("asking `exec/python3`: 4 calls, about an unknown cost"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn calls_have_a_cap_and_a_broken_case_fails() {
+    let trained = Trained::new();
+    trained.correct(BELOW);
+    let ran = trained.test(&["--max-calls", "1"]);
+    let document = ran.succeeds().document();
+    assert_eq!(
+        (&document["skipped"], &document["calls"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(
+        document["cases"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("--max-calls")
+    );
+    assert!(ran.stderr.contains("nothing was tested"), "{ran:?}");
+    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
+    trained.workspace.write(path, "{");
+    let ran = trained.test(&[]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("the file is no case"), "{ran:?}");
+}
+
+#[test]
+fn without_a_model_it_says_what_can_be_known() {
+    let trained = Trained::new();
+    trained.correct(BELOW);
+    let offline = |more: &[&str]| {
+        trained
+            .workspace
+            .run(&[&["test", "--json", "--model", "offline"], more].concat())
+    };
+    let ran = offline(&[]);
+    let document = ran.succeeds().document();
+    assert_eq!(
+        (&document["skipped"], &document["cases"][0]["with_rule"]),
+        (&json!(1), &Value::Null)
+    );
+    assert!(
+        document["cases"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no model"),
+        "{document}"
+    );
+    assert!(ran.stderr.contains("nothing was tested"), "{ran:?}");
+    let right = trained.workspace.write(
+        "right.json",
+        r#"{"overall_score": 50, "recommendation": "reject", "note": "fine"}"#,
+    );
+    let args = [
+        "correct",
+        SKILL,
+        "--execution-id",
+        "latest",
+        "--correction",
+        BELOW,
+        "--expected",
+        right.to_str().unwrap(),
+    ];
+    trained.workspace.json(&args);
+    let reason = offline(&[]).succeeds().document()["cases"][0]["reason"].to_string();
+    assert!(reason.contains("the expected output passes"), "{reason}");
+    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
+    let edited = trained
+        .workspace
+        .read(path)
+        .replace("\"value\": 60", "\"value\": 40");
+    trained.workspace.write(path, edited);
+    let ran = offline(&["--junit", "out/report.xml"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stdout.contains("the expected output does not pass"),
+        "{ran:?}"
+    );
+    assert!(
+        trained
+            .workspace
+            .read("out/report.xml")
+            .contains("<failure message=")
+    );
+}
+
+#[test]
+fn tests_stay_in_their_scope() {
+    let trained = Trained::new();
+    trained.correct(BELOW);
+    let ran = trained.test(&["--scope", "dev"]);
+    assert_eq!(ran.succeeds().document()["cases"], json!([]));
+    trained.test(&[SKILL, "--scope", "dev"]).fails(5, "");
+    trained.test(&["hr/nothing"]).fails(2, "");
+}
