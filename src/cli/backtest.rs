@@ -78,7 +78,7 @@ impl Report for BacktestReport {
                     ("Right", Align::Right),
                     ("Wasted", Align::Right),
                     ("Saved", Align::Right),
-                    ("What worked", Align::Prose),
+                    ("Fix", Align::Prose),
                 ],
                 &[6, 0],
             );

@@ -116,7 +116,7 @@ impl Adviser<'_> {
             if !ids.is_empty() {
                 let trial = Trial {
                     at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
-                    session: session.clone(),
+                    session: guard::redact(session).text.into_owned(),
                     error_key: key.clone(),
                     hints: ids.clone(),
                     withheld,

@@ -1,9 +1,10 @@
 //! `stats`: what memory is worth, as a page for a terminal or for a browser.
 //!
-//! - `html`: the page for a browser, one file that needs nothing else. `chart`: the pictures in it.
+//! - `html`: the page for a browser, one file that needs nothing else. `figures`, `chart`: its pictures.
 //! - `words`: numbers as both pages write them.
 
 mod chart;
+mod figures;
 mod html;
 mod words;
 
@@ -172,11 +173,11 @@ fn hints(report: &StatsReport, page: &mut Page) {
         page.field("came again", &shown(&hints.repeated));
         let steps = |mean: Option<f64>| or_none(mean.map(number));
         let steps = format!(
-            "{} with a hint; {} without",
+            "{} until it was overcome or given up; {} where withheld",
             steps(hints.steps_shown),
             steps(hints.steps_withheld)
         );
-        page.field("calls to end", &steps);
+        page.field("calls", &steps);
         let e = hints.evidence;
         let all = format!(
             "{} shown, {} helped, {} harmed",
@@ -198,10 +199,8 @@ fn hints(report: &StatsReport, page: &mut Page) {
         page.styled(&[(Style::Strong, "Experiment: withheld minus shown")]);
         for comparison in &experiment.comparisons {
             let (told, _) = compared(comparison);
-            page.line(format!(
-                "{} ({}): {told}",
-                comparison.measure, comparison.unit
-            ));
+            page.line(format!("{}, by {}", comparison.measure, comparison.unit));
+            page.field("difference", &told);
         }
     }
 }

@@ -4,10 +4,12 @@
 //! What nobody has recorded is `None`, never 0. What was seen is told as that: that runs with rules
 //! are right more often does not say why; only the experiment does, which withholds at random.
 //!
-//! - `interval`: how sure a number is. `compare`: shown against withheld. `time`: days and weeks.
+//! - `interval`: how sure a number is. `compare`: shown against withheld. `time`, `days`: days and weeks.
+//!   `collect`: one pass over the store.
 
 mod collect;
 mod compare;
+mod days;
 mod interval;
 mod time;
 
