@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn test-clients
+.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn test-clients test-exports
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -19,6 +19,15 @@ test-clients: ## the tests with real coding agents, which are installed from npm
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
 		|| echo "skipped: npm could not install the coding agents"
 	$(CARGO) test --locked --test it clients -- --ignored --nocapture
+
+test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes
+	@mkdir -p $(CLIENTS)/promptfoo
+	@python3 -m venv $(CLIENTS)/venv && $(CLIENTS)/venv/bin/pip install --quiet --disable-pip-version-check deepeval==4.3.1 \
+		|| echo "skipped: pip could not install DeepEval"
+	@npm install --no-audit --no-fund --silent --omit=optional --prefix $(CLIENTS)/promptfoo promptfoo@0.121.20 \
+			"@libsql/linux-$$(node -p process.arch)-gnu" \
+		|| echo "skipped: npm could not install Promptfoo"
+	$(CARGO) test --locked --test it exports -- --ignored --nocapture
 
 lint: ## formatting, lints, and documentation without a warning
 	$(CARGO) fmt --check

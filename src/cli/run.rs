@@ -32,6 +32,9 @@ pub(super) struct RunArgs {
     /// Leave learned rules out, and do not record the run
     #[arg(long)]
     no_memory: bool,
+    /// Do not record the run: for tests and trials
+    #[arg(long)]
+    no_record: bool,
     /// Stop before anybody is asked: show the layers and who would answer
     #[arg(long)]
     dry_run: bool,
@@ -50,6 +53,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         skill,
         input,
         without_memory: args.no_memory,
+        without_record: args.no_record,
         dry_run: args.dry_run,
     };
     let report = wait(engine.run(options, &mut follow(&spinner)))?;

@@ -8,7 +8,7 @@ use crate::engine::{CaseReport, Engine, Status, TestPlan, TestReport};
 use crate::model::SkillPath;
 
 use super::context::{Context, wait};
-use super::error::CliError;
+use super::error::{CliError, Kind};
 use super::junit;
 use super::output::{Align, Page, Report, Style, Table, plural};
 
@@ -16,7 +16,7 @@ use super::output::{Align, Page, Report, Style, Table, plural};
 ///
 /// Failing without the rule and passing with it validates the rule. Passing without it says that the
 /// test proves nothing. A rule that makes another test fail is named and loses confidence. Exits
-/// with 1 where a test fails.
+/// with 1 where a test fails, and with 4 where the model did.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
@@ -162,7 +162,12 @@ impl Report for TestReport {
     }
 
     fn exit_code(&self) -> u8 {
-        u8::from(self.failed > 0)
+        // A gate must not open because nobody answered.
+        match (self.failed, self.unanswered) {
+            (0, 0) => 0,
+            (0, _) => Kind::Model.code(),
+            _ => 1,
+        }
     }
 }
 

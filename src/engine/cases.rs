@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::guard;
 use crate::learn::case::{self, Case};
+use crate::learn::export;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::skill::{MAX_BYTES, Skills};
 
@@ -48,7 +49,8 @@ impl Engine {
             }
             // The lock of the store also keeps two corrections from writing one file at once.
             let _writer = self.writer()?;
-            self.write_case(&skills, &skill, &case, &mut written)
+            self.write_case(&skills, &skill, &case, &mut written)?;
+            self.write_exports(&skills, &skill, &case, &mut written, warnings)
         })();
         if let Err(error) = result {
             let error: Error = error;
@@ -88,9 +90,62 @@ impl Engine {
         update(
             &path,
             &text,
-            skills.read(&path)?.as_deref(),
+            skills.generated(&path)?.as_deref(),
             case::is_untouched,
         )?;
+        written.push(shown);
+        Ok(())
+    }
+
+    /// Writes the case in the forms of other tools, as it stands in its file by now.
+    fn write_exports(
+        &self,
+        skills: &Skills,
+        skill: &SkillPath,
+        case: &Case,
+        written: &mut Vec<String>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let files = self.cases(skills, skill)?;
+        let cases: Vec<Case> = files
+            .into_iter()
+            .filter_map(|file| file.case.ok())
+            .collect();
+        let Some(case) = cases.iter().find(|known| known.id == case.id) else {
+            return Ok(());
+        };
+        for (name, text) in export::helpers() {
+            let (path, _) = place(skills, skill, name)?;
+            let before = skills.generated(&path)?;
+            update(&path, &text, before.as_deref(), export::is_untouched)?;
+        }
+        let (path, shown) = place(skills, skill, &format!("{}.py", case.id))?;
+        let before = skills.generated(&path)?;
+        update(
+            &path,
+            &export::deepeval(case),
+            before.as_deref(),
+            export::is_untouched,
+        )?;
+        written.push(shown);
+        let (path, shown) = place(skills, skill, export::PROMPTFOO)?;
+        match skills.generated(&path)? {
+            Some(before) if !export::is_untouched(&before) => {
+                if let Some(text) = export::append_to_promptfoo(&before, case) {
+                    door::create(&path, &text)?;
+                } else if !before.contains(&case.correction_id) {
+                    warnings.push(format!(
+                        "`{shown}` was edited by hand, and `{}` cannot be added to its end",
+                        case.id
+                    ));
+                    return Ok(());
+                }
+            }
+            before => {
+                let text = export::promptfoo(&skill.to_string(), &cases);
+                update(&path, &text, before.as_deref(), |_| true)?;
+            }
+        }
         written.push(shown);
         Ok(())
     }
@@ -105,7 +160,7 @@ impl Engine {
                 .to_string_lossy()
                 .into_owned();
             let case = skills
-                .read(&path)
+                .generated(&path)
                 .map_err(|error| chain(&error))
                 .and_then(|text| Case::parse(&id, &text.unwrap_or_default()))
                 .and_then(|case| {

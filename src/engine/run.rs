@@ -32,6 +32,8 @@ pub struct RunOptions {
     pub input: Option<Box<RawValue>>,
     /// Neither reads learned rules nor records the execution.
     pub without_memory: bool,
+    /// Does not record the execution.
+    pub without_record: bool,
     /// Stops before anybody is asked.
     pub dry_run: bool,
 }
@@ -98,7 +100,7 @@ impl Engine {
             self.assemble(&skill, Some(input.get()), &mut warnings)?
         };
         let chosen = self.providers.choose(skill.model.as_deref()).await?;
-        let records = !options.without_memory && !options.dry_run;
+        let records = !options.without_memory && !options.without_record && !options.dry_run;
         if records {
             let mut writer = self.writer()?;
             writer.check(Kind::Execution)?;

@@ -10,87 +10,29 @@
 //!
 //! Deliberately absent: repeating a case until it passes, and recording the answers as executions.
 
-use serde::Serialize;
+mod credit;
+mod report;
+mod trial;
+
 use serde_json::Value;
 
-use crate::guard;
 use crate::learn::case::Case;
-use crate::learn::rubric;
-use crate::llm::{Llm, OnProgress, Request};
+use crate::llm::OnProgress;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
 use crate::skill::Skill;
 use crate::store::Selection;
 
 use super::cases::CaseFile;
-use super::error::chain;
 use super::model::Chosen;
-use super::run::output;
 use super::{Engine, Error, dollars, mended};
 
-mod credit;
+pub use report::{CaseReport, Status, TestReport};
+use trial::{Meter, Stop, Trial};
 
 /// Tokens of an answer, for the estimate of its price.
 const USUAL_ANSWER: u64 = 500;
 /// Bytes of a question that make a token, for the same.
 const BYTES_PER_TOKEN: u64 = 4;
-
-/// What became of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It fails without its rule and passes with it.
-    Passed,
-    /// It fails with its rule.
-    Failed,
-    /// It passes without its rule too, and so proves nothing.
-    Worthless,
-    /// It was not run.
-    Skipped,
-}
-
-/// One case.
-#[derive(Debug, Clone, Serialize)]
-pub struct CaseReport {
-    /// The name of its file, without the end.
-    pub id: String,
-    /// The skill.
-    pub skill: SkillPath,
-    /// The correction that it comes from.
-    pub correction_id: Option<String>,
-    /// The rule that has to make it pass.
-    pub reflexion_id: Option<String>,
-    /// What became of it.
-    pub status: Status,
-    /// `passed` or `failed`; `None` where it was not run so.
-    pub without_rule: Option<Status>,
-    /// The same with the rule.
-    pub with_rule: Option<Status>,
-    /// The rules that make it fail.
-    pub broken_by: Vec<String>,
-    /// Why, in words.
-    pub reason: String,
-}
-
-/// What came of all cases.
-#[derive(Debug, Default, Serialize)]
-pub struct TestReport {
-    /// How many fail without their rule and pass with it.
-    pub passed: usize,
-    /// How many fail.
-    pub failed: usize,
-    /// How many were not run.
-    pub skipped: usize,
-    /// How many prove nothing.
-    pub worthless: usize,
-    /// Each of them.
-    pub cases: Vec<CaseReport>,
-    /// How often a model was asked.
-    pub calls: usize,
-    /// What that cost, in US dollars; `None` where a price is not known.
-    pub cost_usd: Option<f64>,
-    /// What went wrong and did not stop it.
-    pub warnings: Vec<String>,
-}
 
 /// What will be run.
 #[derive(Debug)]
@@ -115,22 +57,6 @@ struct Group {
     skill: Skill,
     chosen: Chosen,
     cases: Vec<CaseFile>,
-}
-
-/// Why a case has no verdict.
-enum Stop {
-    /// The cap on calls.
-    Capped,
-    /// The model, or what it answered.
-    Failed(String),
-}
-
-/// What was asked so far.
-struct Meter<'p> {
-    left: usize,
-    calls: usize,
-    cost: Option<f64>,
-    progress: OnProgress<'p>,
 }
 
 impl Engine {
@@ -217,14 +143,11 @@ impl Engine {
         for group in &plan.groups {
             for CaseFile { id, case } in &group.cases {
                 let done = match case {
-                    Ok(case) => {
-                        self.one(group, case, &mut meter, &mut report.warnings)
-                            .await?
-                    }
+                    Ok(case) => self.one(group, case, &mut meter, &mut report).await?,
                     Err(reason) => CaseReport {
                         status: Status::Failed,
                         reason: format!("the file is no case: {reason}"),
-                        ..blank(id, &group.path)
+                        ..CaseReport::skipped(id, &group.path)
                     },
                 };
                 match done.status {
@@ -261,12 +184,12 @@ impl Engine {
         group: &Group,
         case: &Case,
         meter: &mut Meter<'_>,
-        warnings: &mut Vec<String>,
+        totals: &mut TestReport,
     ) -> Result<CaseReport, Error> {
         let mut report = CaseReport {
             correction_id: Some(case.correction_id.clone()),
             reflexion_id: Some(case.reflexion_id.clone()),
-            ..blank(&case.id, &group.path)
+            ..CaseReport::skipped(&case.id, &group.path)
         };
         let rules = self.rules(&group.path)?;
         let Some(rule) = rules
@@ -297,13 +220,17 @@ impl Engine {
             Ok(()) => {
                 let mut writer = self.writer()?;
                 self.credit(&mut writer, &rules, &report)?;
-                warnings.extend(mended(writer.take_mended()));
+                totals.warnings.extend(mended(writer.take_mended()));
             }
             Err(stop) => {
                 report.status = Status::Skipped;
                 report.reason = match stop {
                     Stop::Capped => "the cap on calls is reached (--max-calls)".to_owned(),
-                    Stop::Failed(reason) => reason,
+                    Stop::NoJudge(reason) => reason,
+                    Stop::Failed(reason) => {
+                        totals.unanswered += 1;
+                        reason
+                    }
                 };
             }
         }
@@ -333,164 +260,4 @@ impl Engine {
             _ => (Status::Skipped, no_model.to_owned()),
         })
     }
-}
-
-/// A case on its way.
-struct Trial<'t, 'p> {
-    engine: &'t Engine,
-    llm: &'t Llm,
-    group: &'t Group,
-    case: &'t Case,
-    meter: &'t mut Meter<'p>,
-}
-
-impl Trial<'_, '_> {
-    /// Runs the case without and with its rule, and finds out why it fails where it does.
-    async fn judge(
-        &mut self,
-        rules: &[Reflexion],
-        rule: &Reflexion,
-        report: &mut CaseReport,
-    ) -> Result<(), Stop> {
-        let id = &rule.reflexion_id;
-        let without: Vec<Reflexion> = all_but(rules, id);
-        let before = self.answer(&without).await?;
-        report.without_rule = Some(verdict(&before));
-        let after = self.answer(rules).await?;
-        report.with_rule = Some(verdict(&after));
-        (report.status, report.reason) = match (before, after) {
-            (Err(_), Ok(())) => (
-                Status::Passed,
-                format!("fails without `{id}` and passes with it"),
-            ),
-            (Ok(()), Ok(())) => (
-                Status::Worthless,
-                format!("passes without `{id}` too, so the test proves nothing"),
-            ),
-            (Ok(()), Err(wrong)) => {
-                report.broken_by.push(id.clone());
-                (
-                    Status::Failed,
-                    format!("`{id}` breaks it: passes without it, and with it {wrong}"),
-                )
-            }
-            (Err(_), Err(wrong)) => {
-                let culprit = self.culprit(rules, rule).await?;
-                report.broken_by.extend(culprit.clone());
-                let reason = match culprit {
-                    Some(other) => format!(
-                        "`{other}` breaks it: passes with `{id}` alone, and with both {wrong}"
-                    ),
-                    None => format!("`{id}` does not help: {wrong}"),
-                };
-                (Status::Failed, reason)
-            }
-        };
-        Ok(())
-    }
-
-    /// The rule that makes the case fail although its own stands in the prompt.
-    async fn culprit(
-        &mut self,
-        rules: &[Reflexion],
-        rule: &Reflexion,
-    ) -> Result<Option<String>, Stop> {
-        let others = all_but(rules, &rule.reflexion_id);
-        if others.is_empty() || self.answer(std::slice::from_ref(rule)).await?.is_err() {
-            return Ok(None);
-        }
-        for other in &others {
-            if self
-                .answer(&all_but(rules, &other.reflexion_id))
-                .await?
-                .is_ok()
-            {
-                return Ok(Some(other.reflexion_id.clone()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Asks with these rules, and says what is wrong with the answer.
-    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
-        let input = self.case.input.get();
-        let request = Request {
-            system: self
-                .engine
-                .put_together(&self.group.skill, rules, Some(input), &[])
-                .prompt,
-            user: input.to_owned(),
-            schema: None,
-            max_tokens: self.engine.settings.max_output_tokens,
-        };
-        let text = self.meter.ask(self.llm, &request).await?;
-        let answer = guard::redact_json(output(&text).get()).text.into_owned();
-        let value: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let wrong = self.case.wrong(&value);
-        if !wrong.is_empty() {
-            return Ok(Err(wrong.join("; ")));
-        }
-        let Some(rubric) = &self.case.rubric else {
-            return Ok(Ok(()));
-        };
-        let system = self.engine.settings.judge_prompt.as_deref();
-        let request = rubric::ask(rubric, input, &answer, system.unwrap_or(rubric::PROMPT));
-        let reply = self.meter.ask(self.llm, &request).await?;
-        let verdict = rubric::accept(&reply).map_err(|reason| {
-            Stop::Failed(format!("the judge's answer cannot be used: {reason}"))
-        })?;
-        let reason = guard::redact(&verdict.reason).text.into_owned();
-        Ok(if verdict.pass {
-            Ok(())
-        } else {
-            Err(format!("the judge says: {reason}"))
-        })
-    }
-}
-
-impl Meter<'_> {
-    async fn ask(&mut self, llm: &Llm, request: &Request) -> Result<String, Stop> {
-        if self.left == 0 {
-            return Err(Stop::Capped);
-        }
-        self.left -= 1;
-        self.calls += 1;
-        match llm.ask(request, self.progress).await {
-            Ok(reply) => {
-                self.cost = self.cost.zip(reply.cost_usd).map(|(a, b)| a + b);
-                Ok(reply.text)
-            }
-            Err(error) => {
-                let paid = error.paid().map_or(Some(0.0), |paid| paid.cost_usd);
-                self.cost = self.cost.zip(paid).map(|(a, b)| a + b);
-                Err(Stop::Failed(format!("the model failed: {}", chain(&error))))
-            }
-        }
-    }
-}
-
-fn blank(id: &str, skill: &SkillPath) -> CaseReport {
-    CaseReport {
-        id: id.to_owned(),
-        skill: skill.clone(),
-        correction_id: None,
-        reflexion_id: None,
-        status: Status::Skipped,
-        without_rule: None,
-        with_rule: None,
-        broken_by: Vec::new(),
-        reason: String::new(),
-    }
-}
-
-const fn verdict(answer: &Result<(), String>) -> Status {
-    match answer {
-        Ok(()) => Status::Passed,
-        Err(_) => Status::Failed,
-    }
-}
-
-fn all_but(rules: &[Reflexion], id: &str) -> Vec<Reflexion> {
-    let others = rules.iter().filter(|rule| rule.reflexion_id != id);
-    others.cloned().collect()
 }

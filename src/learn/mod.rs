@@ -13,6 +13,7 @@ pub mod credit;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;
+pub mod export;
 mod goal;
 pub mod hint;
 mod judge;

@@ -169,6 +169,22 @@ impl Skills {
         generated::case_files(&self.root, &self.dir_of(path))
     }
 
+    /// The text of a generated file, to the byte. A file of all cases may be larger than one that
+    /// people write.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where it leads outside, is too large, or is not UTF-8. A missing one is `None`.
+    pub fn generated(&self, file: &Path) -> Result<Option<String>, Error> {
+        let bytes = self
+            .root
+            .bytes(generated::MAX_CASES_BYTES, file, Within::Skills)?;
+        bytes
+            .map(String::from_utf8)
+            .transpose()
+            .map_err(|error| self.root.io(file, std::io::Error::other(error)))
+    }
+
     /// The number of regression tests that corrections left, over all skills.
     pub fn count_generated_tests(&self) -> usize {
         let skills = self.list().unwrap_or_default().skills;

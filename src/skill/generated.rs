@@ -14,7 +14,7 @@ use super::root::{Root, Within};
 const CASE_FILES: [&str; 2] = ["test_promptfoo.yaml", "corrections.yaml"];
 
 /// Each case quotes its correction, and corrections can be long.
-const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
     let dir = skill_dir.join("tests").join("generated");

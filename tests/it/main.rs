@@ -22,6 +22,7 @@ mod crowd;
 mod embedders;
 mod eval;
 mod experiment;
+mod exports;
 mod fake_model;
 mod garbage;
 mod guard;

@@ -97,6 +97,9 @@ fn the_same_correction_is_one_case_and_a_hand_edit_of_it_stays() {
     workspace.write(CASE, &edited);
     workspace.json(&[&args[..], &expected].concat());
     assert_eq!(workspace.read(CASE), edited);
+    // It reaches the other forms of the case, which nobody has touched.
+    let python = workspace.read(&CASE.replace(".json", ".py"));
+    assert!(python.contains("\"value\": 61,"), "{python}");
 }
 
 #[test]

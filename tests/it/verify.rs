@@ -274,6 +274,30 @@ fn without_a_model_it_says_what_can_be_known() {
 }
 
 #[test]
+fn no_answer_is_no_pass() {
+    let trained = Trained::new();
+    trained.correct(BELOW);
+    let failing = ["test", "--json", "--model", "exec:sh -c 'exit 3'"];
+    let ran = trained.workspace.run(&failing);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    let document = ran.document();
+    assert_eq!(
+        (&document["skipped"], &document["unanswered"]),
+        (&json!(1), &json!(1))
+    );
+    // One that answers and cannot judge is another matter.
+    let deaf = Trained::new();
+    deaf.correct("Write the note kindly, as to a friend who is worried about it.");
+    let script = deaf
+        .workspace
+        .write("deaf.py", "print('{\"overall_score\": 1}')");
+    let model = format!("exec:python3 {}", script.display());
+    let ran = deaf.workspace.run(&["test", "--json", "--model", &model]);
+    let reason = ran.succeeds().document()["cases"][0]["reason"].to_string();
+    assert!(reason.contains("cannot judge it"), "{reason}");
+}
+
+#[test]
 fn tests_stay_in_their_scope() {
     let trained = Trained::new();
     trained.correct(BELOW);

@@ -1,0 +1,193 @@
+//! One case on its way: asking without and with its rule, and looking for what breaks it.
+
+use serde_json::Value;
+
+use crate::guard;
+use crate::learn::case::Case;
+use crate::learn::rubric;
+use crate::llm::{self, Llm, OnProgress, Request};
+use crate::model::Reflexion;
+
+use super::super::error::chain;
+use super::super::run::output;
+use super::{CaseReport, Engine, Group, Status};
+
+/// Why a case has no verdict.
+pub(super) enum Stop {
+    /// The cap on calls.
+    Capped,
+    /// What was asked to judge cannot.
+    NoJudge(String),
+    /// The model did not answer.
+    Failed(String),
+}
+
+/// What was asked so far.
+pub(super) struct Meter<'p> {
+    pub(super) left: usize,
+    pub(super) calls: usize,
+    pub(super) cost: Option<f64>,
+    pub(super) progress: OnProgress<'p>,
+}
+
+/// A case on its way.
+pub(super) struct Trial<'t, 'p> {
+    pub(super) engine: &'t Engine,
+    pub(super) llm: &'t Llm,
+    pub(super) group: &'t Group,
+    pub(super) case: &'t Case,
+    pub(super) meter: &'t mut Meter<'p>,
+}
+
+impl Trial<'_, '_> {
+    /// Runs the case without and with its rule, and finds out why it fails where it does.
+    pub(super) async fn judge(
+        &mut self,
+        rules: &[Reflexion],
+        rule: &Reflexion,
+        report: &mut CaseReport,
+    ) -> Result<(), Stop> {
+        let id = &rule.reflexion_id;
+        let without: Vec<Reflexion> = all_but(rules, id);
+        let before = self.answer(&without).await?;
+        report.without_rule = Some(verdict(&before));
+        let after = self.answer(rules).await?;
+        report.with_rule = Some(verdict(&after));
+        (report.status, report.reason) = match (before, after) {
+            (Err(_), Ok(())) => (
+                Status::Passed,
+                format!("fails without `{id}` and passes with it"),
+            ),
+            (Ok(()), Ok(())) => (
+                Status::Worthless,
+                format!("passes without `{id}` too, so the test proves nothing"),
+            ),
+            (Ok(()), Err(wrong)) => {
+                report.broken_by.push(id.clone());
+                (
+                    Status::Failed,
+                    format!("`{id}` breaks it: passes without it, and with it {wrong}"),
+                )
+            }
+            (Err(_), Err(wrong)) => {
+                let culprit = self.culprit(rules, rule).await?;
+                report.broken_by.extend(culprit.clone());
+                let reason = match culprit {
+                    Some(other) => format!(
+                        "`{other}` breaks it: passes with `{id}` alone, and with both {wrong}"
+                    ),
+                    None => format!("`{id}` does not help: {wrong}"),
+                };
+                (Status::Failed, reason)
+            }
+        };
+        Ok(())
+    }
+
+    /// The rule that makes the case fail although its own stands in the prompt.
+    async fn culprit(
+        &mut self,
+        rules: &[Reflexion],
+        rule: &Reflexion,
+    ) -> Result<Option<String>, Stop> {
+        let others = all_but(rules, &rule.reflexion_id);
+        if others.is_empty() || self.answer(std::slice::from_ref(rule)).await?.is_err() {
+            return Ok(None);
+        }
+        for other in &others {
+            if self
+                .answer(&all_but(rules, &other.reflexion_id))
+                .await?
+                .is_ok()
+            {
+                return Ok(Some(other.reflexion_id.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks with these rules, and says what is wrong with the answer.
+    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
+        let input = self.case.input.get();
+        let request = Request {
+            system: self
+                .engine
+                .put_together(&self.group.skill, rules, Some(input), &[])
+                .prompt,
+            user: input.to_owned(),
+            schema: None,
+            max_tokens: self.engine.settings.max_output_tokens,
+        };
+        let text = self.meter.ask(self.llm, &request).await?;
+        let answer = guard::redact_json(output(&text).get()).text.into_owned();
+        let value: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let wrong = self.case.wrong(&value);
+        if !wrong.is_empty() {
+            return Ok(Err(wrong.join("; ")));
+        }
+        let Some(rubric) = &self.case.rubric else {
+            return Ok(Ok(()));
+        };
+        let system = self.engine.settings.judge_prompt.as_deref();
+        let request = rubric::ask(rubric, input, &answer, system.unwrap_or(rubric::PROMPT));
+        let cannot = |reason: String| {
+            Stop::NoJudge(format!("`{}` cannot judge it: {reason}", self.llm.model()))
+        };
+        let reply = match self.meter.put(self.llm, &request).await? {
+            Ok(reply) => reply,
+            Err(error @ llm::Error::InvalidStructure { .. }) => return Err(cannot(chain(&error))),
+            Err(error) => return Err(failed(&error)),
+        };
+        let verdict = rubric::accept(&reply).map_err(cannot)?;
+        let reason = guard::redact(&verdict.reason).text.into_owned();
+        Ok(if verdict.pass {
+            Ok(())
+        } else {
+            Err(format!("the judge says: {reason}"))
+        })
+    }
+}
+
+impl Meter<'_> {
+    async fn ask(&mut self, llm: &Llm, request: &Request) -> Result<String, Stop> {
+        self.put(llm, request)
+            .await?
+            .map_err(|error| failed(&error))
+    }
+
+    /// Asks, if the cap allows it, and counts.
+    async fn put(
+        &mut self,
+        llm: &Llm,
+        request: &Request,
+    ) -> Result<Result<String, llm::Error>, Stop> {
+        if self.left == 0 {
+            return Err(Stop::Capped);
+        }
+        self.left -= 1;
+        self.calls += 1;
+        let answer = llm.ask(request, self.progress).await;
+        let cost = match &answer {
+            Ok(reply) => reply.cost_usd,
+            Err(error) => error.paid().map_or(Some(0.0), |paid| paid.cost_usd),
+        };
+        self.cost = self.cost.zip(cost).map(|(a, b)| a + b);
+        Ok(answer.map(|reply| reply.text))
+    }
+}
+
+fn failed(error: &llm::Error) -> Stop {
+    Stop::Failed(format!("the model failed: {}", chain(error)))
+}
+
+const fn verdict(answer: &Result<(), String>) -> Status {
+    match answer {
+        Ok(()) => Status::Passed,
+        Err(_) => Status::Failed,
+    }
+}
+
+fn all_but(rules: &[Reflexion], id: &str) -> Vec<Reflexion> {
+    let others = rules.iter().filter(|rule| rule.reflexion_id != id);
+    others.cloned().collect()
+}

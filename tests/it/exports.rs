@@ -1,0 +1,391 @@
+//! Regression cases as tests of other tools: what the real parsers of Python, YAML and JavaScript read
+//! in them, and, where they are installed, what the real `DeepEval` and Promptfoo make of them.
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use memctl::learn::case::Case;
+use memctl::learn::export;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::workspace::{Ran, Workspace};
+
+const SKILL: &str = "hr/resume-screen";
+const DIRECTORY: &str = "skills/hr/resume-screen/tests/generated";
+/// The table by which the checks of the library itself are tested.
+const CASES: &str = include_str!("../../src/learn/assertion/cases.json");
+
+/// The program, if it runs at all; else the test says that it was skipped.
+fn program(name: &str) -> Option<PathBuf> {
+    let installed = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .join("clients")
+        .join(name);
+    let path = if name.contains('/') {
+        installed
+    } else {
+        PathBuf::from(name)
+    };
+    match Command::new(&path).arg("--version").output() {
+        Ok(output) if output.status.success() => Some(path),
+        other => {
+            println!("skipped: `{}` does not run: {other:?}", path.display());
+            None
+        }
+    }
+}
+
+fn ran(command: &mut Command) -> Ran {
+    Ran::of(command.output().unwrap())
+}
+
+/// Writes the helper files; answers their directory.
+fn helpers(workspace: &Workspace) -> PathBuf {
+    for (name, text) in export::helpers() {
+        workspace.write(name, text);
+    }
+    workspace.write("cases.json", CASES);
+    workspace.root()
+}
+
+/// The verdicts that a program prints, and those that the table demands.
+fn agrees(printed: &Ran) {
+    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+    let found: Vec<bool> = serde_json::from_str(&printed.succeeds().stdout).unwrap();
+    assert_eq!(found.len(), cases.len());
+    for (case, found) in cases.iter().zip(found) {
+        assert_eq!(case["holds"], found, "{case}");
+    }
+}
+
+#[test]
+fn python_decides_as_the_library_does() {
+    let Some(python) = program("python3") else {
+        return;
+    };
+    let workspace = Workspace::empty();
+    let script = "import json, memctl_checks as m\n\
+        print(json.dumps([m.holds(c['assertion'], c['output']) for c in json.load(open('cases.json'))]))";
+    let directory = helpers(&workspace);
+    agrees(&ran(Command::new(python)
+        .args(["-c", script])
+        .current_dir(directory)));
+}
+
+#[test]
+fn javascript_decides_as_the_library_does() {
+    let Some(node) = program("node") else { return };
+    let workspace = Workspace::empty();
+    let script = "const m = require('./memctl_promptfoo.cjs'); const cases = require('./cases.json');\n\
+        console.log(JSON.stringify(cases.map((c) => m.holds(c.assertion, c.output))))";
+    let directory = helpers(&workspace);
+    agrees(&ran(Command::new(node)
+        .args(["-e", script])
+        .current_dir(directory)));
+}
+
+/// Text that has broken generators before, and any other.
+fn nasty() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "{{x}}", "{{env.HOME}}", "{% if %}", "{#", "{{{", "\"\"\"", "'''", "\\", "\\n", "\n",
+        "\r\n", "\t", "\u{0}", "\u{1b}[1m", "\u{7f}", "\u{85}", "\u{2028}", "\u{feff}", "\u{fffe}",
+        "\u{1f600}", "\u{10ffff}", "true", "null", "NaN", "- a: b", "# c", ": ", "''", "${HOME}",
+        "file://x", "日本", "]", "}", "%s", "{0}", "<!--", "*a", "&b", "!t", "|", ">", "@", "`",
+    ]);
+    let piece = prop_oneof![known.prop_map(str::to_owned), ".{0,8}"];
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+fn nasty_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        nasty().prop_map(Value::String),
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(|n| json!(n)),
+        any::<i32>().prop_map(|n| json!(f64::from(n) / 8.0)),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::vec((nasty(), inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// Reads what was generated with the real parsers, and compares it with what it was made from.
+const READER: &str = r#"
+import ast, json, sys
+try:
+    import yaml
+except ImportError:
+    yaml = None
+for case in json.load(open("made.json")):
+    tree = ast.parse(case["python"])
+    found = {n.targets[0].id: ast.literal_eval(n.value) for n in tree.body
+             if isinstance(n, ast.Assign) and n.targets[0].id.isupper() and not n.targets[0].id.startswith("_")}
+    made = case["case"]
+    for name, key in [("INPUT", "input"), ("ASSERTIONS", "assertions"), ("RUBRIC", "rubric"), ("CORRECTION", "correction")]:
+        assert found[name] == made.get(key), (name, found[name], made.get(key))
+    if yaml:
+        test = yaml.safe_load(case["yaml"])["tests"][0]
+        assert json.loads(test["vars"]["input"]) == made["input"], test
+        asserted = [json.loads(a["config"]["assertion"]) for a in test["assert"] if "config" in a]
+        assert asserted == made["assertions"], asserted
+print("yaml" if yaml else "skipped: Python has no yaml")
+"#;
+
+#[test]
+fn what_was_said_is_data_in_every_form() {
+    let Some(python) = program("python3") else {
+        return;
+    };
+    let workspace = Workspace::empty();
+    let mut runner = TestRunner::deterministic();
+    let mut made = Vec::new();
+    for number in 1..=200 {
+        let mut value = |strategy: &dyn Fn(&mut TestRunner) -> Value| strategy(&mut runner);
+        let text =
+            |runner: &mut TestRunner| Value::String(nasty().new_tree(runner).unwrap().current());
+        let case = json!({
+            "id": "", "skill": SKILL, "correction_id": format!("CORR-{number}"), "reflexion_id": "REFL-1",
+            "correction": value(&text), "input": value(&|runner| nasty_json().new_tree(runner).unwrap().current()),
+            "assertions": [{"type": "contains", "path": "$", "text": value(&text), "said": "s"},
+                {"type": "equals", "path": "$.a", "value": value(&|runner| nasty_json().new_tree(runner).unwrap().current()), "said": "s"}],
+            "rubric": value(&text),
+        });
+        let parsed = Case::parse("test_correction_1", &case.to_string()).unwrap();
+        let yaml = export::promptfoo(SKILL, std::slice::from_ref(&parsed));
+        let read: Value = serde_saphyr::from_str(&yaml).unwrap();
+        let input: Value =
+            serde_json::from_str(read["tests"][0]["vars"]["input"].as_str().unwrap()).unwrap();
+        assert_eq!(input, case["input"]);
+        assert!(
+            !yaml
+                .replace("'{{input}}'", "")
+                .replace("{{ '{' }}", "")
+                .contains("{{"),
+            "{yaml}"
+        );
+        made.push(json!({"case": case, "python": export::deepeval(&parsed), "yaml": yaml}));
+    }
+    workspace.write("made.json", json!(made).to_string());
+    let read = ran(Command::new(python)
+        .args(["-c", READER])
+        .current_dir(workspace.root()));
+    println!("{}", read.succeeds().stdout);
+}
+
+/// Scores 72, unless the rule stands in the prompt; says what it was given.
+const MODEL: &str = r#"
+import json, sys
+prompt = sys.stdin.read()
+score = 55 if "below 60" in prompt else 72
+print(json.dumps({"overall_score": score, "note": "{{x}}" + prompt[-90:]}))
+"#;
+
+/// A project whose model obeys a rule, and one correction in it.
+fn corrected(said: &str) -> Workspace {
+    let mut workspace = Workspace::sample();
+    let script = workspace.write("model.py", MODEL);
+    workspace.set(
+        "MEMCTL_MODEL",
+        &format!("exec:python3 {}", script.display()),
+    );
+    workspace.set("MEMCTL", env!("CARGO_BIN_EXE_memctl"));
+    let input = workspace.write(
+        "in.json",
+        r#"{"resume_text": "it's {{x}} {{env.HOME}} \"\"\" \\ true null\n日本"}"#,
+    );
+    workspace.json(&["run", SKILL, "--input", input.to_str().unwrap()]);
+    let correct = [
+        "correct", SKILL, "--execution-id", "latest", "--model", "offline", "--correction", said,
+    ];
+    let files = workspace.json(&correct)["tests"].clone();
+    let names = [
+        "test_correction_1.json", "test_correction_1.py", "test_promptfoo.yaml",
+    ];
+    assert_eq!(
+        files,
+        json!(names.map(|name| format!("{DIRECTORY}/{name}")))
+    );
+    workspace
+}
+
+const SAID: &str =
+    "Candidates without distributed systems should score below 60. Never say \"{{y}} cheap\".";
+
+/// Runs a tool in the directory of the tests, with and without the learned rules.
+fn red_and_green(
+    workspace: &Workspace,
+    configure: &dyn Fn(&mut Command),
+    program: &Path,
+) -> (Ran, Ran) {
+    let run = |without: &str| {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .current_dir(workspace.root().join(DIRECTORY));
+        for (name, value) in workspace.command().get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.env("MEMCTL_WITHOUT_RULES", without);
+        configure(&mut command);
+        ran(&mut command)
+    };
+    (run("1"), run("0"))
+}
+
+#[test]
+fn what_was_edited_by_hand_stays() {
+    let workspace = corrected(SAID);
+    let edited = [
+        "test_correction_1.py", "test_promptfoo.yaml", "memctl_checks.py",
+    ]
+    .map(|name| {
+        let path = format!("{DIRECTORY}/{name}");
+        let text = workspace.read(&path) + "# mine\n";
+        workspace.write(&path, &text);
+        (path, text)
+    });
+    workspace.json(&["run", SKILL]);
+    let second = "Never say \"expensive\" in the note.";
+    let correct = [
+        "correct", SKILL, "--execution-id", "latest", "--model", "offline", "--correction", second,
+    ];
+    workspace.json(&correct);
+    let again = workspace.json(&correct);
+    assert_eq!(again["warnings"], json!([]));
+    for (path, text) in &edited {
+        let now = workspace.read(path);
+        if path.ends_with("yaml") {
+            assert!(now.starts_with(text.trim_end()), "{now}");
+            assert_eq!(now.matches("- description: 'CORR-002'").count(), 1, "{now}");
+        } else {
+            assert_eq!(now, *text);
+        }
+    }
+    let status = workspace.run(&["memory", "status"]);
+    assert!(status.succeeds().stdout.contains("Tests: 4"), "{status:?}");
+}
+
+#[test]
+fn a_test_run_is_not_recorded() {
+    let workspace = corrected(SAID);
+    let ran = workspace.json(&["run", SKILL, "--no-record"]);
+    assert_eq!(ran["execution_id"], Value::Null);
+    assert_eq!(ran["output"]["overall_score"], 55);
+    let executions = &workspace.stored("episodic_memory.json")["entries"];
+    assert_eq!(executions.as_array().unwrap().len(), 1);
+}
+
+#[test]
+#[ignore = "needs the real DeepEval: make test-exports"]
+fn deepeval_runs_the_tests_as_they_are() {
+    let Some(python) = program("venv/bin/python") else {
+        return;
+    };
+    let workspace = corrected(SAID);
+    let (red, green) = red_and_green(
+        &workspace,
+        &|command| {
+            command.args([
+                "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_correction_1.py",
+            ]);
+        },
+        &python,
+    );
+    green.succeeds();
+    assert_eq!(red.code, 1, "{red:?}");
+    assert!(red.stdout.contains("$.overall_score"), "{red:?}");
+    let deepeval = python.with_file_name("deepeval");
+    let (red, green) = red_and_green(
+        &workspace,
+        &|command| {
+            command.args(["test", "run", "test_correction_1.py"]);
+        },
+        &deepeval,
+    );
+    green.succeeds();
+    assert_eq!(red.code, 1, "{red:?}");
+    // What no assertion can tell is left to a judge, and skipped where there is none.
+    let judged = corrected("Write the note kindly, as to a friend who is worried.");
+    let judge = judged.write(
+        "judge.py",
+        "import json\nprint(json.dumps({'score': 9, 'reason': 'kind'}))\n",
+    );
+    let judge = format!("python3 {}", judge.display());
+    for (command, said) in [("", "1 skipped"), (judge.as_str(), "1 passed")] {
+        let (_, ran) = red_and_green(
+            &judged,
+            &|program| {
+                program.args([
+                    "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_correction_1.py",
+                ]);
+                program.env("MEMCTL_JUDGE", command);
+            },
+            &python,
+        );
+        assert!(ran.succeeds().stdout.contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real Promptfoo: make test-exports"]
+fn promptfoo_runs_the_tests_as_they_are() {
+    let Some(promptfoo) = program("promptfoo/node_modules/.bin/promptfoo") else {
+        return;
+    };
+    let workspace = corrected(SAID);
+    let configure = |command: &mut Command| {
+        command
+            .args([
+                "eval", "-c", "test_promptfoo.yaml", "--no-cache", "--no-table",
+                "--no-progress-bar", "-o", "out.json",
+            ])
+            .env("PROMPTFOO_DISABLE_TELEMETRY", "1")
+            .env("PROMPTFOO_DISABLE_UPDATE", "1")
+            .env("PROMPTFOO_DISABLE_REMOTE_GENERATION", "1")
+            .env("PROMPTFOO_CONFIG_DIR", workspace.home().join("promptfoo"));
+    };
+    let (red, green) = red_and_green(&workspace, &configure, &promptfoo);
+    green.succeeds();
+    assert_eq!(red.code, 100, "{red:?}");
+    let out: Value =
+        serde_json::from_str(&workspace.read(&format!("{DIRECTORY}/out.json"))).unwrap();
+    let result = &out["results"]["results"][0];
+    // The last run was the green one; what the model was given is what the case holds, to the letter.
+    assert_eq!(result["success"], true, "{result}");
+    let note = result["response"]["output"].to_string();
+    assert!(
+        note.contains("{{x}}") && note.contains("{{env.HOME}}"),
+        "{note}"
+    );
+    let reason = result["gradingResult"]["componentResults"][1]["reason"]
+        .as_str()
+        .unwrap();
+    assert!(reason.contains("not_contains"), "{reason}");
+    // A rubric goes to whoever grades, with nothing rendered in it.
+    let judged =
+        corrected("Write the note {{kindly}}, as to a friend who is worried about {% this %}.");
+    let grader = judged.write("grader.py",
+        "import json, sys\nassert '{{kindly}}' in sys.argv[1] and '{% this %}' in sys.argv[1], sys.argv[1]\nprint(json.dumps({'pass': True, 'score': 1, 'reason': 'kind'}))\n");
+    let grader = format!("exec:python3 {}", grader.display());
+    let (_, green) = red_and_green(
+        &judged,
+        &|command| {
+            configure(command);
+            command.args(["--grader", &grader]);
+        },
+        &promptfoo,
+    );
+    green.succeeds();
+}
