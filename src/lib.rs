@@ -36,9 +36,9 @@
 //! of the rules that stood in the prompt.
 //!
 //! *A correction.* [`engine::Engine::correct`] stores the correction **first**. Then
-//! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, and the
-//! guardrail files get a section. The next run is the first walk unchanged: the rule is simply
-//! there.
+//! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, the guardrail
+//! files get a section, and [`learn::case`] makes a regression test that the skill keeps. The next
+//! run is the first walk unchanged: the rule is simply there.
 //!
 //! *A session.* [`engine::Engine::learn`] opens session files and has [`transcript`] read them as
 //! steps; [`learn::recover`] finds the failures that were overcome, [`learn::distil`] makes a fix

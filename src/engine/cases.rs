@@ -106,14 +106,14 @@ impl Engine {
         written: &mut Vec<String>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let files = self.cases(skills, skill)?;
-        let cases: Vec<Case> = files
-            .into_iter()
-            .filter_map(|file| file.case.ok())
-            .collect();
-        let Some(case) = cases.iter().find(|known| known.id == case.id) else {
-            return Ok(());
+        let (path, _) = place(skills, skill, &format!("{}.json", case.id))?;
+        let text = skills.generated(&path)?.unwrap_or_default();
+        // A file that a person has broken or given to another skill is `test`'s to report.
+        let case = match &Case::parse(&case.id, &text) {
+            Ok(known) if known.skill == case.skill => known.clone(),
+            _ => return Ok(()),
         };
+        let case = &case;
         for (name, text) in export::helpers() {
             let (path, _) = place(skills, skill, name)?;
             let before = skills.generated(&path)?;
@@ -142,7 +142,16 @@ impl Engine {
                 }
             }
             before => {
-                let text = export::promptfoo(&skill.to_string(), &cases);
+                let longer = before
+                    .as_deref()
+                    .and_then(|before| export::extend_promptfoo(before, case));
+                let text = if let Some(longer) = longer {
+                    longer
+                } else {
+                    let files = self.cases(skills, skill)?.into_iter();
+                    let cases: Vec<Case> = files.filter_map(|file| file.case.ok()).collect();
+                    export::promptfoo(&case.skill, &cases)
+                };
                 update(&path, &text, before.as_deref(), |_| true)?;
             }
         }

@@ -16,7 +16,9 @@ use serde_json::Value;
 use super::case::hash;
 
 pub use deepeval::render as deepeval;
-pub use promptfoo::{append as append_to_promptfoo, render as promptfoo};
+pub use promptfoo::{
+    append as append_to_promptfoo, extend as extend_promptfoo, render as promptfoo,
+};
 
 /// The helper files: their names, and their texts.
 pub fn helpers() -> [(&'static str, String); 2] {

@@ -26,6 +26,15 @@ pub fn render(skill: &str, cases: &[Case]) -> String {
     )
 }
 
+/// The text of an untouched file with one case more; `None` where that case stands in it already.
+pub fn extend(text: &str, case: &Case) -> Option<String> {
+    let (first, rest) = text.split_once('\n')?;
+    let (_, rest) = rest.split_once('\n')?;
+    let id = format!("\n      correction_id: {}\n", quoted(&case.correction_id));
+    let is_new = !rest.contains(&id);
+    is_new.then(|| sealed(&format!("{first}\n{rest}{}", item(case, "  ")), "#"))
+}
+
 /// The text of an edited file with one case more; `None` where that case stands in it already, or
 /// where nobody can say that adding it would change nothing else.
 pub fn append(text: &str, case: &Case) -> Option<String> {
@@ -125,6 +134,14 @@ mod tests {
             "'{{env.HOME}}'"
         );
         assert_eq!(second["assert"][1]["value"], "say {{ '{' }}{y}}");
+    }
+
+    #[test]
+    fn an_untouched_file_grows_as_if_it_were_made_anew() {
+        let one = render("hr/x", &[case(1)]);
+        let two = extend(&one, &case(2)).unwrap();
+        assert_eq!(two, render("hr/x", &[case(1), case(2)]));
+        assert_eq!(extend(&two, &case(1)), None);
     }
 
     #[test]

@@ -155,6 +155,7 @@ fn lists_and_texts_have_limits() {
     );
     check("Keep each rationale under 3 words", &output, &[]);
     check("Ask more than 3 people", &output, &[]);
+    check("The summary is over 3 words too long", &output, &[]);
 }
 
 #[test]
@@ -192,6 +193,7 @@ fn values_are_taken_where_they_are_values() {
         "The status should be consistent",
         "The note should be short",
         "The priority should be carefully chosen",
+        "The status should be Closed",
         "The status should be set after a call",
         "The status should be open",
     ] {

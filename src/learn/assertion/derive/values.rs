@@ -219,7 +219,7 @@ fn choices(tokens: &[Token], now: &str) -> Option<Vec<String>> {
         values.push(if token.quoted {
             token.text.clone()
         } else {
-            in_the_manner_of(now, &token.text)
+            in_the_manner_of(now, &token.text)?
         });
         expect = token.pauses;
     }
@@ -227,13 +227,16 @@ fn choices(tokens: &[Token], now: &str) -> Option<Vec<String>> {
     (!values.is_empty()).then_some(values)
 }
 
-fn in_the_manner_of(now: &str, value: &str) -> String {
-    let letters = || now.chars().filter(|c| c.is_alphabetic());
-    if letters().all(char::is_uppercase) {
-        value.to_uppercase()
-    } else if letters().all(char::is_lowercase) {
-        value.to_lowercase()
+/// A label in the case of the one that is there; none where it is a name among labels: the field
+/// that holds `en` does not want "German".
+fn in_the_manner_of(now: &str, value: &str) -> Option<String> {
+    let is =
+        |text: &str, fits: fn(char) -> bool| text.chars().filter(|c| c.is_alphabetic()).all(fits);
+    if is(now, char::is_uppercase) {
+        Some(value.to_uppercase())
+    } else if is(now, char::is_lowercase) {
+        is(value, char::is_lowercase).then(|| value.to_owned())
     } else {
-        value.to_owned()
+        Some(value.to_owned())
     }
 }
