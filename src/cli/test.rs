@@ -58,7 +58,7 @@ fn announce(context: &Context, plan: &TestPlan) {
         .cost_usd
         .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
     context.printer.note(&format!(
-        "asking `{}`: {}, about {cost}; more where a test fails, at most {} in all (--max-calls)",
+        "asking `{}`: {}, about {cost}; where tests fail more, up to {}",
         plan.models.join("`, `"),
         plural(plan.calls as u64, "call"),
         plan.max_calls,
