@@ -339,9 +339,13 @@ pub(super) fn terms_of(fix: &Fix) -> Vec<u64> {
     }
 }
 
-/// Whether a fix may be shown: it works, and waits for nobody.
+/// Whether a fix may be shown: it works, waits for nobody, and says what to do otherwise. What merely
+/// worked the second time is counted where it was learnt, and is no advice.
 pub(super) fn is_shown(fix: &Fix) -> bool {
-    !fix.error_key.is_empty() && fix.is_active() && fix.status != QUARANTINED
+    !fix.error_key.is_empty()
+        && fix.is_active()
+        && fix.status != QUARANTINED
+        && fix.failing_code.trim() != fix.working_code.trim()
 }
 
 /// Fixes that may apply: those of the same key, and those whose keys share telling words with it.
