@@ -9,7 +9,7 @@ use crate::model::{
     Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
     Trust,
 };
-use crate::search::{Filter, Fusion, Question, Ranked, Ranker, Vector, snippet, words};
+use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, Vector, snippet, words};
 use crate::store::Entry;
 
 use super::embedder::{Embedder, Maker, Patience};
@@ -140,14 +140,23 @@ impl Engine {
         let text = rewritten.as_deref().unwrap_or(&options.query);
         let mut index = Index::open(&self.store)?;
         let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
-        // The model is loaded while the index is brought up to date.
-        let (updated, model) = thread::scope(|scope| {
+        let filter = Filter {
+            now: self.now.timestamp(),
+            scope: self.store.scope().clone(),
+            ..options.filter.clone()
+        };
+        // The query gets its vector while the index is brought up to date and the words are looked for.
+        let (updated, by_words, model) = thread::scope(|scope| {
             let embedder = &self.providers.embedder;
             let many_texts = !index.has_all_vectors();
             let ask = move || Asking::new(embedder, text, many_texts);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
-            (updated, model.map(thread::ScopedJoinHandle::join))
+            // What is damaged is found again, and mended, where no thread waits.
+            let early = model.is_some() && updated.is_ok() && options.fusion != Fusion::Semantic;
+            let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
+            let by_words = ranker.and_then(|ranker| ranker.by_words(text).ok());
+            (updated, by_words, model.map(thread::ScopedJoinHandle::join))
         });
         updated?;
         let mut troubles = Vec::new();
@@ -162,16 +171,18 @@ impl Engine {
         };
         let embedding = asking.as_ref().map(Asking::embedding);
         index.ask_for(embedding);
-        let filter = Filter {
-            now: self.now.timestamp(),
-            scope: self.store.scope().clone(),
-            ..options.filter.clone()
-        };
-        let searched = search(&mut index, options, text, &filter, asking.as_ref());
+        let searched = search(
+            &mut index,
+            options,
+            text,
+            &filter,
+            asking.as_ref(),
+            by_words.as_ref(),
+        );
         let answer = match searched {
             Err(Error::Index) => {
                 index.renew(progress)?;
-                search(&mut index, options, text, &filter, asking.as_ref())?
+                search(&mut index, options, text, &filter, asking.as_ref(), None)?
             }
             searched => searched?,
         };
@@ -243,13 +254,15 @@ struct Answer {
     trouble: Option<String>,
 }
 
-/// Ranks, and reads what came out. [`Error::Index`] is damage.
+/// Ranks, and reads what came out. `by_words` is what the words of the text have come to already, in
+/// the index as it is. [`Error::Index`] is damage.
 fn search(
     index: &mut Index,
     options: &FindOptions,
     text: &str,
     filter: &Filter,
     asking: Option<&Asking>,
+    by_words: Option<&ByWords>,
 ) -> Result<Answer, Error> {
     let mut trouble = None;
     if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
@@ -277,7 +290,11 @@ fn search(
     };
     let asked = words(text);
     let mut found = Vec::new();
-    for ranked in ranker.rank(&question)? {
+    let hits = match by_words.filter(|_| with_kin.is_none()) {
+        Some(words) => ranker.rank_with(&question, words),
+        None => ranker.rank(&question)?,
+    };
+    for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some(document) = index.record(part, place)? {
             found.push(result(&document, &ranked, &asked, options.explain));

@@ -64,35 +64,39 @@ impl Best {
     }
 }
 
-/// The rank, from 1, of each of these among all: one more than how many are better. Those who do not
-/// take part have no score, and no rank.
-pub(super) fn ranks(wanted: &[Option<Hit>], all: impl Iterator<Item = Hit>) -> Vec<Option<usize>> {
-    let mut sorted: Vec<&Hit> = wanted.iter().flatten().collect();
-    sorted.sort_unstable_by(|a, b| a.order(b));
-    // How many stand between each of them and the one before it.
-    let mut between = vec![0usize; sorted.len()];
-    if let Some(worst) = sorted.last() {
-        for hit in all.filter(|hit| hit.order(worst) == Ordering::Less) {
-            let place = sorted.partition_point(|other| other.order(&hit) != Ordering::Greater);
-            between[place] += 1;
-        }
+/// Some documents whose ranks among all are asked for.
+#[derive(Debug)]
+pub(super) struct Ladder {
+    rungs: Vec<Hit>,
+}
+
+impl Ladder {
+    /// Those of these that have a score at all.
+    pub(super) fn new(wanted: impl IntoIterator<Item = Option<Hit>>) -> Self {
+        let mut rungs: Vec<Hit> = wanted.into_iter().flatten().collect();
+        rungs.sort_unstable_by(Hit::order);
+        Self { rungs }
     }
-    let mut better = 0;
-    let above: Vec<usize> = between
-        .into_iter()
-        .map(|n| {
-            better += n;
-            better
-        })
-        .collect();
-    let rank = |hit: &Hit| {
-        let place = sorted.iter().position(|other| *other == hit);
-        place.map(|place| above[place] + 1)
-    };
-    wanted
-        .iter()
-        .map(|hit| hit.as_ref().and_then(rank))
-        .collect()
+
+    /// How many of these stand between each of them and the one before it. May be asked of all
+    /// documents bit by bit, and summed.
+    pub(super) fn between(&self, all: impl Iterator<Item = Hit>) -> Vec<usize> {
+        let mut between = vec![0; self.rungs.len()];
+        if let Some(worst) = self.rungs.last() {
+            let is_above = |hit: &Hit| hit.score >= worst.score && hit.order(worst).is_lt();
+            for hit in all.filter(is_above) {
+                let above = |rung: &Hit| rung.order(&hit) != Ordering::Greater;
+                between[self.rungs.partition_point(above)] += 1;
+            }
+        }
+        between
+    }
+
+    /// The rank of one of them, from 1: one more than how many are better.
+    pub(super) fn rank(&self, hit: &Hit, between: &[usize]) -> Option<usize> {
+        let place = self.rungs.iter().position(|rung| rung == hit)?;
+        Some(between.iter().take(place + 1).sum::<usize>() + 1)
+    }
 }
 
 #[cfg(test)]
@@ -112,11 +116,18 @@ mod tests {
             }
             let best = best.sorted();
             prop_assert_eq!(&best[..], &sorted[..limit.min(sorted.len())]);
-            let mut wanted: Vec<Option<Hit>> = best.iter().copied().map(Some).rev().collect();
-            wanted.push(None);
-            let mut expected: Vec<Option<usize>> = (1..=best.len()).map(Some).rev().collect();
-            expected.push(None);
-            prop_assert_eq!(ranks(&wanted, hits()), expected);
+            let ladder = Ladder::new(best.iter().copied().map(Some).rev().chain([None]));
+            let (some, others) = scores.split_at(scores.len() / 2);
+            let hits = |scores: &[u8], first| {
+                let hit = move |(document, s): (usize, u8)| Hit { document, score: f64::from(s) };
+                (first..).zip(scores.to_vec()).map(hit).collect::<Vec<_>>()
+            };
+            let (a, b) = (hits(some, 0), hits(others, some.len()));
+            let between = ladder.between(a.into_iter()).into_iter().zip(ladder.between(b.into_iter()));
+            let between: Vec<usize> = between.map(|(a, b)| a + b).collect();
+            for (hit, rank) in best.iter().zip(1..) {
+                prop_assert_eq!(ladder.rank(hit, &between), Some(rank));
+            }
         }
     }
 }

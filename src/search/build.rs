@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::attributes::Attributes;
-use super::segment::{ANALYSIS, COLUMNS, Damaged, HEADER, MAGIC, Posting, Segment, TERM, check};
+use super::segment::{
+    ANALYSIS, COLUMNS, ColumnSums, Damaged, HEADER, MAGIC, Posting, Segment, TERM, check,
+};
 use super::text::words;
 
 /// So many documents make a segment full.
@@ -223,7 +225,9 @@ impl Writer {
     fn finish(self, columns: &Columns) -> Vec<u8> {
         let words: u64 = columns.length.iter().map(|n| u64::from(*n)).sum();
         let documents = columns.key.len();
+        let soonest = columns.expires.iter().copied().min().unwrap_or(i64::MAX);
         let columns = columns.bytes();
+        let sums = ColumnSums::of(&columns, documents);
         let names_at = HEADER + columns.len() + self.terms.len();
         let postings_at = names_at + self.names.len();
         let end = postings_at + self.postings.len();
@@ -238,7 +242,9 @@ impl Writer {
             out.extend_from_slice(&(at as u64).to_le_bytes());
         }
         out.resize(72, 0);
-        out.extend_from_slice(&xxh3_64(&columns).to_le_bytes());
+        out.extend_from_slice(&sums.ranking.to_le_bytes());
+        out.extend_from_slice(&sums.others.to_le_bytes());
+        out.extend_from_slice(&soonest.to_le_bytes());
         let sum = xxh3_64(&out);
         out.extend_from_slice(&sum.to_le_bytes());
         for section in [&columns, &self.terms, &self.names, &self.postings] {
@@ -255,6 +261,7 @@ fn narrow(count: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::filter::Filter;
     use super::*;
     use proptest::prelude::*;
 
@@ -309,6 +316,30 @@ mod tests {
     }
 
     #[test]
+    fn the_first_to_expire_is_known_without_asking_each() {
+        let mut builder = Builder::default();
+        for expires in [i64::MAX, 50, 90] {
+            builder.add(
+                &Attributes {
+                    expires,
+                    ..attributes(1)
+                },
+                "text",
+            );
+        }
+        let bytes = builder.segment();
+        let segment = Segment::open(&bytes).unwrap();
+        let at = |now| Filter {
+            now,
+            ..Filter::default()
+        };
+        assert_eq!(
+            [49, 50].map(|now| segment.admits_all(&at(now))),
+            [true, false]
+        );
+    }
+
+    #[test]
     fn damage_is_noticed_before_it_answers() {
         let bytes = build(&["disk full disk".to_owned(), "memory".to_owned()], 0);
         for at in 0..bytes.len() {
@@ -317,8 +348,15 @@ mod tests {
             let Some(segment) = Segment::open(&damaged) else {
                 continue;
             };
+            for word in ["disk", "full", "memori"] {
+                assert!(!matches!(segment.find(word), Ok(None)), "{word} {at}");
+            }
+            assert!(!matches!(segment.find("disc"), Ok(Some(_))), "{at}");
             let broken = (0..segment.terms()).any(|term| segment.postings(term).is_err());
             assert!(broken || segment.verify().is_err(), "{at}");
+            // Length and kind of the two documents, which are all that a ranking without a filter reads.
+            let ranks = (HEADER + 2 * 40..HEADER + 2 * 45).contains(&at);
+            assert_eq!(segment.verify_for_ranking().is_err(), ranks, "{at}");
         }
         for at in 0..bytes.len() {
             assert!(Segment::open(&bytes[..at]).is_none(), "{at}");

@@ -207,7 +207,7 @@ fn described(tokenizer: &Value) -> Result<WordPiece, EmbedError> {
         let number = number
             .as_i64()
             .and_then(|number| i32::try_from(number).ok())?;
-        Some((Cow::Owned(piece.clone()), number))
+        Some((piece.as_str(), number))
     });
     WordPiece::new(pieces, spelling).ok_or_else(|| no_marks("tokenizer.json"))
 }

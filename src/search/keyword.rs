@@ -5,8 +5,9 @@
     reason = "counts of documents and words are small"
 )]
 
+use super::parallel::each;
 use super::rank::Part;
-use super::segment::{Damaged, Posting};
+use super::segment::{Damaged, Posting, Postings};
 use super::text::words;
 
 /// How fast repetitions of a word stop counting.
@@ -14,13 +15,17 @@ const K1: f64 = 1.2;
 /// How much long documents are held back: 0 not at all, 1 in full.
 const B: f64 = 0.75;
 
+/// So many postings are worth a second thread.
+const MUCH: usize = 20_000;
+/// So many segments, since each has to be looked through for the words.
+const MANY: usize = 8;
+
 /// How well documents fit the words of a query.
 #[derive(Debug, Default)]
 pub(super) struct Scores {
-    /// A score a document, 0 where it holds no word of the query. Empty where no document does.
-    pub(super) of: Vec<f64>,
-    /// The documents that hold one, each once.
-    pub(super) found: Vec<u32>,
+    /// For each part a score a document, 0 where it holds no word of the query. Empty where no
+    /// document of the part does.
+    pub(super) of: Vec<Vec<f64>>,
     /// What no document's score for this query exceeds: that of one which is full of every word of
     /// it. Words that no document holds count as the rarest, so a query that is about something
     /// else keeps all its documents far from this.
@@ -56,50 +61,119 @@ fn measure(parts: &[Part<'_>]) -> (f64, f64) {
     (documents as f64, average.max(1.0))
 }
 
-/// The admitted documents that hold a word, with their place among all documents.
-pub(super) fn holding(parts: &[Part<'_>], word: &str) -> Result<Vec<(u32, Posting)>, Damaged> {
-    let mut out = Vec::new();
+/// In how many admitted documents a word stands.
+pub(super) fn holding(parts: &[Part<'_>], word: &str) -> Result<usize, Damaged> {
+    let mut count = 0;
     for part in parts {
-        let Some(postings) = part.segment.find(word)? else {
-            continue;
-        };
-        out.extend(
-            postings
-                .filter(|posting| part.admits(posting.document as usize))
-                .map(|posting| (part.start + posting.document, posting)),
-        );
+        if let Some(postings) = part.segment.find(word)? {
+            count += admitted(part, &postings);
+        }
     }
-    Ok(out)
+    Ok(count)
+}
+
+/// How many of these documents are admitted.
+fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
+    if part.admitted.is_none() {
+        return postings.documents();
+    }
+    let admits = |posting: &Posting| part.admits(posting.document as usize);
+    postings.clone().filter(admits).count()
 }
 
 /// Scores every document that holds a word of the query.
 pub(super) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> {
-    let total: usize = parts.iter().map(|part| part.segment.len()).sum();
     let (documents, average) = measure(parts);
-    let mut scores = Scores::default();
-    for word in asked(query) {
-        let postings = holding(parts, &word)?;
-        let weight = weight(documents, postings.len());
-        scores.ceiling += weight * (K1 + 1.0);
-        if !postings.is_empty() && scores.of.is_empty() {
-            scores.of = vec![0.0; total];
-        }
-        let mut postings = postings.into_iter().peekable();
-        for part in parts {
-            let end = part.start + u32::try_from(part.segment.len()).unwrap_or(u32::MAX);
-            while let Some((document, posting)) = postings.next_if(|(d, _)| *d < end) {
-                let length = f64::from(part.segment.length(posting.document as usize)) / average;
-                let count = f64::from(posting.count);
-                let share = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
-                let score = &mut scores.of[document as usize];
-                if *score == 0.0 {
-                    scores.found.push(document);
-                }
-                *score += weight * share;
-            }
+    let words = asked(query);
+    let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
+    let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
+
+    let mut weights = vec![0; words.len()];
+    for part in &found {
+        for (count, found) in weights.iter_mut().zip(part) {
+            *count += found.as_ref().map_or(0, |(count, _)| *count);
         }
     }
-    Ok(scores)
+    let postings: usize = weights.iter().sum();
+    let weights: Vec<f64> = weights.iter().map(|n| weight(documents, *n)).collect();
+    let brakes = Brakes::new(average);
+    let of = each(
+        parts.iter().zip(found),
+        postings >= MUCH,
+        |(part, found)| {
+            let mut scores = Vec::new();
+            for (weight, found) in weights.iter().zip(found) {
+                if let Some((_, postings)) = found {
+                    add(&mut scores, part, postings, *weight, &brakes);
+                }
+            }
+            scores
+        },
+    );
+    let ceiling = weights
+        .iter()
+        .fold(0.0, |sum, weight| sum + weight * (K1 + 1.0));
+    Ok(Scores { of, ceiling })
+}
+
+/// For each word the documents of a part that hold it, and how many of them are admitted.
+fn find<'a>(
+    part: &Part<'a>,
+    words: &[String],
+) -> Result<Vec<Option<(usize, Postings<'a>)>>, Damaged> {
+    let find = |word: &String| {
+        let postings = part.segment.find(word)?;
+        Ok(postings.map(|postings| (admitted(part, &postings), postings)))
+    };
+    words.iter().map(find).collect()
+}
+
+/// Adds what one word says to the scores of a part's documents.
+fn add(
+    scores: &mut Vec<f64>,
+    part: &Part<'_>,
+    postings: Postings<'_>,
+    weight: f64,
+    brakes: &Brakes,
+) {
+    let lengths = part.segment.lengths();
+    for posting in postings {
+        let place = posting.document as usize;
+        if !part.admits(place) {
+            continue;
+        }
+        if scores.is_empty() {
+            scores.resize(part.segment.len(), 0.0);
+        }
+        if let (Some(score), Some(length)) = (scores.get_mut(place), lengths.get(place)) {
+            let count = f64::from(posting.count);
+            let brake = brakes.of(u32::from_le_bytes(*length));
+            *score += weight * (count * (K1 + 1.0) / (count + brake));
+        }
+    }
+}
+
+/// How much documents are held back, by their length.
+struct Brakes {
+    average: f64,
+    /// Of the usual lengths, since a division for each posting is felt.
+    usual: Vec<f64>,
+}
+
+impl Brakes {
+    fn new(average: f64) -> Self {
+        let usual = (0..512).map(|length| Self::at(length, average)).collect();
+        Self { average, usual }
+    }
+
+    fn of(&self, length: u32) -> f64 {
+        let usual = self.usual.get(length as usize).copied();
+        usual.unwrap_or_else(|| Self::at(length, self.average))
+    }
+
+    fn at(length: u32, average: f64) -> f64 {
+        K1 * (1.0 - B + B * (f64::from(length) / average))
+    }
 }
 
 /// How much a word says that so many of the documents hold.

@@ -23,7 +23,7 @@ impl Ranker<'_> {
         let mut found = Vec::new();
         for word in keyword::asked(query) {
             let plain = word.chars().all(|c| c.is_ascii_lowercase());
-            if plain && word.len() >= SHORTEST && keyword::holding(&self.parts, &word)?.is_empty() {
+            if plain && word.len() >= SHORTEST && keyword::holding(&self.parts, &word)? == 0 {
                 found.extend(self.nearest(&word)?);
             }
         }
@@ -49,7 +49,7 @@ impl Ranker<'_> {
         names.dedup();
         let mut best: Option<(usize, &str)> = None;
         for name in names {
-            let holding = keyword::holding(&self.parts, name)?.len();
+            let holding = keyword::holding(&self.parts, name)?;
             if holding > best.map_or(0, |(most, _)| most) {
                 best = Some((holding, name));
             }

@@ -9,8 +9,10 @@
 //! - `keyword`: BM25 over segments.
 //! - `kin`: what a mistyped word of a query may have meant.
 //! - `fuse`, `best`: two rankings made one; the best of many.
+//! - `view`: what both rankings say, document by document.
 //! - `rank`: all of that behind one type, the only ranking that the program uses.
 //! - `corpus`: a few texts, ranked by words and forgotten.
+//! - `parallel`: work on all processors.
 //! - `evaluate`: how good a ranking is.
 //!
 //! Pure: no files, no clock, nothing asynchronous. Bytes come from whoever keeps them.
@@ -27,11 +29,13 @@ mod fuse;
 mod keyword;
 mod kin;
 mod operators;
+mod parallel;
 mod rank;
 mod segment;
 mod slots;
 mod text;
 mod transformer;
+mod view;
 mod wordpiece;
 
 pub use attributes::{Attributes, seconds};
@@ -43,7 +47,7 @@ pub use evaluate::{Metrics, percentile};
 pub use export::Export;
 pub use filter::Filter;
 pub use fuse::{Fusion, Rrf};
-pub use rank::{Part, Question, Ranked, Ranker};
+pub use rank::{ByWords, Part, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
 pub use slots::{QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header};
 pub use text::{snippet, words};

@@ -4,20 +4,15 @@
 //! what is measured is what is used. Exact: every admitted document is looked at, up to millions of
 //! them. Makes no vectors: who asks brings them, for as many documents as there are.
 
-use std::num::NonZero;
-use std::thread;
-
 use crate::model::Kind;
 
-use super::best::{Best, Hit, ranks};
+use super::best::{Best, Hit, Ladder};
 use super::fuse::{Fusion, coverage, rrf};
 use super::keyword::{self, Scores};
+use super::parallel::each;
 use super::segment::{Damaged, Segment};
 use super::slots::{QueryVector, Slots};
-
-/// How near in meaning a document must be that holds no word of the query. Unrelated texts have
-/// cosines of 0 to 0.2.
-const FLOOR: f32 = 0.3;
+use super::view::{Half, View};
 
 /// The least fused score of a document whose meaning is known: what shares a passing word with the
 /// query and means something else lies below it.
@@ -26,8 +21,9 @@ const LEAST: f64 = 0.1;
 /// So many of each ranking take part where they are fused by rank.
 const POOL: usize = 1_000;
 
-/// So many vectors are worth a thread of their own.
-const SHARE: usize = 20_000;
+/// So many vectors are worth a second thread, and so many scores.
+const MANY_VECTORS: usize = 10_000;
+const MANY_SCORES: usize = 100_000;
 
 /// Some of the documents.
 #[derive(Debug)]
@@ -103,6 +99,10 @@ pub struct Ranked {
     pub cosine: Option<f32>,
 }
 
+/// How well documents fit the words of a query: the half of an answer that needs no vector.
+#[derive(Debug, Default)]
+pub struct ByWords(Scores);
+
 impl<'a> Ranker<'a> {
     /// The documents of these parts.
     pub fn new(mut parts: Vec<Part<'a>>) -> Self {
@@ -124,129 +124,152 @@ impl<'a> Ranker<'a> {
         (place < self.parts[part].segment.len()).then_some((part, place))
     }
 
+    /// The half of an answer that needs no vector, for [`Self::rank_with`]: whoever waits for the
+    /// query's vector has time for it.
+    ///
+    /// # Errors
+    ///
+    /// Where a segment is damaged.
+    pub fn by_words(&self, query: &str) -> Result<ByWords, Damaged> {
+        keyword::score(&self.parts, query).map(ByWords)
+    }
+
     /// The documents that fit the query, best first.
     ///
     /// # Errors
     ///
     /// Where a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
-        let vector = question.vector.filter(|_| is_readable(question.text));
-        let words = match question.fusion {
-            Fusion::Semantic if vector.is_some() => Scores::default(),
-            _ => keyword::score(&self.parts, question.text)?,
+        let wants_words = question.fusion != Fusion::Semantic || question.asked().is_none();
+        let words = if wants_words {
+            self.by_words(question.text)?
+        } else {
+            ByWords::default()
         };
-        let cosines = match (vector, question.fusion) {
+        Ok(self.rank_with(question, &words))
+    }
+
+    /// The same, where the half by words is there already: of the same documents, admitted by the
+    /// same filter, for the same words.
+    pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
+        let ByWords(words) = words;
+        let cosines = match (question.asked(), question.fusion) {
             (None, _) | (_, Fusion::Keyword) => Vec::new(),
             (Some(vector), _) => self.cosines(&QueryVector::new(vector)),
         };
-        let view = View {
-            words,
-            cosines,
-            total: self.total,
+        let view = |(part, of): (&Part<'_>, usize)| View {
+            start: part.start as usize,
+            documents: part.segment.len(),
+            words: words.of.get(of).map_or(&[], Vec::as_slice),
+            cosines: cosines.get(of).map_or(&[], Vec::as_slice),
         };
-        let fused = self.fused(&view, question);
-        let hit = |hit: &Hit, half: fn(&View, usize) -> Option<f64>| {
-            half(&view, hit.document).map(|score| Hit { score, ..*hit })
+        let views: Vec<View<'_>> = self.parts.iter().zip(0..).map(view).collect();
+        let fused = self.fused(&views, words.ceiling, question);
+        self.with_ranks(&views, &fused)
+    }
+
+    /// Says of each hit what either half says of it.
+    fn with_ranks(&self, views: &[View<'_>], fused: &[Hit]) -> Vec<Ranked> {
+        let half = |hit: &Hit, half: Half| {
+            let (part, place) = self.place(hit.document)?;
+            views[part]
+                .score(half, place)
+                .map(|score| Hit { score, ..*hit })
         };
-        let by_words: Vec<_> = fused.iter().map(|h| hit(h, View::words)).collect();
-        let by_meaning: Vec<_> = fused.iter().map(|h| hit(h, View::meaning)).collect();
-        let by_words = ranks(&by_words, view.hits(View::words));
-        let by_meaning = ranks(&by_meaning, view.hits(View::meaning));
-        let ranked = |((hit, keyword), semantic): ((Hit, _), _)| Ranked {
+        let by_words = |hit: &Hit| half(hit, Half::Words);
+        let by_meaning = |hit: &Hit| half(hit, Half::Meaning);
+        let words = Ladder::new(fused.iter().map(by_words));
+        let meaning = Ladder::new(fused.iter().map(by_meaning));
+        let between = each(views, self.total >= MANY_SCORES, |view| {
+            [
+                words.between(view.hits(Half::Words)),
+                meaning.between(view.hits(Half::Meaning)),
+            ]
+        });
+        let sum = |half: usize| {
+            let add = |sum: Vec<usize>, part: &[Vec<usize>; 2]| {
+                sum.iter().zip(&part[half]).map(|(a, b)| a + b).collect()
+            };
+            between.iter().fold(vec![0; fused.len()], add)
+        };
+        let (above_by_words, above_by_meaning): (Vec<usize>, Vec<usize>) = (sum(0), sum(1));
+        let ranked = |hit: &Hit| Ranked {
             document: hit.document,
             score: hit.score,
-            keyword,
-            semantic,
-            words: view.words(hit.document).unwrap_or(0.0),
-            cosine: view.cosine(hit.document),
+            keyword: by_words(hit).and_then(|hit| words.rank(&hit, &above_by_words)),
+            semantic: by_meaning(hit).and_then(|hit| meaning.rank(&hit, &above_by_meaning)),
+            words: by_words(hit).map_or(0.0, |hit| hit.score),
+            cosine: self
+                .place(hit.document)
+                .and_then(|(part, place)| views[part].cosine(place)),
         };
-        let fused = fused.into_iter().zip(by_words).zip(by_meaning);
-        Ok(fused.map(ranked).collect())
+        fused.iter().map(ranked).collect()
     }
 
-    fn fused(&self, view: &View, question: &Question<'_>) -> Vec<Hit> {
-        let mut best = Best::new(question.limit);
-        let mut push = |document: usize, score: f64| {
-            best.push(document, score * self.weight(document, question.weight));
+    fn fused(&self, views: &[View<'_>], ceiling: f64, question: &Question<'_>) -> Vec<Hit> {
+        let weights = Kind::ALL.map(question.weight);
+        let weight = |part: usize, place: usize| {
+            let kind = usize::from(self.parts[part].segment.kind(place));
+            weights.get(kind).copied().unwrap_or(1.0)
         };
-        match question.fusion {
-            Fusion::Coverage => {
-                let ceiling = view.words.ceiling.max(f64::MIN_POSITIVE);
-                for document in view.candidates() {
-                    let words = view.words(document).unwrap_or(0.0) / ceiling;
-                    let meaning = view.meaning(document);
-                    let score = coverage(words, meaning);
-                    if score >= LEAST || meaning.is_none() {
-                        push(document, score);
-                    }
-                }
-            }
+        let best = match question.fusion {
             Fusion::Rrf(parameters) => {
-                let half = |half| {
+                let half = |half: Half| {
                     let mut best = Best::new(POOL.max(question.limit));
-                    view.hits(half).for_each(|h| best.push(h.document, h.score));
+                    for hit in views.iter().flat_map(|view| view.hits(half)) {
+                        best.push(hit.document, hit.score);
+                    }
                     best.sorted()
                 };
-                for hit in rrf(&half(View::words), &half(View::meaning), parameters) {
-                    push(hit.document, hit.score);
+                let mut fused = rrf(&half(Half::Words), &half(Half::Meaning), parameters);
+                for hit in &mut fused {
+                    let place = self.place(hit.document);
+                    hit.score *= place.map_or(1.0, |(part, place)| weight(part, place));
                 }
+                vec![fused]
             }
-            Fusion::Semantic if !view.cosines.is_empty() => {
-                view.hits(View::meaning)
-                    .for_each(|h| push(h.document, h.score));
-            }
-            Fusion::Keyword | Fusion::Semantic => {
-                view.hits(View::words)
-                    .for_each(|h| push(h.document, h.score));
-            }
-        }
-        best.sorted()
-    }
-
-    fn weight(&self, document: usize, weight: fn(Kind) -> f64) -> f64 {
-        let kind = self.place(document).and_then(|(part, place)| {
-            let kind = self.parts[part].segment.kind(place);
-            Kind::ALL.get(usize::from(kind))
-        });
-        kind.map_or(1.0, |kind| weight(*kind))
-    }
-
-    /// The cosine of every admitted document's vector and the query's; [`f32::NAN`] where there is
-    /// none.
-    fn cosines(&self, query: &QueryVector) -> Vec<f32> {
-        let mut cosines = vec![f32::NAN; self.total];
-        let workers = thread::available_parallelism().map_or(1, NonZero::get);
-        let share = self.total.div_ceil(workers).max(SHARE);
-        thread::scope(|scope| {
-            let mut rest = cosines.as_mut_slice();
-            for part in &self.parts {
-                let (of_part, others) = rest.split_at_mut(part.segment.len());
-                rest = others;
-                let Some(slots) = part.vectors else {
-                    continue;
-                };
-                let work = move |(first, some): (usize, &mut [f32])| {
-                    for (place, cosine) in (first..).zip(some) {
-                        if part.admits(place) {
-                            *cosine = slots.cosine(place, query).unwrap_or(f32::NAN);
-                        }
+            fusion => {
+                let ceiling = ceiling.max(f64::MIN_POSITIVE);
+                let any_meaning = views.iter().any(|view| !view.cosines.is_empty());
+                let score = |view: &View<'_>, place| match fusion {
+                    Fusion::Coverage => {
+                        let words = view.words(place).unwrap_or(0.0) / ceiling;
+                        let meaning = view.meaning(place);
+                        let score = coverage(words, meaning);
+                        (score >= LEAST || meaning.is_none()).then_some(score)
                     }
+                    Fusion::Semantic if any_meaning => view.meaning(place),
+                    _ => view.words(place),
                 };
-                let shares = of_part.chunks_mut(share).enumerate();
-                let mut shares = shares.map(|(i, some)| (i * share, some));
-                // What is not worth a thread is done by this one.
-                let own = if self.total > SHARE {
-                    None
-                } else {
-                    shares.next()
-                };
-                own.into_iter().for_each(work);
-                for some in shares {
-                    scope.spawn(move || work(some));
-                }
+                each(
+                    views.iter().enumerate(),
+                    self.total >= MANY_SCORES,
+                    |(part, view)| {
+                        let mut best = Best::new(question.limit);
+                        for place in view.candidates() {
+                            if let Some(score) = score(view, place) {
+                                best.push(view.start + place, score * weight(part, place));
+                            }
+                        }
+                        best.sorted()
+                    },
+                )
             }
-        });
-        cosines
+        };
+        let mut all = Best::new(question.limit);
+        for hit in best.iter().flatten() {
+            all.push(hit.document, hit.score);
+        }
+        all.sorted()
+    }
+
+    /// For each part the cosine of every admitted document's vector and the query's; [`f32::NAN`]
+    /// where there is none, and nothing at all for a part without vectors.
+    fn cosines(&self, query: &QueryVector) -> Vec<Vec<f32>> {
+        each(&self.parts, self.total >= MANY_VECTORS, |part| {
+            let cosines = |slots: Slots<'_>| slots.cosines(query, part.admitted.as_deref());
+            part.vectors.map(cosines).unwrap_or_default()
+        })
     }
 
     /// Documents that have no vector yet, at most so many: first those that fit the query best by
@@ -264,18 +287,24 @@ impl<'a> Ranker<'a> {
             })
         };
         let scores = keyword::score(&self.parts, query)?;
+        let score = |document: usize| {
+            let (part, place) = self.place(document)?;
+            let score = scores.of.get(part)?.get(place).copied();
+            score.filter(|score| *score > 0.0)
+        };
         let mut best = Best::new(limit);
-        for document in &scores.found {
-            let document = *document as usize;
-            if is_empty(document) {
-                best.push(document, scores.of[document]);
+        for (part, scores) in self.parts.iter().zip(&scores.of) {
+            let start = part.start as usize;
+            for (document, score) in (start..).zip(scores).filter(|(_, score)| **score > 0.0) {
+                if is_empty(document) {
+                    best.push(document, *score);
+                }
             }
         }
         let mut wanted: Vec<usize> = best.sorted().iter().map(|hit| hit.document).collect();
-        let others = (0..self.total).rev().filter(|document| {
-            let known = scores.of.get(*document).is_some_and(|score| *score > 0.0);
-            !known && is_empty(*document)
-        });
+        let others = (0..self.total)
+            .rev()
+            .filter(|document| is_empty(*document) && score(*document).is_none());
         let room = limit - wanted.len();
         wanted.extend(others.take(room));
         Ok(wanted)
@@ -288,55 +317,17 @@ impl<'a> Ranker<'a> {
     /// Where a segment is damaged.
     pub fn terms(&self, query: &str) -> Result<Vec<(String, usize)>, Damaged> {
         let count = |word: String| {
-            let holding = keyword::holding(&self.parts, &word)?.len();
+            let holding = keyword::holding(&self.parts, &word)?;
             Ok((word, holding))
         };
         keyword::asked(query).into_iter().map(count).collect()
     }
 }
 
-/// Both halves of an answer, over all documents.
-struct View {
-    words: Scores,
-    cosines: Vec<f32>,
-    total: usize,
-}
-
-impl View {
-    /// The keyword score, where the document holds a word of the query.
-    fn words(&self, document: usize) -> Option<f64> {
-        let score = self.words.of.get(document).copied();
-        score.filter(|score| *score > 0.0)
-    }
-
-    fn cosine(&self, document: usize) -> Option<f32> {
-        let cosine = self.cosines.get(document).copied();
-        cosine.filter(|cosine| !cosine.is_nan())
-    }
-
-    /// The cosine of those that are near enough, and of those that hold a word, so that their
-    /// meaning can count for or against them.
-    fn meaning(&self, document: usize) -> Option<f64> {
-        let cosine = self.cosine(document)?;
-        let counts = cosine >= FLOOR || self.words(document).is_some();
-        counts.then(|| f64::from(cosine))
-    }
-
-    /// The documents that fit in one way or the other.
-    fn candidates(&self) -> Box<dyn Iterator<Item = usize> + '_> {
-        if self.cosines.is_empty() {
-            Box::new(self.words.found.iter().map(|document| *document as usize))
-        } else {
-            let fits = |d: &usize| self.cosines[*d] >= FLOOR || self.words(*d).is_some();
-            Box::new((0..self.total).filter(fits))
-        }
-    }
-
-    fn hits(&self, half: fn(&Self, usize) -> Option<f64>) -> impl Iterator<Item = Hit> {
-        self.candidates().filter_map(move |document| {
-            let score = half(self, document)?;
-            Some(Hit { document, score })
-        })
+impl Question<'_> {
+    /// The vector that is compared.
+    fn asked(&self) -> Option<&[f32]> {
+        self.vector.filter(|_| is_readable(self.text))
     }
 }
 

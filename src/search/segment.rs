@@ -1,7 +1,8 @@
 //! A segment: some thousands of documents, analysed once, as bytes that are searched where they lie.
 //!
 //! ```text
-//! header   88 bytes: magic, analysis, counts, where the sections start, two checksums
+//! header   104 bytes: magic, analysis, counts, where the sections start, checksums of the columns that
+//!          ranking needs and of the others, when the first document expires, checksum of all that
 //! columns  one array a property, a value a document: key, text, created, expires (8 bytes each),
 //!          skill, domain, length (4 each), kind, trust, note (1 each)
 //! terms    16 bytes a term, in the order of the names: end of its name, end of its postings, how many
@@ -11,7 +12,8 @@
 //!          `varint(count)` where `more` says that the count is not 1
 //! ```
 //!
-//! All numbers are little-endian. A segment never changes once it is made. Bytes that are no whole
+//! A search reads little of that: of the columns length and kind, which lie side by side, and the
+//! rest only where a filter asks for it. All numbers are little-endian. A segment never changes once it is made. Bytes that are no whole
 //! segment are no segment; damage behind the columns is found when the term is used. Nothing
 //! in it is a text: what a document says is read where it is kept.
 
@@ -21,10 +23,10 @@ use super::attributes::Attributes;
 use super::filter::Filter;
 
 /// Bumped whenever the layout above changes.
-pub(super) const MAGIC: &[u8; 8] = b"mctlseg1";
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg2";
 /// Bumped whenever `text` takes other words from a text, which makes every older segment useless.
 pub const ANALYSIS: u32 = 1;
-pub(super) const HEADER: usize = 88;
+pub(super) const HEADER: usize = 104;
 /// How many bytes of columns a document has.
 pub(super) const COLUMNS: usize = 4 * 8 + 3 * 4 + 3;
 pub(super) const TERM: usize = 16;
@@ -40,7 +42,8 @@ pub struct Segment<'a> {
     documents: usize,
     words: u64,
     columns: &'a [u8],
-    columns_sum: u64,
+    sums: ColumnSums,
+    soonest: i64,
     terms: &'a [u8],
     names: &'a [u8],
     postings: &'a [u8],
@@ -57,7 +60,7 @@ impl<'a> Segment<'a> {
     /// The segment that these bytes are; `None` where they are none of this version, or not whole.
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
-        let intact = u64_at(header, 80) == xxh3_64(&header[..80]);
+        let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
         if &header[..8] != MAGIC || u32_at(header, 8) != ANALYSIS || !intact {
             return None;
         }
@@ -70,7 +73,11 @@ impl<'a> Segment<'a> {
             documents,
             words: u64_at(header, 24),
             columns: bytes.get(HEADER..terms_at)?,
-            columns_sum: u64_at(header, 72),
+            sums: ColumnSums {
+                ranking: u64_at(header, 72),
+                others: u64_at(header, 80),
+            },
+            soonest: u64_at(header, 88).cast_signed(),
             terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
             names: bytes.get(names_at..postings_at)?,
             postings: bytes.get(postings_at..end)?,
@@ -85,7 +92,18 @@ impl<'a> Segment<'a> {
     ///
     /// Where it is not.
     pub fn verify(&self) -> Result<(), Damaged> {
-        let intact = xxh3_64(self.columns) == self.columns_sum;
+        let intact = ColumnSums::of(self.columns, self.documents) == self.sums;
+        intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// The same for what ranking without a filter needs, which is a tenth of it.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not what it once was.
+    pub fn verify_for_ranking(&self) -> Result<(), Damaged> {
+        let (_, ranking, _) = split(self.columns, self.documents);
+        let intact = xxh3_64(ranking) == self.sums.ranking;
         intact.then_some(()).ok_or(Damaged)
     }
 
@@ -134,10 +152,16 @@ impl<'a> Segment<'a> {
         self.narrow(2, document)
     }
 
+    /// How many words each document has, in four bytes.
+    pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
+        let start = self.documents * 40;
+        let bytes = self.columns.get(start..start + self.documents * 4);
+        bytes.unwrap_or_default().as_chunks().0
+    }
+
     /// Whether the filter admits every document, as far as that is known without asking for each.
     pub fn admits_all(&self, filter: &Filter) -> bool {
-        let lasts = |document| self.wide(3, document).cast_signed() > filter.now;
-        filter.asks_for_nothing() && (0..self.documents).all(lasts)
+        filter.asks_for_nothing() && self.soonest > filter.now
     }
 
     /// Strikes out those of the documents that the filter does not admit.
@@ -200,6 +224,10 @@ impl<'a> Segment<'a> {
                 std::cmp::Ordering::Equal => return self.postings(middle).map(Some),
             }
         }
+        // A damaged name leads astray, and then stands beside the place where the word would be.
+        for neighbour in low.saturating_sub(1)..self.terms().min(low + 1) {
+            self.postings(neighbour)?;
+        }
         Ok(None)
     }
 
@@ -219,6 +247,13 @@ pub(super) struct Postings<'a> {
     next: u32,
 }
 
+impl Postings<'_> {
+    /// How many documents those are.
+    pub(super) fn documents(&self) -> usize {
+        self.left as usize
+    }
+}
+
 impl Iterator for Postings<'_> {
     type Item = Posting;
 
@@ -236,7 +271,13 @@ impl Iterator for Postings<'_> {
     }
 }
 
+#[inline]
 fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    // Most gaps and counts are small.
+    if let Some((byte, rest)) = bytes.split_first().filter(|(byte, _)| **byte < 0x80) {
+        *bytes = rest;
+        return Some(u32::from(*byte));
+    }
     let mut value = 0;
     for shift in (0..35).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -247,6 +288,36 @@ fn varint(bytes: &mut &[u8]) -> Option<u32> {
         }
     }
     None
+}
+
+/// The checksums of the columns: of those that every ranking reads, and of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ColumnSums {
+    pub(super) ranking: u64,
+    pub(super) others: u64,
+}
+
+impl ColumnSums {
+    pub(super) fn of(columns: &[u8], documents: usize) -> Self {
+        let (before, ranking, behind) = split(columns, documents);
+        Self {
+            ranking: xxh3_64(ranking),
+            others: xxh3_64_with_seed(behind, xxh3_64(before)),
+        }
+    }
+}
+
+/// The columns before length and kind, these two, and those behind.
+fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
+    let (start, end) = (documents * 40, documents * 45);
+    match (
+        columns.get(..start),
+        columns.get(start..end),
+        columns.get(end..),
+    ) {
+        (Some(before), Some(ranking), Some(behind)) => (before, ranking, behind),
+        _ => (columns, &[], &[]),
+    }
 }
 
 /// The checksum of a term.

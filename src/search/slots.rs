@@ -10,6 +10,7 @@
 //! weights move it. Slots are filled in place; one that is only half there has a wrong checksum,
 //! and costs no more than one document's place in one answer.
 
+use rten_simd::{Isa, SimdOp};
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"mctlvec1";
@@ -128,20 +129,79 @@ impl<'a> Slots<'a> {
         (factor > 0.0).then(|| dot(numbers, &query.0) as f32 * factor / ONE)
     }
 
+    /// The same for all documents, or those that are admitted; [`f32::NAN`] for the others.
+    pub(super) fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
+        let scan = Scan {
+            slots: *self,
+            query,
+            admitted,
+        };
+        scan.dispatch()
+    }
+
     fn factor(&self, document: usize) -> f32 {
-        let bytes = self.get(document).first_chunk();
-        let factor = bytes.map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
-        // Of 127 at most, at least one number is: the vector's length is between that and its root.
-        if (0.0..=1.0 / 127.0).contains(&factor) {
-            factor
-        } else {
-            0.0
+        factor(self.get(document))
+    }
+}
+
+/// One pass over all slots.
+struct Scan<'a> {
+    slots: Slots<'a>,
+    query: &'a QueryVector,
+    admitted: Option<&'a [bool]>,
+}
+
+impl SimdOp for Scan<'_> {
+    type Output = Vec<f32>;
+
+    /// What is inlined here is compiled for each kind of processor and chosen by the one at hand: with
+    /// 32 bytes at once it takes half as long as with the 16 that every processor has.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a function that is called is compiled for the least of processors"
+    )]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a sum of 24 bits is as exact as it has to be"
+    )]
+    fn eval<I: Isa>(self, _: I) -> Vec<f32> {
+        let slots = self.slots.slots.chunks_exact(self.slots.width);
+        let mut cosines = Vec::with_capacity(slots.len());
+        for (document, slot) in slots.enumerate() {
+            let admits = |admitted: &[bool]| admitted.get(document).copied().unwrap_or(false);
+            let factor = factor(slot);
+            cosines.push(if factor > 0.0 && self.admitted.is_none_or(admits) {
+                dot(&slot[SLOT_HEADER..], &self.query.0) as f32 * factor / ONE
+            } else {
+                f32::NAN
+            });
         }
+        cosines
+    }
+}
+
+/// What makes the vector's length 1; 0 where there is no vector.
+#[inline]
+fn factor(slot: &[u8]) -> f32 {
+    let factor = slot
+        .first_chunk()
+        .map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+    // Of 127 at most, at least one number is: the vector's length is between that and its root.
+    if (0.0..=1.0 / 127.0).contains(&factor) {
+        factor
+    } else {
+        0.0
     }
 }
 
 /// In whole numbers, whose sum does not depend on the order, so that the compiler may use the
 /// processor's vectors.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for the processor that its caller is compiled for"
+)]
 fn dot(numbers: &[u8], query: &[i16]) -> i32 {
     let product = |(x, y): (&u8, &i16)| i32::from(x.cast_signed()) * i32::from(*y);
     numbers.iter().zip(query).map(product).sum()
@@ -250,6 +310,9 @@ mod tests {
             let bytes = file(std::slice::from_ref(&a));
             let slots = Slots::open(&bytes, "model", 384, 1).unwrap();
             let cosine = slots.cosine(0, &QueryVector::new(&b)).unwrap();
+            let of_all = slots.cosines(&QueryVector::new(&b), None);
+            prop_assert_eq!(of_all[0].to_bits(), cosine.to_bits());
+            prop_assert!(slots.cosines(&QueryVector::new(&b), Some(&[false]))[0].is_nan());
             prop_assert!((cosine - exact).abs() < 0.005, "{cosine} {exact}");
             let itself = slots.cosine(0, &QueryVector::new(&a)).unwrap();
             prop_assert!((itself - 1.0).abs() < 0.001, "{itself}");

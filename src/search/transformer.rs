@@ -5,7 +5,6 @@
 //! neighbours. Alone it is the same every time, and needs no padding.
 
 use std::borrow::Cow;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::thread;
 
@@ -14,6 +13,7 @@ use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
 
 use super::operators::operators;
+use super::parallel::{each, processors};
 use super::wordpiece::WordPiece;
 
 /// A vector of length 1.
@@ -141,27 +141,13 @@ impl Transformer {
     ///
     /// None that a text could cause.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {
-        let workers = thread::available_parallelism().map_or(1, NonZero::get);
-        let share = texts.len().div_ceil(workers).max(1);
-        if texts.len() <= share {
-            return self.embed_in_turn(texts);
+        thread_local!(static ALONE: RunOptions = on_threads(1));
+        if let [text] = texts {
+            // Most of its work is laying out the weights, which threads can share.
+            return Ok(vec![self.embed_one(text, &on_threads(processors()))?]);
         }
-        thread::scope(|scope| {
-            let work = |part| scope.spawn(move || self.embed_in_turn(part));
-            let parts: Vec<_> = texts.chunks(share).map(work).collect();
-            let mut vectors = Vec::with_capacity(texts.len());
-            for part in parts {
-                vectors.extend(part.join().map_err(|_| EmbedError::NoVector)??);
-            }
-            Ok(vectors)
-        })
-    }
-
-    fn embed_in_turn(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {
-        let mut options = RunOptions::default();
-        options.thread_pool = Some(Arc::new(ThreadPool::with_num_threads(1)));
-        let vector = |text: &&str| self.embed_one(text, &options);
-        texts.iter().map(vector).collect()
+        let embed = |text: &&str| ALONE.with(|options| self.embed_one(text, options));
+        each(texts, true, embed).into_iter().collect()
     }
 
     fn embed_one(&self, text: &str, options: &RunOptions) -> Result<Vector, EmbedError> {
@@ -195,6 +181,12 @@ impl Transformer {
             _ => None,
         }
     }
+}
+
+fn on_threads(threads: usize) -> RunOptions {
+    let mut options = RunOptions::default();
+    options.thread_pool = Some(Arc::new(ThreadPool::with_num_threads(threads)));
+    options
 }
 
 impl Pooling {

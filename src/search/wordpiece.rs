@@ -6,11 +6,14 @@
 //! text, which nobody asks for.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::ops::Range;
 
+use hashbrown::HashTable;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use memchr::memchr_iter;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Longer words are unknown, in characters.
 const LONGEST_WORD: usize = 100;
@@ -18,10 +21,7 @@ const LONGEST_WORD: usize = 100;
 /// A vocabulary, ready to cut text into the numbers of its pieces.
 #[derive(Debug)]
 pub(super) struct WordPiece {
-    /// Pieces that begin a word.
-    first: HashMap<Cow<'static, str>, i32>,
-    /// Pieces that go on with one.
-    next: HashMap<Cow<'static, str>, i32>,
+    pieces: Pieces,
     /// What a word becomes that cannot be put together from pieces.
     unknown: i32,
     /// Stands before every text.
@@ -54,44 +54,48 @@ impl WordPiece {
     /// Takes the pieces of a vocabulary with their numbers; `##` goes on with a word. `None` where
     /// one of the three marks is not among them: `[CLS]`, `[SEP]` and `[UNK]`, or `<s>`, `</s>`
     /// and `<unk>`.
-    pub(super) fn new(
-        pieces: impl Iterator<Item = (Cow<'static, str>, i32)>,
+    pub(super) fn new<'p>(
+        pieces: impl Iterator<Item = (&'p str, i32)>,
         spelling: Spelling,
     ) -> Option<Self> {
-        let mut first = HashMap::with_capacity(32_768);
-        let mut next = HashMap::with_capacity(8_192);
+        let mut text = String::new();
+        let mut numbered = Vec::new();
         for (piece, number) in pieces {
-            let rest = match &piece {
-                Cow::Borrowed(piece) => piece.strip_prefix("##").map(Cow::Borrowed),
-                Cow::Owned(piece) => piece.strip_prefix("##").map(|s| Cow::Owned(s.to_owned())),
-            };
-            match rest {
-                Some(rest) if !rest.is_empty() => next.insert(rest, number),
-                _ => first.insert(piece, number),
-            };
+            let start = text.len();
+            text.push_str(piece);
+            numbered.push((start..text.len(), number));
         }
-        let mark = |names: [&str; 2]| names.iter().find_map(|name| first.get(*name)).copied();
-        Some(Self {
-            unknown: mark(["[UNK]", "<unk>"])?,
-            begin: mark(["[CLS]", "<s>"])?,
-            end: mark(["[SEP]", "</s>"])?,
-            first,
-            next,
+        Self::of(
+            Pieces::new(Cow::Owned(text), numbered.into_iter()),
             spelling,
-            categories: CodePointMapData::new(),
-            decomposer: DecomposingNormalizerBorrowed::new_nfd(),
-        })
+        )
     }
 
     /// The pieces of a text with one a line, the number being the line's.
     pub(super) fn of_lines(vocabulary: Cow<'static, str>, spelling: Spelling) -> Option<Self> {
-        match vocabulary {
-            Cow::Borrowed(text) => Self::new(text.lines().map(Cow::Borrowed).zip(0..), spelling),
-            Cow::Owned(text) => {
-                let lines = text.lines().map(|line| Cow::Owned(line.to_owned()));
-                Self::new(lines.zip(0..), spelling)
-            }
-        }
+        let mut start = 0;
+        let line = |end| {
+            let line = start..start + vocabulary[start..end].trim_end_matches('\r').len();
+            start = end + 1;
+            line
+        };
+        let ends = memchr_iter(b'\n', vocabulary.as_bytes()).chain([vocabulary.len()]);
+        let lines: Vec<Range<usize>> = ends.map(line).collect();
+        let numbered = lines.into_iter().zip(0..);
+        Self::of(Pieces::new(vocabulary, numbered), spelling)
+    }
+
+    fn of(pieces: Pieces, spelling: Spelling) -> Option<Self> {
+        let mark = |names: [&str; 2]| names.iter().find_map(|name| pieces.number(name, false));
+        Some(Self {
+            unknown: mark(["[UNK]", "<unk>"])?,
+            begin: mark(["[CLS]", "<s>"])?,
+            end: mark(["[SEP]", "</s>"])?,
+            pieces,
+            spelling,
+            categories: CodePointMapData::new(),
+            decomposer: DecomposingNormalizerBorrowed::new_nfd(),
+        })
     }
 
     /// The numbers of a text's pieces between the marks of its beginning and end; at most `limit`
@@ -158,17 +162,13 @@ impl WordPiece {
         let before = out.len();
         let mut rest = word;
         while !rest.is_empty() {
-            let pieces = if rest.len() == word.len() {
-                &self.first
-            } else {
-                &self.next
-            };
+            let goes_on = rest.len() < word.len();
             let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
             let ends: Vec<usize> = ends.take(LONGEST_WORD + 1).collect();
             let found = ends
                 .iter()
                 .rev()
-                .find_map(|end| Some((*end, *pieces.get(&rest[..*end])?)));
+                .find_map(|end| Some((*end, self.pieces.number(&rest[..*end], goes_on)?)));
             match found {
                 Some((end, number)) if ends.len() <= LONGEST_WORD => {
                     out.push(number);
@@ -202,6 +202,83 @@ impl WordPiece {
         }
         GeneralCategoryGroup::Punctuation.contains(self.categories.get(c))
     }
+}
+
+/// The pieces by their spelling. Made at every search by meaning, so it is made to be made fast: the
+/// text stays where it is, and a table of numbers says where a piece stands in it.
+#[derive(Debug)]
+struct Pieces {
+    text: Cow<'static, str>,
+    all: Vec<Piece>,
+    /// Places among them, by the hash of the spelling.
+    table: HashTable<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    start: u32,
+    end: u32,
+    number: i32,
+    /// Whether it goes on with a word; the `##` that says so is not part of it.
+    goes_on: bool,
+}
+
+impl Pieces {
+    /// The pieces that stand in these spans of the text. Of equal ones the last counts.
+    fn new(text: Cow<'static, str>, spans: impl Iterator<Item = (Range<usize>, i32)>) -> Self {
+        let (count, _) = spans.size_hint();
+        let mut all: Vec<Piece> = Vec::with_capacity(count);
+        let mut table = HashTable::with_capacity(count);
+        for (span, number) in spans {
+            let whole = &text[span.clone()];
+            let rest = whole.strip_prefix("##").filter(|rest| !rest.is_empty());
+            let (goes_on, spelling) = (rest.is_some(), rest.unwrap_or(whole));
+            // Vocabularies are far smaller than what would not fit.
+            let (Ok(start), Ok(end), Ok(place)) = (
+                u32::try_from(span.end - spelling.len()),
+                u32::try_from(span.end),
+                u32::try_from(all.len()),
+            ) else {
+                break;
+            };
+            all.push(Piece {
+                start,
+                end,
+                number,
+                goes_on,
+            });
+            let same = |other: &u32| is(&text, all[*other as usize], spelling, goes_on);
+            let hash_of = |other: &u32| {
+                let other = all[*other as usize];
+                hash(read(&text, other), other.goes_on)
+            };
+            *table
+                .entry(hash(spelling, goes_on), same, hash_of)
+                .or_insert(place)
+                .get_mut() = place;
+        }
+        Self { text, all, table }
+    }
+
+    /// The number of a piece that begins a word, or goes on with one.
+    fn number(&self, spelling: &str, goes_on: bool) -> Option<i32> {
+        let piece = |place: &u32| self.all[*place as usize];
+        let same = |place: &u32| is(&self.text, piece(place), spelling, goes_on);
+        let found = self.table.find(hash(spelling, goes_on), same)?;
+        Some(piece(found).number)
+    }
+}
+
+fn read(text: &str, piece: Piece) -> &str {
+    &text[piece.start as usize..piece.end as usize]
+}
+
+fn is(text: &str, piece: Piece, spelling: &str, goes_on: bool) -> bool {
+    piece.goes_on == goes_on && read(text, piece) == spelling
+}
+
+fn hash(spelling: &str, goes_on: bool) -> u64 {
+    xxh3_64_with_seed(spelling.as_bytes(), u64::from(goes_on))
 }
 
 /// White space, without the control characters that the model never saw as such.

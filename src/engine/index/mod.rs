@@ -190,15 +190,16 @@ impl Index {
         let mut parts = Vec::with_capacity(self.segments.len());
         for held in &self.segments {
             let segment = held.segment()?;
-            segment.verify()?;
-            let admitted = if some(held) {
-                (held.has_gone() || !segment.admits_all(filter)).then(|| {
-                    let mut admitted = held.kept();
-                    segment.admit(filter, &mut admitted);
-                    admitted
-                })
-            } else {
+            segment.verify_for_ranking()?;
+            let admitted = if !some(held) {
                 Some(vec![false; held.places.len()])
+            } else if held.has_gone() || !segment.admits_all(filter) {
+                segment.verify()?;
+                let mut admitted = held.kept();
+                segment.admit(filter, &mut admitted);
+                Some(admitted)
+            } else {
+                None
             };
             let slots = held.slots(self.embedding.as_ref());
             parts.push(Part::new(segment, slots, admitted));
