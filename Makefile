@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt eval-learn test-clients test-exports
+.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -43,14 +43,16 @@ bench-search: ## the figures of the search, up to a million notes: takes some mi
 	$(CARGO) bench --locked --bench search
 
 EVAL_DATA ?=
-eval: ## measure the search: EVAL_DATA="DIR[:FIELD] …", each with docs.jsonl and queries.jsonl
-	@test -n "$(EVAL_DATA)" || { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …"'; exit 2; }
+CORRECTIONS ?=
+TRANSCRIPTS ?=
+eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, queries.jsonl), CORRECTIONS=DIR, TRANSCRIPTS=DIR
+	@test -n "$(EVAL_DATA)$(CORRECTIONS)$(TRANSCRIPTS)" \
+		|| { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …" CORRECTIONS=DIR TRANSCRIPTS=DIR'; exit 2; }
 	@$(CARGO) build --quiet --release --locked
-	@tests/eval.sh target/release/memctl $(EVAL_DATA)
-
-eval-learn: ## measure `learn` on labelled session files of your own: TRANSCRIPTS=folder with raw/ and score.py
-	@$(CARGO) build --quiet --locked
-	@tests/eval-learn.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/memctl" --core
+	@test -z "$(EVAL_DATA)" || tests/eval.sh target/release/memctl $(EVAL_DATA)
+	@test -z "$(CORRECTIONS)" || target/release/memctl eval corrections \
+		--corrections "$(CORRECTIONS)/corrections.jsonl" --pairs "$(CORRECTIONS)/pairs.jsonl"
+	@test -z "$(TRANSCRIPTS)" || TRANSCRIPTS="$(TRANSCRIPTS)" tests/eval-learn.sh target/release/memctl --core
 
 FUZZ_TARGETS ?= store skill correction transcript guard hook
 FUZZ_SECONDS ?= 20

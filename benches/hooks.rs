@@ -28,6 +28,8 @@ const PROCESSES: usize = 51;
 /// Bytes of session files.
 const SHORT: usize = 20_000_000;
 const LONG: usize = 500_000_000;
+/// Files that are read behind each recorded session.
+const READS: usize = 50;
 
 fn main() {
     let dir = tempfile::tempdir().unwrap();
@@ -136,7 +138,8 @@ fn generate(root: &Path) {
     out.flush().unwrap();
 }
 
-/// A session file of Claude Code of at least so many bytes.
+/// A session file of Claude Code of at least so many bytes: the recorded session, and behind it as much
+/// reading of files as makes one failure overcome in 200 kB, which is what real sessions have.
 fn sessions(dir: &Path, bytes: usize) -> PathBuf {
     let recorded =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions/claude-code-stock.jsonl");
@@ -147,11 +150,27 @@ fn sessions(dir: &Path, bytes: usize) -> PathBuf {
     let mut round = 0;
     while written < bytes {
         // Another name for each call, as in a session that goes on.
-        let part = recorded.replace("toolu_", &format!("toolu_{round}x"));
+        let mut part = recorded.replace("toolu_", &format!("toolu_{round}x"));
+        for n in 0..READS {
+            part += &read_of_a_file(round * READS + n);
+        }
         out.write_all(part.as_bytes()).unwrap();
         written += part.len();
         round += 1;
     }
     out.flush().unwrap();
     path
+}
+
+/// A call that reads a file of 20 kB, and its answer.
+fn read_of_a_file(n: usize) -> String {
+    let id = format!("toolu_read{n}");
+    let line = format!(
+        "{n}\tlet total = items.iter().map(|item| item.price * item.count).sum::<u64>();\n"
+    );
+    let call = json!({"type": "assistant", "sessionId": "bench", "uuid": format!("a{n}"), "message": {"role": "assistant",
+        "content": [{"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": format!("/home/dev/project/src/part{n}.rs")}}]}});
+    let answer = json!({"type": "user", "sessionId": "bench", "uuid": format!("u{n}"), "message": {"role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": id, "content": line.repeat(20_000 / line.len())}]}});
+    format!("{call}\n{answer}\n")
 }
