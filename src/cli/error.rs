@@ -182,6 +182,11 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "memctl correct {actual} --execution-id {execution} --correction \"…\""
         )),
         Error::NoId(_) => usage("memctl memory list executions"),
+        Error::Forgotten { kind, .. } => usage(&format!("memctl memory list {}", kind.plural())),
+        Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
+            usage(&format!("memctl accept {id}"))
+        }
+        Error::NotApprovable { .. } => usage("memctl memory list fixes"),
         Error::NotStored { source, .. } => {
             let (_, hint) = of_store(source);
             (Kind::Store, hint)

@@ -7,12 +7,14 @@ use clap::{Args, Subcommand};
 use crate::engine::{PromptReport, StatusReport};
 use crate::model::SkillPath;
 
+use super::approve::{ApproveArgs, approve};
 use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::search::{SearchArgs, search};
+use super::why::{WhyArgs, why};
 
 /// What is remembered
 #[derive(Debug, Subcommand)]
@@ -23,6 +25,8 @@ pub(super) enum MemoryCommand {
     Prompt(PromptArgs),
     List(ListArgs),
     Show(ShowArgs),
+    Why(WhyArgs),
+    Approve(ApproveArgs),
     Forget(ForgetArgs),
     Conflicts(ConflictsArgs),
 }
@@ -37,6 +41,8 @@ pub(super) fn memory(
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::List(args) => records::list(context, &args),
         MemoryCommand::Show(args) => records::show(context, &args),
+        MemoryCommand::Why(args) => why(context, &args),
+        MemoryCommand::Approve(args) => approve(context, &args),
         MemoryCommand::Forget(args) => records::forget(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
     }

@@ -4,6 +4,7 @@
 //! One file a group of commands, each with its argument structs (their doc comments are the help)
 //! and its functions. No decision about memory is taken here.
 
+mod approve;
 mod backtest;
 mod care;
 mod conflicts;
@@ -29,6 +30,7 @@ mod setup;
 mod stats;
 mod test;
 mod watch;
+mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -82,12 +82,7 @@ impl Engine {
 
     /// One record, by its id or the beginning of one.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let kind = match Kind::of_id(id) {
-            Some(kind) => kind,
-            None if id == "latest" => Kind::Execution,
-            None => return Err(Error::NoId(id.to_owned())),
-        };
-        let id = self.store.resolve(kind, id, None)?;
+        let (kind, id) = self.locate(id)?;
         let entry = self
             .store
             .find(kind, &id)?
@@ -105,6 +100,35 @@ impl Engine {
             kind,
             record: record.map_err(StoreError::from)?,
         })
+    }
+
+    /// The record that a person means by an id, the beginning of one, or `latest`. One that was
+    /// forgotten is said to be.
+    pub(super) fn locate(&self, id: &str) -> Result<(Kind, String), Error> {
+        let kind = match Kind::of_id(id) {
+            Some(kind) => kind,
+            None if id == "latest" => Kind::Execution,
+            None => return Err(Error::NoId(id.to_owned())),
+        };
+        match self.store.resolve(kind, id, None) {
+            Ok(id) => Ok((kind, id)),
+            Err(error @ StoreError::NotFound { .. }) => {
+                Err(match self.store.tombstone(kind, id)? {
+                    Some(tombstone) => Error::Forgotten {
+                        day: tombstone
+                            .at
+                            .split('T')
+                            .next()
+                            .unwrap_or_default()
+                            .to_owned(),
+                        id: tombstone.id,
+                        kind,
+                    },
+                    None => error.into(),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The newest executions, oldest first, and how many there are.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{InvalidSkillPath, SkillPath};
+use crate::model::{InvalidSkillPath, Kind, SkillPath};
 use crate::{llm, search, skill, store};
 
 /// Why a verb did not do what was asked.
@@ -103,6 +103,24 @@ pub enum Error {
     /// An id that belongs to no kind of record.
     #[error("`{}` is no id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
+    /// The record was removed on purpose.
+    #[error("{kind} `{id}` was forgotten on {day}")]
+    Forgotten {
+        /// Its id.
+        id: String,
+        /// Its kind.
+        kind: Kind,
+        /// The day: `2026-02-20`.
+        day: String,
+    },
+    /// A record whose kind nobody approves.
+    #[error("{kind} `{id}` cannot be approved: only fixes and procedures are observed")]
+    NotApprovable {
+        /// Its id.
+        id: String,
+        /// Its kind.
+        kind: Kind,
+    },
     /// An answer was paid for and could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
     NotStored {

@@ -77,7 +77,7 @@ pub struct HintReport {
 }
 
 /// Where a fix is that a person has to look at first.
-const QUARANTINED: &str = "quarantined";
+pub(super) const QUARANTINED: &str = "quarantined";
 
 impl Adviser<'_> {
     /// What is known about a failure. With a session it is noted there, what it says of earlier
@@ -328,6 +328,11 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
             Err(_) => Vec::new(),
         },
     )?)
+}
+
+/// Makes the table anew after fixes were changed, while nobody waits for an answer.
+pub(super) fn prepare(store: &Scoped) -> Result<(), Error> {
+    table(store).map(drop)
 }
 
 /// The terms that a fix is found by: none where it is not to be found.

@@ -8,6 +8,7 @@
 //! can fail, and the lock of the store is never held while a model is asked.
 
 mod analyse;
+mod approve;
 mod assemble;
 mod backtest;
 mod briefing;
@@ -42,6 +43,7 @@ mod sessions;
 mod stats;
 mod status;
 mod test;
+mod why;
 
 use chrono::{DateTime, Utc};
 
@@ -50,6 +52,7 @@ use crate::skill::{Skill, Skills};
 use crate::store::{Problem, Scoped};
 
 pub use analyse::{AnalysisPlan, AnalysisReport};
+pub use approve::Approved;
 pub use assemble::PromptReport;
 pub use backtest::{BacktestOptions, BacktestReport, ErrorReport, ProblemReport, backtest};
 pub use briefing::Briefing;
@@ -80,6 +83,7 @@ pub use secrets::{SecretAt, SecretsReport};
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 pub use test::{CaseReport, Status, TestPlan, TestReport};
+pub use why::{Link, Relation, WhyReport};
 
 /// A workspace, opened, and what the verbs need from outside.
 #[derive(Debug)]

@@ -365,6 +365,15 @@ impl Scoped {
         tombstones::ids(&self.directory, kind)
     }
 
+    /// The removal of the record with this id. A tombstone does not say whose record it was, so that
+    /// within a scope there are none.
+    pub fn tombstone(&self, kind: Kind, id: &str) -> Result<Option<tombstones::Tombstone>, Error> {
+        match self.scope {
+            Scope::All => tombstones::of_id(&self.directory, kind, id),
+            Scope::Domains(_) => Ok(None),
+        }
+    }
+
     /// Whether the last scan of any file found problems, without scanning where that is known.
     pub fn has_problems(&self, kind: Kind) -> Result<bool, Error> {
         Ok(self.file(kind).snapshot()?.table.header.problems > 0)

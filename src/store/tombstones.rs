@@ -73,6 +73,15 @@ pub(super) fn ids(directory: &Path, kind: Kind) -> Result<HashSet<String>, Error
     Ok(of_kind.map(|t| t.id).collect())
 }
 
+/// The removal of the record with this id, whatever its case.
+pub(super) fn of_id(directory: &Path, kind: Kind, id: &str) -> Result<Option<Tombstone>, Error> {
+    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    Ok(all
+        .into_iter()
+        .rev()
+        .find(|t| t.kind == kind && t.id.eq_ignore_ascii_case(id)))
+}
+
 /// The highest id that was ever removed. What cannot be read gives none: ids are then unique
 /// among the living, which is what the files themselves can promise.
 pub(super) fn highest(directory: &Path, kind: Kind) -> IdShape {

@@ -14,6 +14,7 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod approve;
 mod backtest;
 mod clients;
 mod conformance;
@@ -45,4 +46,5 @@ mod store;
 mod terminal;
 mod verify;
 mod watch;
+mod why;
 mod workspace;
