@@ -187,6 +187,17 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             usage(&format!("memctl accept {id}"))
         }
         Error::NotApprovable { .. } => usage("memctl memory list fixes"),
+        Error::NotEditable { id, allowed, .. } => match allowed.first() {
+            Some(first) => usage(&format!(
+                "memctl memory edit {id} --set {first}=…; these can be edited: {}",
+                allowed.join(", ")
+            )),
+            None => usage(&format!("memctl memory show {id}")),
+        },
+        Error::BadField { field, .. } => usage(&format!(
+            "give it as `--set {field}=VALUE`, in quotation marks for the shell"
+        )),
+        Error::NotEditableText { .. } => usage("edit the file; memctl doctor says where it is"),
         Error::NotStored { source, .. } => {
             let (_, hint) = of_store(source);
             (Kind::Store, hint)

@@ -10,6 +10,7 @@ use crate::model::SkillPath;
 use super::approve::{ApproveArgs, approve};
 use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
+use super::edit::{EditArgs, edit};
 use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
@@ -27,6 +28,7 @@ pub(super) enum MemoryCommand {
     Show(ShowArgs),
     Why(WhyArgs),
     Approve(ApproveArgs),
+    Edit(EditArgs),
     Forget(ForgetArgs),
     Conflicts(ConflictsArgs),
 }
@@ -43,6 +45,7 @@ pub(super) fn memory(
         MemoryCommand::Show(args) => records::show(context, &args),
         MemoryCommand::Why(args) => why(context, &args),
         MemoryCommand::Approve(args) => approve(context, &args),
+        MemoryCommand::Edit(args) => edit(context, &args),
         MemoryCommand::Forget(args) => records::forget(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
     }

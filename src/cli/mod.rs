@@ -10,6 +10,7 @@ mod care;
 mod conflicts;
 mod context;
 mod correct;
+mod edit;
 mod error;
 mod eval;
 mod eval_corrections;

@@ -121,6 +121,37 @@ pub enum Error {
         /// Its kind.
         kind: Kind,
     },
+    /// A field that nobody edits, or a record without any that can be.
+    #[error("{} of {kind} `{id}` cannot be edited", match field {
+        Some(field) => format!("`{}`", field.escape_debug()),
+        None => "the fields".to_owned(),
+    })]
+    NotEditable {
+        /// Its id.
+        id: String,
+        /// Its kind.
+        kind: Kind,
+        /// The field that was named.
+        field: Option<String>,
+        /// The fields that can be edited.
+        allowed: Vec<&'static str>,
+    },
+    /// A value that does not fit its field.
+    #[error("`{field}` cannot be set to that: {reason}")]
+    BadField {
+        /// The field.
+        field: &'static str,
+        /// What it takes.
+        reason: &'static str,
+    },
+    /// An entry that is no JSON to other programs: its fields cannot be told apart.
+    #[error("`{id}` cannot be edited here: its entry is not JSON")]
+    NotEditableText {
+        /// Its id.
+        id: String,
+        /// Where and why.
+        source: serde_json::Error,
+    },
     /// An answer was paid for and could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
     NotStored {

@@ -223,7 +223,7 @@ fn decode(quoted: &[u8]) -> Cow<'_, str> {
 
 /// The object with some of its fields set to new JSON texts, everything else byte for byte as it
 /// was. New fields go to the end, in the given indentation.
-pub(super) fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> String {
+pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> String {
     let mut edits: Vec<(Range<usize>, &str)> = Vec::new();
     let mut added: Vec<(&str, &str)> = Vec::new();
     let mut last_end = None;

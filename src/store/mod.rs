@@ -46,7 +46,7 @@ mod writer;
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
-pub use json_text::compact;
+pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
 pub use positions::Positions;

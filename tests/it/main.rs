@@ -20,6 +20,7 @@ mod clients;
 mod conformance;
 mod contract;
 mod crowd;
+mod edit;
 mod embedders;
 mod eval;
 mod experiment;

@@ -1,0 +1,206 @@
+//! `memory edit`: the words of a record, changed on the command line or in an editor.
+
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use dialoguer::{Confirm, Editor};
+
+use crate::engine::{Draft, EditReport, Engine};
+
+use super::context::{Context, END_AT_ONCE};
+use super::error::CliError;
+use super::output::{Page, Report, Style};
+
+/// Change the words of a record
+///
+/// Without `--set`, on a terminal, the record's fields are opened in the editor. Other fields, and what
+/// other programs or people added, keep every byte. A rule or a fix with other words is another one:
+/// what tests and use have shown of it starts anew.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory edit REFL-001\n  \
+    memctl memory edit REFL-001 --set confidence=0.9 \\\n    \
+    --set \"rule=When a ticket mentions an audit, ALWAYS escalate.\"\n  \
+    memctl memory edit MEM-002 --set expires_at=2027-01-31T12:00:00Z")]
+pub(super) struct EditArgs {
+    /// An id, the beginning of one, or `latest` for the newest execution
+    id: String,
+    /// A field and its new value; `-` as the value reads it from standard input
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+}
+
+fn assignment(given: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = given
+        .split_once('=')
+        .ok_or("a field and its value are joined by `=`")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine(None)?;
+    if !args.set.is_empty() {
+        let mut given = Vec::new();
+        for (name, value) in &args.set {
+            given.push((name.clone(), context.text(value)?));
+        }
+        return Ok(Box::new(engine.edit(&args.id, &given)?));
+    }
+    let draft = engine.draft(&args.id)?;
+    if !context.is_interactive() {
+        let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
+        return Err(CliError::usage(
+            "there is nothing to change",
+            format!("memctl memory edit {} --set {name}=…", draft.id),
+        ));
+    }
+    Ok(Box::new(in_editor(context, &engine, &draft)?))
+}
+
+/// Lets a person edit until everything fits, or until there is no wish to go on.
+fn in_editor(context: &Context, engine: &Engine, draft: &Draft) -> Result<EditReport, CliError> {
+    let mut text = sheet(draft);
+    loop {
+        // Without a change in the file there is none in the record.
+        let edited = Editor::new()
+            .extension(".txt")
+            .require_save(true)
+            .edit(&text);
+        let edited = edited.map_err(|error| {
+            CliError::usage(
+                format!("the editor cannot be opened: {error}"),
+                format!("memctl memory edit {} --set FIELD=VALUE", draft.id),
+            )
+        })?;
+        let Some(edited) = edited else {
+            return Ok(engine.edit(&draft.id, &[])?);
+        };
+        let done = match changes(draft, &edited) {
+            Ok(given) => engine.edit(&draft.id, &given).map_err(CliError::from),
+            Err(missing) => Err(CliError::usage(
+                format!("the line `{}` is missing", heading(missing)),
+                "leave the headings as they are".to_owned(),
+            )),
+        };
+        let error = match done {
+            Ok(report) => return Ok(report),
+            Err(error) => error,
+        };
+        context.printer.warn(&error.message);
+        if !asks_again()? {
+            return Err(error);
+        }
+        text = edited;
+    }
+}
+
+fn asks_again() -> Result<bool, CliError> {
+    // An interrupt comes back as an error here, so that the cursor can be shown again.
+    END_AT_ONCE.store(false, Ordering::SeqCst);
+    let question = Confirm::new().with_prompt("Edit again?").default(true);
+    let answer = question.interact();
+    END_AT_ONCE.store(true, Ordering::SeqCst);
+    console::Term::stderr().show_cursor()?;
+    match answer {
+        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
+            Err(CliError::interrupted())
+        }
+        answer => Ok(answer?),
+    }
+}
+
+fn heading(name: &str) -> String {
+    format!("=== {name} ===")
+}
+
+/// The fields of a record, each below its heading.
+fn sheet(draft: &Draft) -> String {
+    let mut text = format!(
+        "{} {}: change what stands below the headings, save and close.\n",
+        draft.kind, draft.id
+    );
+    for (name, value) in &draft.fields {
+        text.extend(["\n", &heading(name), "\n", value, "\n"]);
+    }
+    text
+}
+
+/// The fields that were changed on a sheet, or the first one whose heading is gone.
+fn changes<'a>(draft: &'a Draft, sheet: &str) -> Result<Vec<(String, String)>, &'a str> {
+    let lines: Vec<&str> = sheet.lines().collect();
+    let mut starts = Vec::new();
+    let mut from = 0;
+    // The headings stand in order, so that the text of one field cannot be the heading of an earlier.
+    for (name, _) in &draft.fields {
+        let found = lines[from..]
+            .iter()
+            .position(|line| line.trim_end() == heading(name));
+        let at = from + found.ok_or(*name)?;
+        starts.push(at);
+        from = at + 1;
+    }
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let mut given = Vec::new();
+    for ((name, before), (start, end)) in draft.fields.iter().zip(starts.iter().zip(ends)) {
+        let after = lines[start + 1..end].join("\n");
+        if after.trim_end() != before.trim_end() {
+            given.push(((*name).to_owned(), after.trim_end().to_owned()));
+        }
+    }
+    Ok(given)
+}
+
+impl Report for EditReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.changed.is_empty() {
+            page.line(format!("{} says that already: nothing changed.", self.id));
+            return;
+        }
+        page.styled(&[(Style::Good, "edited "), (Style::Plain, &self.id)]);
+        for (name, text) in &self.now {
+            page.field(name, text);
+        }
+        if !self.reset.is_empty() {
+            page.styled(&[(
+                Style::Dim,
+                &format!("starts anew: {}", self.reset.join(", ")),
+            )]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Kind;
+
+    #[test]
+    fn a_sheet_comes_back_with_what_was_changed() {
+        let draft = Draft {
+            id: "FIX-001".to_owned(),
+            kind: Kind::Fix,
+            fields: vec![
+                ("error_key", "KeyError: <name>".to_owned()),
+                ("failing_code", "a = 1\n\nb['=== x ===']\n".to_owned()),
+                ("tool", String::new()),
+            ],
+        };
+        let text = sheet(&draft);
+        assert_eq!(changes(&draft, &text), Ok(Vec::new()));
+        let edited = text.replace("a = 1", "a = 2\n=== error_key ===");
+        let expected = "a = 2\n=== error_key ===\n\nb['=== x ===']";
+        assert_eq!(
+            changes(&draft, &edited),
+            Ok(vec![("failing_code".to_owned(), expected.to_owned())])
+        );
+        let broken = text.replace("=== tool ===", "");
+        assert_eq!(changes(&draft, &broken), Err("tool"));
+    }
+}

@@ -1,0 +1,331 @@
+//! Changes the words of a record.
+//!
+//! Only the fields that are given are written; every other byte of the entry stays. Who edits a rule
+//! or a fix makes another one of it: what tests and use have shown was shown of the old words, and
+//! starts anew. Who edits the conditions around it (how sure it is, why the mistake was made) does
+//! not.
+//!
+//! Deliberately absent: files that quote a record. A guardrail or a test may have been edited by hand;
+//! which of them still say the old words is told instead.
+
+mod field;
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::guard;
+use crate::model::{Correction, Fix, Kind, Record as _, Reflexion};
+use crate::store::{Entry, Selection, with_fields};
+
+use super::assemble::suspicion;
+use super::door::kept_out;
+use super::hint::{QUARANTINED, key_of, prepare};
+use super::index::Index;
+use super::learn::raw;
+use super::{Engine, Error, mended};
+
+use field::{Field, editable};
+
+/// What was changed.
+#[derive(Debug, Serialize)]
+pub struct EditReport {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The fields that have another value now.
+    pub changed: Vec<&'static str>,
+    /// The fields that start anew because of that.
+    pub reset: Vec<&'static str>,
+    /// The changed fields with their text as it is stored now.
+    #[serde(skip)]
+    pub now: Vec<(&'static str, String)>,
+    /// What still says the old words, and what went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// A record as a person edits it.
+#[derive(Debug)]
+pub struct Draft {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The fields that may be edited, with their text.
+    pub fields: Vec<(&'static str, String)>,
+}
+
+/// The fields of an entry as the JSON texts that they are.
+type Fields = HashMap<String, Box<RawValue>>;
+
+impl Engine {
+    /// A record with the fields of it that may be edited.
+    pub fn draft(&self, id: &str) -> Result<Draft, Error> {
+        let (kind, id) = self.locate(id)?;
+        let fields = editable(kind);
+        if fields.is_empty() {
+            return Err(not_editable(kind, id, None));
+        }
+        let entry = self.store.find(kind, &id)?;
+        let stored = fields_of(&entry.ok_or_else(|| not_found(kind, &id))?)?;
+        let text = |field: &Field| {
+            let stored = stored.get(field.name).map(Box::as_ref);
+            (field.name, field.form.text(stored))
+        };
+        Ok(Draft {
+            fields: fields.iter().map(text).collect(),
+            id,
+            kind,
+        })
+    }
+
+    /// Sets fields of a record. Either all of them are fit, or nothing is written.
+    pub fn edit(&self, id: &str, given: &[(String, String)]) -> Result<EditReport, Error> {
+        let (kind, id) = self.locate(id)?;
+        let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
+        for (name, text) in given {
+            let known = editable(kind).iter().find(|field| field.name == name);
+            let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
+            // Hints are looked up by keys, and an error as it was printed is none.
+            let key = (field.name == "error_key").then(|| key_of(text)).flatten();
+            let value = field.form.json(key.as_deref().unwrap_or(text));
+            let value = value.map_err(|reason| Error::BadField {
+                field: field.name,
+                reason,
+            })?;
+            values.retain(|(other, _)| *other != field);
+            values.push((field, value));
+        }
+        let mut writer = self.writer()?;
+        let entry = writer.store().find(kind, &id)?;
+        let entry = entry.ok_or_else(|| not_found(kind, &id))?;
+        let stored = fields_of(&entry)?;
+        values.retain(|(field, value)| {
+            let before = stored.get(field.name);
+            before.is_none_or(|before| !is_same(before, value))
+        });
+        let changed: Vec<&'static str> = values.iter().map(|(field, _)| field.name).collect();
+        let mut report = EditReport {
+            changed,
+            reset: Vec::new(),
+            now: Vec::new(),
+            warnings: Vec::new(),
+            id,
+            kind,
+        };
+        if values.is_empty() {
+            return Ok(report);
+        }
+        let mut update: Vec<(&str, Box<RawValue>)> = match kind {
+            Kind::Procedure => vec![("data", with_data(&entry, &values)?)],
+            _ => values
+                .into_iter()
+                .map(|(f, value)| (f.name, value))
+                .collect(),
+        };
+        for (name, value) in afresh(&entry, &report.changed) {
+            report.reset.push(name);
+            update.push((name, raw(&value)?));
+        }
+        if kind == Kind::Memory {
+            update.push(("updated_at", raw(&self.timestamp())?));
+        }
+        let entry = writer.update(kind, &report.id, &update)?;
+        report.warnings.extend(mended(writer.take_mended()));
+        report.warnings.extend(kept_out(writer.take_left_out()));
+        if kind == Kind::Fix {
+            prepare(writer.store())?;
+        }
+        drop(writer);
+        let stored = fields_of(&entry)?;
+        for field in editable(kind) {
+            if report.changed.contains(&field.name) {
+                let text = field.form.text(stored.get(field.name).map(Box::as_ref));
+                report.now.push((field.name, text));
+            }
+        }
+        self.still_says(&entry, &mut report)?;
+        // A text can be guessed from its words and its vector: the old ones go as well.
+        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
+        Ok(report)
+    }
+
+    /// Warns of what does not follow an edited record, and of what is odd about it now.
+    fn still_says(&self, entry: &Entry, report: &mut EditReport) -> Result<(), Error> {
+        let changed = |name| report.changed.contains(&name);
+        let mut warnings = Vec::new();
+        match entry.kind {
+            Kind::Reflexion if changed("rule") || changed("mistake") => {
+                let rule: Reflexion = self.store.get(&entry.id)?;
+                warnings.extend(suspicion(&rule));
+                for file in self.guardrails_of(&rule) {
+                    warnings.push(format!(
+                        "the guardrail of `{}` in `{file}` stays as it was: mend it there",
+                        rule.correction_id
+                    ));
+                }
+                if !rule.skill.is_empty() {
+                    for conflict in self.settle(&rule, false)? {
+                        warnings.push(format!(
+                            "it contradicts `{}` now: {}",
+                            conflict.id, conflict.reason
+                        ));
+                    }
+                }
+            }
+            Kind::Correction if changed("user_correction") => {
+                let correction: Correction = self.store.get(&entry.id)?;
+                let skill = correction.skill.parse().ok();
+                let of_skill = Selection {
+                    skill: skill.as_ref(),
+                    newest: None,
+                };
+                let rules = self.store.list::<Reflexion>(&of_skill)?.records;
+                let made = rules.iter().filter(|r| r.correction_id == entry.id);
+                warnings.extend(made.map(|rule| {
+                    let id = &rule.reflexion_id;
+                    format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
+                }));
+            }
+            Kind::Fix => {
+                let fix: Fix = self.store.get(&entry.id)?;
+                if let Some(reason) = guard::admit(&fix.content()).quarantine {
+                    warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
+                }
+                if fix.status == QUARANTINED {
+                    warnings.push(format!(
+                        "`{0}` is still quarantined: memctl memory approve {0}",
+                        entry.id
+                    ));
+                }
+            }
+            _ => {}
+        }
+        report.warnings.extend(warnings);
+        Ok(())
+    }
+
+    /// The guardrail files that hold what a rule said when it was made.
+    fn guardrails_of(&self, rule: &Reflexion) -> Vec<String> {
+        let source = format!("**Source**: {}", rule.correction_id);
+        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
+            return Vec::new();
+        };
+        let files = skills.guardrail_files(&skill).unwrap_or_default();
+        let holds = |text: String| text.lines().any(|line| line.trim_end() == source);
+        files
+            .iter()
+            .filter(|file| skills.read(file).ok().flatten().is_some_and(holds))
+            .map(|file| {
+                let shown = file.strip_prefix(skills.project()).unwrap_or(file);
+                shown.display().to_string()
+            })
+            .collect()
+    }
+}
+
+/// The fields of an entry; those that may be edited of a procedure lie one level deeper.
+fn fields_of(entry: &Entry) -> Result<Fields, Error> {
+    let unreadable = |source| Error::NotEditableText {
+        id: entry.id.clone(),
+        source,
+    };
+    let mut fields: Fields = serde_json::from_slice(&entry.text).map_err(unreadable)?;
+    if entry.kind == Kind::Procedure {
+        let data = fields
+            .remove("data")
+            .unwrap_or_else(|| RawValue::NULL.to_owned());
+        fields = serde_json::from_str(data.get()).unwrap_or_default();
+    }
+    Ok(fields)
+}
+
+/// The `data` of a procedure with some of its fields changed, and all others as they were.
+fn with_data(entry: &Entry, values: &[(Field, Box<RawValue>)]) -> Result<Box<RawValue>, Error> {
+    let fields: Fields = serde_json::from_slice(&entry.text).map_err(crate::store::Error::from)?;
+    let data = fields.get("data").map(|data| data.get());
+    let data = data.filter(|data| data.starts_with('{')).unwrap_or("{}");
+    let changes: Vec<(&str, String)> = values
+        .iter()
+        .map(|(field, value)| (field.name, value.get().to_owned()))
+        .collect();
+    let text = with_fields(data, &changes, 8);
+    Ok(RawValue::from_string(text).map_err(crate::store::Error::from)?)
+}
+
+/// What starts anew when these fields of a record have changed: only what it has, and only where it
+/// is not at its beginning.
+fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
+    let anew: &[(&str, Value)] = match entry.kind {
+        Kind::Reflexion if changed.iter().any(|f| ["rule", "applies_when"].contains(f)) => &[
+            ("validated_by_test", json!(false)),
+            ("generated_test_ids", json!([])),
+            ("breaks_test_ids", json!([])),
+            ("times_injected", json!(0)),
+            ("times_helped", json!(0)),
+            ("times_harmed", json!(0)),
+            ("utility_score", json!(0.5)),
+            ("distilled_by", json!("user")),
+        ],
+        Kind::Fix if changed.iter().any(|f| *f != "success_output") => &[
+            ("shown", json!(0)),
+            ("helped", json!(0)),
+            ("harmed", json!(0)),
+            ("status", json!("active")),
+        ],
+        Kind::Procedure => &[("distilled_by", json!("user"))],
+        _ => &[],
+    };
+    let Ok(stored) = serde_json::from_slice::<HashMap<String, Value>>(&entry.text) else {
+        return Vec::new();
+    };
+    let is_replaced = stored
+        .get("superseded_by")
+        .is_some_and(|by| by.as_str().is_some_and(|by| !by.is_empty()));
+    let is_meant = |(name, value): &&(&str, Value)| {
+        let Some(before) = stored.get(*name) else {
+            return false;
+        };
+        match *name {
+            // A rule that another has replaced must stay out of sight of the reference, too.
+            "utility_score" if is_replaced => false,
+            // Only use has retired it; who waits for a person still does.
+            "status" => before == "retired",
+            _ => before != value,
+        }
+    };
+    anew.iter().filter(is_meant).cloned().collect()
+}
+
+/// Whether two JSON texts mean the same; numbers are compared as they are written.
+fn is_same(a: &RawValue, b: &RawValue) -> bool {
+    let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+    let compact = |raw: &RawValue| crate::store::compact(raw.get());
+    match (text(a), text(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => compact(a) == compact(b),
+    }
+}
+
+fn not_found(kind: Kind, id: &str) -> Error {
+    let id = id.to_owned();
+    let similar = Vec::new();
+    crate::store::Error::NotFound {
+        kind: Some(kind),
+        id,
+        similar,
+    }
+    .into()
+}
+
+fn not_editable(kind: Kind, id: String, field: Option<&str>) -> Error {
+    Error::NotEditable {
+        id,
+        kind,
+        field: field.map(str::to_owned),
+        allowed: editable(kind).iter().map(|field| field.name).collect(),
+    }
+}
