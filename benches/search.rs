@@ -17,15 +17,15 @@
     reason = "the benchmark makes the files that it measures"
 )]
 
+mod measure;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
+use measure::{cold, memctl, ms, run};
 use memctl::search::{DIMENSIONS, EMBEDDER, slot, slots_header};
 use serde_json::Value;
-use wait4::Wait4 as _;
 
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 const PROCESSES: usize = 15;
@@ -50,9 +50,8 @@ fn main() {
     for size in sizes {
         let root = dir.path().join(size.to_string());
         generate(&root, size);
-        let start = Instant::now();
-        memctl(&root, &["index", "--keyword"]);
-        let took = start.elapsed().as_secs_f64();
+        let took = run(memctl(&root, &["index", "--keyword"]));
+        let took = took.time.as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
         rates.push((size, size as f64 / took));
         row(&root, size, "search --keyword", &["--keyword"]);
@@ -69,12 +68,12 @@ fn main() {
 
 fn row(root: &Path, size: usize, name: &str, more: &[&str]) {
     let mut round = 0;
-    let (time, memory) = cold(&mut || {
+    let (time, memory) = cold(PROCESSES, &mut || {
         round += 1;
         let mut random = Random(round * 7_919);
         let query: Vec<String> = (0..4).map(|_| word(random.word())).collect();
         let query = query.join(" ");
-        command(
+        memctl(
             root,
             &[&["memory", "search", &query, "--json"], more].concat(),
         )
@@ -99,14 +98,14 @@ fn row(root: &Path, size: usize, name: &str, more: &[&str]) {
 fn append_and_search(root: &Path, size: usize) {
     let path = root.join(".agentura/corrections.json");
     let mut round = 0;
-    let (time, memory) = cold(&mut || {
+    let (time, memory) = cold(PROCESSES, &mut || {
         round += 1;
         let text = format!(
             "{{\"corrections\": [{{\"correction_id\": \"CORR-1\", \"skill\": \"hr/x\", \"user_correction\": \"added{round}\"}}]}}"
         );
         fs::write(&path, text).unwrap();
         let query = format!("added{round}");
-        command(root, &["memory", "search", &query, "--keyword", "--json"])
+        memctl(root, &["memory", "search", &query, "--keyword", "--json"])
     });
     println!(
         "| {size} | `search --keyword`, after a change | {} | {memory:.0} MB | | |",
@@ -120,12 +119,12 @@ fn vectors_a_second(root: &Path) {
         note the reason in the calendar, move the window by one working day, ask for the approval again, and keep \
         the old build until the new one has been seen to answer in both regions without an error";
     notes(root, 1_000, |i| format!("{sentence} {i}"));
-    memctl(root, &["index", "--keyword"]);
-    let start = Instant::now();
-    memctl(root, &["index"]);
+    run(memctl(root, &["index", "--keyword"]));
+    let used = run(memctl(root, &["index"]));
     println!(
-        "Vectors: {:.0} notes of about 64 tokens a second.",
-        1_000.0 / start.elapsed().as_secs_f64()
+        "Vectors: {:.0} notes of about 64 tokens a second, {:.0} a second and core.",
+        1_000.0 / used.time.as_secs_f64(),
+        1_000.0 / used.cpu.as_secs_f64()
     );
 }
 
@@ -229,45 +228,4 @@ fn word(number: u64) -> String {
         left /= 16;
     }
     word
-}
-
-fn command(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
-    command
-        .args(args)
-        .current_dir(root)
-        .env_clear()
-        .env("HOME", "/nonexistent")
-        .env("MEMCTL_LOCAL_PROBE", "false")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    command
-}
-
-fn memctl(root: &Path, args: &[&str]) {
-    assert!(command(root, args).status().unwrap().success());
-}
-
-/// The median wall-clock time and the greatest memory of a process, in megabytes, after one that is
-/// not counted.
-#[expect(clippy::cast_precision_loss, reason = "megabytes for people")]
-fn cold(command: &mut dyn FnMut() -> Command) -> (Duration, f64) {
-    let mut times = Vec::new();
-    let mut memory = 0;
-    for round in 0..=PROCESSES {
-        let mut command = command();
-        let start = Instant::now();
-        let used = command.spawn().unwrap().wait4().unwrap();
-        if round > 0 {
-            times.push(start.elapsed());
-            memory = memory.max(used.rusage.maxrss);
-        }
-        assert!(used.status.success());
-    }
-    times.sort();
-    (times[times.len() / 2], memory as f64 / 1e6)
-}
-
-fn ms(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
