@@ -78,6 +78,16 @@ pub(super) fn append_line(path: &Path, line: &str) -> Result<(), Error> {
     written.map_err(Error::io("append to", path))
 }
 
+/// The same without waiting for the disk; answers how long the file is now, in bytes.
+pub(super) fn append_unsynced(path: &Path, line: &str) -> Result<u64, Error> {
+    let written = (|| {
+        let mut file = private(OpenOptions::new().create(true).append(true)).open(path)?;
+        file.write_all(line.as_bytes())?;
+        Ok(file.metadata()?.len())
+    })();
+    written.map_err(Error::io("append to", path))
+}
+
 /// Opens a file that may be missing for reading and writing in place, creating nothing.
 pub(super) fn open_for_update(path: &Path) -> Result<Option<File>, Error> {
     match OpenOptions::new().read(true).write(true).open(path) {
@@ -85,6 +95,19 @@ pub(super) fn open_for_update(path: &Path) -> Result<Option<File>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("write", path)(error)),
     }
+}
+
+/// Opens a file for reading and writing in place; an empty one is made where there is none.
+pub(super) fn open_or_create(path: &Path) -> Result<File, Error> {
+    private(
+        OpenOptions::new()
+            .create(true)
+            .read(true)
+            .write(true)
+            .truncate(false),
+    )
+    .open(path)
+    .map_err(Error::io("open", path))
 }
 
 /// Opens or creates the file that locks are taken on.

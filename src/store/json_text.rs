@@ -262,6 +262,40 @@ pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> S
     out
 }
 
+/// The object without some of its fields, each with the comma that belongs to it; everything else byte
+/// for byte as it was.
+pub(super) fn without_fields(object: &str, names: &[&str]) -> String {
+    let bytes = object.as_bytes();
+    let opening = object.find('{').map_or(0, |at| at + 1);
+    let spans: Vec<(String, Range<usize>)> = fields(bytes)
+        .map(|(key, span)| (key.into_owned(), span))
+        .collect();
+    let behind_comma = |n: usize| skip_space(bytes, spans[n].1.end) + 1;
+    let mut out = String::with_capacity(object.len());
+    let mut from = 0;
+    let mut kept_one = false;
+    for (n, (key, span)) in spans.iter().enumerate() {
+        if !names.contains(&key.as_str()) {
+            kept_one = true;
+            continue;
+        }
+        // The comma before it goes with it, or the one behind it where nothing is left before it.
+        let start = match n.checked_sub(1) {
+            None => opening,
+            Some(before) if kept_one => spans[before].1.end,
+            Some(before) => behind_comma(before),
+        };
+        out.push_str(&object[from..start]);
+        from = if kept_one || n + 1 == spans.len() {
+            span.end
+        } else {
+            behind_comma(n)
+        };
+    }
+    out.push_str(&object[from..]);
+    out
+}
+
 /// The same JSON, laid out anew: two spaces a level, `": "`, one value a line; numbers, strings
 /// and the order of keys as they were. `level` is the depth at which the first bracket stands.
 pub(super) fn pretty(json: &str, mut level: usize) -> String {
@@ -420,5 +454,26 @@ mod tests {
             json.replace(' ', "").replace("x,{y}", "x, {y}")
         );
         assert_eq!(compact(" 1e+16 \n"), "1e+16");
+    }
+
+    #[test]
+    fn fields_are_taken_out_as_if_they_had_never_been() {
+        let check = |object: &str, names: &[&str], expected: &str| {
+            assert_eq!(
+                without_fields(object, names),
+                expected,
+                "{object} {names:?}"
+            );
+        };
+        check(r#"{"a": 1, "b": 2}"#, &["b"], r#"{"a": 1}"#);
+        check(r#"{"a": 1, "b": 2}"#, &["a"], r#"{ "b": 2}"#);
+        check(r#"{"a": 1, "b": 2, "c": 3}"#, &["a", "b"], r#"{ "c": 3}"#);
+        check(r#"{"a": 1, "b": 2, "c": 3}"#, &["a", "c"], r#"{ "b": 2}"#);
+        check(r#"{"a": 1}"#, &["a"], "{}");
+        check(r#"{"a": 1}"#, &["x"], r#"{"a": 1}"#);
+        let before = "{\n      \"a\": 1\n    }";
+        let added = [("b", "2".to_owned()), ("c", "[]".to_owned())];
+        let after = with_fields(before, &added, 6);
+        check(&after, &["b", "c"], before);
     }
 }

@@ -17,12 +17,26 @@ use super::error::Error;
 /// Appends one object to the log of this name and waits until it is on the disk.
 pub(super) fn append(lock: &Lock, name: &str, line: &impl Serialize) -> Result<(), Error> {
     let path = lock.directory().join(name);
+    atomic::append_line(&path, &line_for(&path, line)?)
+}
+
+/// The same without waiting for the disk; answers how long the log is now, in bytes.
+pub(super) fn append_unsynced(
+    lock: &Lock,
+    name: &str,
+    line: &impl Serialize,
+) -> Result<u64, Error> {
+    let path = lock.directory().join(name);
+    atomic::append_unsynced(&path, &line_for(&path, line)?)
+}
+
+fn line_for(path: &Path, line: &impl Serialize) -> Result<String, Error> {
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
-    if ends_inside_a_line(&path).map_err(Error::io("read", &path))? {
+    if ends_inside_a_line(path).map_err(Error::io("read", path))? {
         text.insert(0, '\n');
     }
-    atomic::append_line(&path, &text)
+    Ok(text)
 }
 
 fn ends_inside_a_line(path: &Path) -> io::Result<bool> {

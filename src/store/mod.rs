@@ -15,6 +15,9 @@
 //! - `notes`: what is known of a session while it goes on.
 //! - `hints`: the log of what came of hints, and the lot of the experiment.
 //! - `sources`: the derived file of the session files that have been learnt from.
+//! - `act`: who reads and writes, and why.
+//! - `audit`: the chained log of every write, and of what was read of people.
+//! - `changes`: the journal by which a change is taken back; `take_back` does it.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
 //! - `repair`: what `doctor` finds and mends.
@@ -22,7 +25,10 @@
 //! Deliberately absent: any interpretation of a record beyond its id and skill, the clock,
 //! randomness (both are arguments), and anything asynchronous.
 
+mod act;
 pub(crate) mod atomic;
+mod audit;
+mod changes;
 mod derived;
 mod directory;
 mod error;
@@ -39,10 +45,14 @@ mod repair;
 mod scan;
 mod scoped;
 mod sources;
+mod take_back;
 mod terms;
 mod tombstones;
 mod writer;
 
+pub use act::Act;
+pub use audit::{Audited, Did, Flaw, Line as AuditLine};
+pub use changes::{Field, Line as ChangeLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
@@ -53,6 +63,7 @@ pub use positions::Positions;
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};
+pub use take_back::Reverted;
 pub use terms::Terms;
 pub use tombstones::Tombstone;
 pub use writer::{Filter, Filtered, Writer};

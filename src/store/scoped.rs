@@ -5,10 +5,12 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{Kind, Record, Scope, SkillPath};
 
+use super::act::Act;
 use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
@@ -31,6 +33,8 @@ pub struct Scoped {
     held: bool,
     /// What everything that is written passes through.
     filter: Option<Filter>,
+    /// Who reads and writes, and why.
+    act: Arc<Act>,
 }
 
 /// One entry, as the text that it is in its file.
@@ -80,6 +84,7 @@ impl Scoped {
             lock_limit: LOCK_LIMIT,
             held: false,
             filter: None,
+            act: Arc::default(),
         }
     }
 
@@ -108,6 +113,18 @@ impl Scoped {
     pub fn with_filter(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
         self
+    }
+
+    /// The same, for this act of somebody.
+    #[must_use]
+    pub fn acting(mut self, act: Act) -> Self {
+        self.act = Arc::new(act);
+        self
+    }
+
+    /// For whom and what for it is read and written.
+    pub fn act(&self) -> &Act {
+        &self.act
     }
 
     pub(super) fn filter(&self) -> Option<Filter> {

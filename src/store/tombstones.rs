@@ -29,6 +29,9 @@ pub struct Tombstone {
     pub at: String,
     /// HMAC-SHA-256 of the content under the workspace's key, in hexadecimal.
     pub digest: String,
+    /// Whether this line says that the removal was taken back, so that there is no tombstone any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lifted: bool,
 }
 
 /// Remembers that a record was removed.
@@ -45,8 +48,35 @@ pub(super) fn bury(
         kind,
         at: at.to_owned(),
         digest: digest(key, kind, content),
+        lifted: false,
     };
     log::append(lock, FILE, &tombstone)
+}
+
+/// Remembers that a removed record has come back.
+pub(super) fn lift(lock: &Lock, id: &str, kind: Kind, at: &str) -> Result<(), Error> {
+    let lifted = Tombstone {
+        id: id.to_owned(),
+        kind,
+        at: at.to_owned(),
+        digest: String::new(),
+        lifted: true,
+    };
+    log::append(lock, FILE, &lifted)
+}
+
+/// The tombstones that stand.
+fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
+    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    let mut standing: Vec<Tombstone> = Vec::with_capacity(all.len());
+    for line in all {
+        if line.lifted {
+            standing.retain(|other| other.kind != line.kind || other.id != line.id);
+        } else {
+            standing.push(line);
+        }
+    }
+    Ok(standing)
 }
 
 /// The removal of a record of this kind with this content, if there was one.
@@ -59,8 +89,7 @@ pub(super) fn find(
         return Ok(None);
     };
     let digest = digest(&identity.tombstone_key, kind, content);
-    let all: Vec<Tombstone> = log::read(directory, FILE)?;
-    Ok(all
+    Ok(standing(directory)?
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.digest == digest))
@@ -68,15 +97,13 @@ pub(super) fn find(
 
 /// The ids of this kind that were removed.
 pub(super) fn ids(directory: &Path, kind: Kind) -> Result<HashSet<String>, Error> {
-    let all: Vec<Tombstone> = log::read(directory, FILE)?;
-    let of_kind = all.into_iter().filter(|t| t.kind == kind);
+    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
     Ok(of_kind.map(|t| t.id).collect())
 }
 
 /// The removal of the record with this id, whatever its case.
 pub(super) fn of_id(directory: &Path, kind: Kind, id: &str) -> Result<Option<Tombstone>, Error> {
-    let all: Vec<Tombstone> = log::read(directory, FILE)?;
-    Ok(all
+    Ok(standing(directory)?
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.id.eq_ignore_ascii_case(id)))

@@ -1,6 +1,7 @@
 //! Writing records, within a scope, under the lock of the directory.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -8,9 +9,12 @@ use serde::Serialize;
 
 use crate::model::{self, IdShape, Kind, Record};
 
+use super::audit::Did;
+use super::changes::{self, Field, Step};
 use super::directory::{Identity, Lock};
 use super::error::{Error, Problem};
 use super::json_file::Snapshot;
+use super::offsets::Row;
 use super::scoped::{Entry, Scoped};
 use super::{json_text, tombstones};
 
@@ -116,6 +120,8 @@ impl Writer {
         }
         let text = json_text::pretty(&text, 2);
         let skill = record.skill().unwrap_or_default();
+        let (kind, id) = (R::KIND, record.id().to_owned());
+        self.note(Step::Added { kind, id }, Did::Added)?;
         self.store
             .file(R::KIND)
             .append(&snapshot, &text, record.id(), skill)?;
@@ -135,7 +141,8 @@ impl Writer {
             .store
             .find_in(&snapshot, kind, id)?
             .ok_or_else(|| not_found(kind, id))?;
-        let text = self.changed(&entry, changes)?;
+        let (text, step) = self.changed(&entry, changes)?;
+        self.note(step, Did::Edited)?;
         self.store.file(kind).replace(&snapshot, &row, &text)?;
         entry.text = text.into_bytes();
         Ok(entry)
@@ -152,12 +159,16 @@ impl Writer {
             return Ok(());
         }
         let snapshot = self.prepare(kind)?;
-        let mut found = Vec::new();
+        let (mut found, mut ids) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
             if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
-                found.push((row, self.changed(&entry, fields)?));
+                let (text, step) = self.changed(&entry, fields)?;
+                self.journal(step)?;
+                found.push((row, text));
+                ids.push(id.clone());
             }
         }
+        self.audit(Did::Edited, &ids)?;
         found.sort_by_key(|(row, _)| row.at);
         found.dedup_by_key(|(row, _)| row.at);
         let entries: Vec<_> = found
@@ -167,21 +178,34 @@ impl Writer {
         self.store.file(kind).replace_all(&snapshot, &entries)
     }
 
-    /// The text of an entry with other values in some fields.
+    /// The text of an entry with other values in some fields, and what that changes.
     fn changed<V: Serialize>(
         &mut self,
         entry: &Entry,
         changes: &[(&str, V)],
-    ) -> Result<String, Error> {
+    ) -> Result<(String, Step), Error> {
         let text = String::from_utf8_lossy(&entry.text);
         let changes: Vec<(&str, String)> = changes
             .iter()
             .map(|(name, value)| Ok((*name, json_text::pretty(&self.filtered(value)?.0, 3))))
             .collect::<Result<_, Error>>()?;
-        Ok(json_text::with_fields(&text, &changes, 6))
+        let before: HashMap<_, _> = json_text::fields(text.as_bytes()).collect();
+        let field = |(name, after): &(&str, String)| Field {
+            name: (*name).to_owned(),
+            before: before
+                .get(*name)
+                .map(|span| self.clean(&text[span.clone()])),
+            after: Some(after.clone()),
+        };
+        let step = Step::Edited {
+            kind: entry.kind,
+            id: entry.id.clone(),
+            fields: changes.iter().map(field).collect(),
+        };
+        Ok((json_text::with_fields(&text, &changes, 6), step))
     }
 
-    /// Removes a record and leaves a tombstone with the hash of `content`.
+    /// Removes a record and leaves a tombstone with the hash of `content`. The change can be taken back.
     pub fn remove(
         &mut self,
         kind: Kind,
@@ -189,11 +213,46 @@ impl Writer {
         content: &str,
         now: DateTime<Utc>,
     ) -> Result<Entry, Error> {
+        self.take_out(kind, id, content, now, true)
+    }
+
+    /// The same for good: the journal keeps nothing of it either.
+    pub fn remove_for_good(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        content: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Entry, Error> {
+        self.take_out(kind, id, content, now, false)
+    }
+
+    fn take_out(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        content: &str,
+        now: DateTime<Utc>,
+        may_come_back: bool,
+    ) -> Result<Entry, Error> {
         let snapshot = self.prepare(kind)?;
         let (row, entry) = self
             .store
             .find_in(&snapshot, kind, id)?
             .ok_or_else(|| not_found(kind, id))?;
+        if may_come_back {
+            let text = std::str::from_utf8(&entry.text);
+            let step = Step::Removed {
+                kind,
+                id: id.to_owned(),
+                after: id_before(&snapshot, &row)?,
+                text: text.ok().map(|text| self.clean(text)),
+            };
+            self.journal(step)?;
+        } else {
+            changes::scrub(&self.lock, kind, id)?;
+        }
+        self.audit(Did::Removed, &[id.to_owned()])?;
         // The tombstone comes first: a crash between the two leaves a record that can be removed
         // again, not an id that could be given twice.
         let at = now.to_rfc3339();
@@ -209,7 +268,33 @@ impl Writer {
         Ok(entry)
     }
 
-    fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
+    /// Notes a write in the journal and in the audit, before it happens.
+    pub(super) fn note(&mut self, step: Step, did: Did) -> Result<(), Error> {
+        let ids: Vec<String> = step.target().map(str::to_owned).into_iter().collect();
+        self.journal(step)?;
+        self.audit(did, &ids)
+    }
+
+    /// Notes a write in the journal, before it happens.
+    pub(super) fn journal(&mut self, step: Step) -> Result<(), Error> {
+        changes::append(&self.lock, self.store.act(), step)
+    }
+
+    fn audit(&self, did: Did, ids: &[String]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.store.audit(did, ids, &[])
+    }
+
+    /// A JSON text without what must not be stored: the journal keeps no secret that a record still has.
+    fn clean(&self, json: &str) -> String {
+        self.store
+            .filter()
+            .map_or_else(|| json.to_owned(), |filter| filter(json).text.into_owned())
+    }
+
+    pub(super) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
         self.store.file(kind).prepare(&self.lock, &mut self.mended)
     }
 
@@ -245,6 +330,18 @@ fn free_id(snapshot: &Snapshot, kind: Kind, now: DateTime<Utc>) -> Result<String
         true
     })?;
     Ok(model::timestamped(kind, now, taken + 1))
+}
+
+/// The id of the record that stands before another in its file.
+fn id_before(snapshot: &Snapshot, row: &Row) -> Result<Option<String>, Error> {
+    let mut before = None;
+    snapshot.each(false, &mut |other| {
+        if other.at < row.at && !other.id_is_cut() {
+            before = Some(String::from_utf8_lossy(other.id()).into_owned());
+        }
+        other.at < row.at
+    })?;
+    Ok(before)
 }
 
 fn not_found(kind: Kind, id: &str) -> Error {

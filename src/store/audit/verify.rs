@@ -1,0 +1,181 @@
+//! The check of the whole log.
+//!
+//! It reads the file once, in pieces, and parses no line: a hash a line is all that is computed.
+
+use std::io::BufRead as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::store::directory;
+use crate::store::error::Error;
+
+use super::chain::{Anchor, DIGITS, Key, split};
+
+/// So many flaws are told; a log that is not ours has one a line.
+const TOLD: usize = 20;
+
+/// What a check has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Audited {
+    /// How many lines there are.
+    pub lines: u64,
+    /// The hash of the last line: note it elsewhere, and a later check can be held against it.
+    pub head: Option<String>,
+    /// What is wrong, in the order of the file; at most twenty.
+    pub flaws: Vec<Flaw>,
+}
+
+/// Something that is wrong with the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flaw {
+    /// The line, from 1; `None` where it is no line that is wrong.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+}
+
+pub(super) fn verify(directory: &Path, noted: Option<&str>) -> Result<Audited, Error> {
+    let mut audited = Audited {
+        lines: 0,
+        head: None,
+        flaws: Vec::new(),
+    };
+    let key = directory::identity(directory).and_then(|i| Key::new(&i.tombstone_key));
+    let log = directory::open_data(directory, super::FILE)?;
+    let anchor_file = directory::open_data(directory, super::ANCHOR)?;
+    let Some(key) = key else {
+        if log.is_some() {
+            audited.flaw(
+                None,
+                "the key of the chain is gone: `workspace.json` cannot be read",
+            );
+        }
+        return Ok(audited);
+    };
+    // Nobody writes while the two are compared.
+    if let Some(file) = &anchor_file {
+        file.lock_shared()
+            .map_err(Error::io("lock", &directory.join(super::ANCHOR)))?;
+    }
+    let anchor = match &anchor_file {
+        Some(file) => super::read_anchor(file, &directory.join(super::ANCHOR))?,
+        None => None,
+    };
+    let mut walk = Walk {
+        key: &key,
+        before: Vec::with_capacity(DIGITS),
+        anchor: anchor.as_ref().filter(|anchor| anchor.is_ours(&key)),
+        met_anchor: false,
+        met_noted: noted.is_none(),
+        noted,
+        is_torn: false,
+    };
+    if let Some(log) = log {
+        let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader
+                .read_until(b'\n', &mut line)
+                .map_err(Error::io("read", &directory.join(super::FILE)))?;
+            if read == 0 {
+                break;
+            }
+            walk.line(&line, &mut audited);
+        }
+    }
+    if anchor.is_some() && walk.anchor.is_none() {
+        audited.flaw(None, "the anchor (`audit.anchor`) has been changed");
+    }
+    if anchor.is_none() && audited.lines > 0 {
+        audited.flaw(None, "the anchor (`audit.anchor`) is gone");
+    }
+    walk.end(&mut audited);
+    Ok(audited)
+}
+
+impl Audited {
+    fn flaw(&mut self, line: Option<u64>, message: impl Into<String>) {
+        if self.flaws.len() < TOLD {
+            let message = message.into();
+            self.flaws.push(Flaw { line, message });
+        }
+    }
+}
+
+struct Walk<'a> {
+    key: &'a Key,
+    /// The hash of the line before.
+    before: Vec<u8>,
+    anchor: Option<&'a Anchor>,
+    met_anchor: bool,
+    noted: Option<&'a str>,
+    met_noted: bool,
+    is_torn: bool,
+}
+
+impl Walk<'_> {
+    fn line(&mut self, line: &[u8], audited: &mut Audited) {
+        let Some(whole) = line.strip_suffix(b"\n") else {
+            // A crash leaves half a line behind the anchor. Whether it was one is seen there.
+            self.is_torn = true;
+            return;
+        };
+        audited.lines += 1;
+        let number = Some(audited.lines);
+        let Some((body, hash)) = split(whole) else {
+            audited.flaw(number, "it is no line of the audit");
+            return;
+        };
+        if self.key.hash(&self.before, body)[..] != *hash {
+            audited.flaw(
+                number,
+                "it was changed, or a line before it was changed, taken out or put in",
+            );
+        } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {
+            audited.flaw(
+                number,
+                "when it was written, the log did not end where its anchor says",
+            );
+        }
+        self.before.clear();
+        self.before.extend_from_slice(hash);
+        let is = |other: &str| other.as_bytes() == hash;
+        if self
+            .anchor
+            .is_some_and(|anchor| anchor.lines == audited.lines && is(&anchor.hash))
+        {
+            self.met_anchor = true;
+        }
+        self.met_noted |= self.noted.is_some_and(is);
+        audited.head = Some(String::from_utf8_lossy(hash).into_owned());
+    }
+
+    fn end(&self, audited: &mut Audited) {
+        if let Some(anchor) = self.anchor.filter(|anchor| anchor.lines > 0)
+            && !self.met_anchor
+        {
+            let message = if anchor.lines > audited.lines {
+                let missing = anchor.lines - audited.lines;
+                format!(
+                    "the log is cut off: {missing} of {} lines are missing",
+                    anchor.lines
+                )
+            } else {
+                format!("line {} is not the one that the anchor knows", anchor.lines)
+            };
+            audited.flaw(None, message);
+        }
+        if !self.met_noted {
+            audited.flaw(
+                None,
+                "the hash that was noted elsewhere does not stand in the log",
+            );
+        }
+        // Half a line behind a sound anchor is what a crash leaves: no line that was acknowledged.
+        if self.is_torn && !self.met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
+            audited.flaw(Some(audited.lines + 1), "it is cut off");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The journal of changes, `changes.jsonl`: what each write did, so that it can be taken back.
+//!
+//! Invariants:
+//! - A line is written before what it tells of, so that no write is missing here. A line without its
+//!   write is what a crash leaves; taking it back finds that nothing is to be done.
+//! - The journal holds what edits and removals have replaced, without its secrets. It belongs to this
+//!   checkout, is never shared, and keeps the newest changes only.
+//! - Whatever is removed for good is removed here as well.
+//!
+//! Deliberately absent: waiting for the disk. A power cut may cost the way back, never a record.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Kind;
+
+use super::act::Act;
+use super::atomic;
+use super::directory::Lock;
+use super::error::Error;
+use super::log;
+use super::scoped::Scoped;
+
+pub(super) const FILE: &str = "changes.jsonl";
+/// A journal that is longer than this loses its oldest changes …
+const LONGEST: u64 = 8 << 20;
+/// … until it has at most this length.
+const KEPT: usize = 4 << 20;
+
+/// One write: a line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// The change that it is a part of: [`Act::change`].
+    pub change: String,
+    /// When: RFC 3339, UTC.
+    pub at: String,
+    /// Who.
+    pub who: String,
+    /// What for: the command.
+    pub why: String,
+    /// What was done.
+    #[serde(flatten)]
+    pub step: Step,
+}
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "did", rename_all = "lowercase")]
+pub enum Step {
+    /// A record came.
+    Added {
+        /// Its kind.
+        kind: Kind,
+        /// Its id.
+        id: String,
+    },
+    /// Fields of a record got other values.
+    Edited {
+        /// Its kind.
+        kind: Kind,
+        /// Its id.
+        id: String,
+        /// The fields.
+        fields: Vec<Field>,
+    },
+    /// A record went.
+    Removed {
+        /// Its kind.
+        kind: Kind,
+        /// Its id.
+        id: String,
+        /// The id of the record that stood before it; `None` for the first one.
+        after: Option<String>,
+        /// Its JSON text; `None` where it is no text, so that it cannot come back.
+        text: Option<String>,
+    },
+    /// A file of a skill was written.
+    File {
+        /// Where it is, from the skills directory.
+        path: String,
+        /// What is different in it.
+        splice: Splice,
+    },
+    /// A change was taken back.
+    Undone {
+        /// Its name.
+        of: String,
+    },
+}
+
+/// A field before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its JSON text before; `None` where it was not there.
+    pub before: Option<String>,
+    /// Its JSON text after; `None` where it is not there.
+    pub after: Option<String>,
+}
+
+/// What is different between two texts: one stretch of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Splice {
+    /// How many bytes in front of it are the same.
+    pub at: usize,
+    /// What stood there; `None` where there was no file.
+    pub before: Option<String>,
+    /// What stands there; `None` where there is no file any more.
+    pub after: Option<String>,
+    /// How long the whole text is with it, in bytes.
+    pub length: usize,
+}
+
+impl Step {
+    /// What it touches: the id of a record, or the path of a file. Nothing, where it only says that a
+    /// change was taken back.
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::Added { id, .. } | Self::Edited { id, .. } | Self::Removed { id, .. } => Some(id),
+            Self::File { path, .. } => Some(path),
+            Self::Undone { .. } => None,
+        }
+    }
+
+    /// The kind of the record that it touches.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Added { kind, .. } | Self::Edited { kind, .. } | Self::Removed { kind, .. } => {
+                Some(*kind)
+            }
+            Self::File { .. } | Self::Undone { .. } => None,
+        }
+    }
+}
+
+impl Splice {
+    /// The difference between a text, if there is one yet, and another.
+    pub fn between(before: Option<&str>, after: Option<&str>) -> Self {
+        let (Some(a), Some(b)) = (before, after) else {
+            return Self {
+                at: 0,
+                before: before.map(str::to_owned),
+                after: after.map(str::to_owned),
+                length: after.map_or(0, str::len),
+            };
+        };
+        let mut start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+        while !a.is_char_boundary(start) {
+            start -= 1;
+        }
+        let ends = a[start..].bytes().rev().zip(b[start..].bytes().rev());
+        let mut end = ends.take_while(|(a, b)| a == b).count();
+        while !a.is_char_boundary(a.len() - end) {
+            end -= 1;
+        }
+        Self {
+            at: start,
+            before: Some(a[start..a.len() - end].to_owned()),
+            after: Some(b[start..b.len() - end].to_owned()),
+            length: b.len(),
+        }
+    }
+
+    /// The text as it was, from the text as it is now. Where it has changed elsewhere since, what came
+    /// is looked for; what was changed itself cannot be taken back.
+    ///
+    /// # Errors
+    ///
+    /// That what came with the change does not stand in the text, or more than once.
+    pub fn revert(&self, now: &str) -> Result<String, &'static str> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else {
+            return Err("it is not there any more");
+        };
+        let rest = now.get(self.at..).filter(|_| now.len() == self.length);
+        let at = if rest.is_some_and(|rest| rest.starts_with(after.as_str())) {
+            self.at
+        } else {
+            let mut places = now.match_indices(after.as_str());
+            match (after.is_empty(), places.next(), places.next()) {
+                (false, Some((at, _)), None) => at,
+                _ => return Err("it has been changed since"),
+            }
+        };
+        Ok([&now[..at], before, &now[at + after.len()..]].concat())
+    }
+}
+
+impl Scoped {
+    /// The journal, oldest first. It tells of everything, so that within a scope it tells nothing.
+    pub fn changes(&self) -> Result<Vec<Line>, Error> {
+        if self.scope().allows(None) {
+            log::read(self.directory(), FILE)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// Writes a line; nothing where nobody makes a change.
+pub(super) fn append(lock: &Lock, act: &Act, step: Step) -> Result<(), Error> {
+    if act.change.is_empty() {
+        return Ok(());
+    }
+    let line = Line {
+        change: act.change.clone(),
+        at: act.at.clone(),
+        who: act.who.clone(),
+        why: act.why.clone(),
+        step,
+    };
+    let length = log::append_unsynced(lock, FILE, &line)?;
+    if length > LONGEST {
+        shorten(lock, &act.change)?;
+    }
+    Ok(())
+}
+
+/// Drops the oldest changes, whole ones, and never the one that is being made.
+fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
+    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
+    let mut kept: HashSet<&str> = HashSet::new();
+    let mut bytes = 0;
+    for line in lines.iter().rev() {
+        let length = serde_json::to_string(line)?.len() + 1;
+        bytes += length;
+        if bytes > KEPT && line.change != current {
+            // The rest of a change whose older part does not fit is no way back.
+            kept.remove(line.change.as_str());
+            break;
+        }
+        kept.insert(&line.change);
+    }
+    rewrite(
+        lock,
+        lines
+            .iter()
+            .filter(|line| kept.contains(line.change.as_str())),
+    )
+}
+
+/// Drops what the journal knows of a record that is removed for good.
+pub(super) fn scrub(lock: &Lock, kind: Kind, id: &str) -> Result<(), Error> {
+    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
+    let concerns = |line: &&Line| line.step.kind() == Some(kind) && line.step.target() == Some(id);
+    if lines.iter().any(|line| concerns(&line)) {
+        rewrite(lock, lines.iter().filter(|line| !concerns(line)))?;
+    }
+    Ok(())
+}
+
+fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(), Error> {
+    let mut text = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
+    }
+    atomic::replace(&path(lock.directory()), &text)
+}
+
+fn path(directory: &Path) -> std::path::PathBuf {
+    directory.join(FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn added(id: &str) -> Step {
+        Step::Added {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+        }
+    }
+
+    fn act(change: &str) -> Act {
+        Act {
+            change: change.to_owned(),
+            ..Act::default()
+        }
+    }
+
+    #[test]
+    fn what_is_removed_for_good_leaves_no_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        append(&lock, &act("a"), added("MEM-001")).unwrap();
+        append(&lock, &act("b"), added("MEM-002")).unwrap();
+        append(&lock, &act(""), added("MEM-003")).unwrap();
+        scrub(&lock, Kind::Memory, "MEM-001").unwrap();
+        let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].step, added("MEM-002"));
+    }
+
+    #[test]
+    fn a_long_journal_loses_its_oldest_changes_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let long = "x".repeat(200 << 10);
+        for n in 0..30 {
+            for part in ["1", "2"] {
+                append(&lock, &act(&n.to_string()), added(&format!("{part}{long}"))).unwrap();
+            }
+        }
+        let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
+        assert!((10..41).contains(&lines.len()), "{}", lines.len());
+        assert_eq!(lines.last().unwrap().change, "29");
+        let mut counts = std::collections::BTreeMap::new();
+        for line in &lines {
+            *counts.entry(line.change.clone()).or_insert(0) += 1;
+        }
+        assert!(counts.values().all(|count| *count == 2), "{counts:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_splice_comes_back(a in "[ab✓é\n]{0,12}", b in "[ab✓é\n]{0,12}") {
+            let splice = Splice::between(Some(&a), Some(&b));
+            prop_assert_eq!(splice.revert(&b), Ok(a));
+        }
+    }
+
+    #[test]
+    fn a_splice_is_found_where_the_rest_has_changed() {
+        let splice = Splice::between(Some("# G\n"), Some("# G\n## 1\nrule\n"));
+        assert_eq!(
+            splice.revert("# Title\n\n## 1\nrule\nmore\n").unwrap(),
+            "# Title\n\nmore\n"
+        );
+        assert!(splice.revert("# G\n## 1\nother rule\n").is_err());
+        assert!(splice.revert("## 1\nrule\n## 1\nrule\n").is_err());
+    }
+}
