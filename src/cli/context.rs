@@ -13,7 +13,7 @@ use crate::config::{Config, Environment, Places, Trust};
 use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
 use crate::llm::{EmbeddingsProtocol, Progress, Secret};
 use crate::model::Scope;
-use crate::store::Scoped;
+use crate::store::{Act, Scoped};
 
 use super::Global;
 use super::error::CliError;
@@ -35,11 +35,22 @@ pub(super) struct Context {
     pub(super) printer: Printer,
     scope: Scope,
     verbose: bool,
+    /// The command, as the audit and the journal name it.
+    why: String,
+    /// The name of the change that it makes.
+    change: String,
 }
 
 impl Context {
-    pub(super) fn new(environment: Environment, global: &Global, printer: Printer) -> Self {
+    pub(super) fn new(
+        environment: Environment,
+        global: &Global,
+        printer: Printer,
+        why: String,
+    ) -> Self {
         Self {
+            why,
+            change: Act::change_name(&random()),
             places: Places::find(&environment, global.root.as_deref()),
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
             verbose: global.verbose,
@@ -50,7 +61,8 @@ impl Context {
 
     /// The records, without anything else: what commands need that only read them.
     pub(super) fn store(&self) -> Scoped {
-        Scoped::new(&self.places.memory, self.scope.clone())
+        let act = act(&self.environment, self.why.clone(), self.change.clone());
+        Scoped::new(&self.places.memory, self.scope.clone()).acting(act)
     }
 
     /// The settings; what is odd about them is said.
@@ -86,6 +98,7 @@ impl Context {
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
                 withhold: config.parsed("experiment.withhold")?,
+                audit_reads: config.parsed("audit.reads")?,
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),
@@ -234,6 +247,20 @@ impl Context {
     pub(super) fn is_interactive(&self) -> bool {
         use std::io::IsTerminal as _;
         !self.printer.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+}
+
+/// Who does something now, and why.
+pub(super) fn act(environment: &Environment, why: String, change: String) -> Act {
+    let names = ["USER", "LOGNAME", "USERNAME"];
+    let who = names.into_iter().find_map(|name| environment.var(name));
+    Act {
+        who: who.unwrap_or_default(),
+        why,
+        at: environment
+            .now
+            .to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+        change,
     }
 }
 

@@ -183,6 +183,9 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         )),
         Error::NoId(_) => usage("memctl memory list executions"),
         Error::Forgotten { kind, .. } => usage(&format!("memctl memory list {}", kind.plural())),
+        Error::NothingToUndo | Error::NoChange(_) | Error::NotUndoable { .. } => {
+            usage("memctl memory undo --list")
+        }
         Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
             usage(&format!("memctl accept {id}"))
         }

@@ -15,12 +15,14 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::config::{Config, Environment, Places};
-use crate::engine::{Adviser, Engine, LearnOptions, Providers, RewriteBy, Settings, Share};
+use crate::engine::{
+    Adviser, AuditReads, Engine, LearnOptions, Providers, RewriteBy, Settings, Share,
+};
 use crate::host::{EventKind, Host, respond};
 use crate::model::Scope;
-use crate::store::Scoped;
+use crate::store::{Act, Scoped};
 
-use super::context::random;
+use super::context::{act, random};
 
 /// From start to end, with room for the start of the process in the 500 ms that are promised.
 const DEADLINE: Duration = Duration::from_millis(400);
@@ -95,7 +97,14 @@ fn answer(
     if !places.memory.is_dir() {
         return None;
     }
-    let store = Scoped::new(&places.memory, Scope::All).with_lock_limit(LOCK);
+    let act = act(
+        &environment,
+        format!("hook {}", host.name()),
+        Act::change_name(&random()),
+    );
+    let store = Scoped::new(&places.memory, Scope::All)
+        .with_lock_limit(LOCK)
+        .acting(act);
     let adviser = Adviser {
         store: &store,
         now: environment.now,
@@ -128,6 +137,7 @@ fn learn(environment: &Environment, places: Places, store: Scoped, transcript: P
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
             withhold: Share::NONE,
+            audit_reads: AuditReads::default(),
         },
         providers: Providers::default(),
         spare_dir: environment.temp_dir.clone(),

@@ -8,6 +8,7 @@ use crate::engine::{PromptReport, StatusReport};
 use crate::model::SkillPath;
 
 use super::approve::{ApproveArgs, approve};
+use super::audit::{AuditArgs, audit};
 use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::edit::{EditArgs, edit};
@@ -15,6 +16,7 @@ use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::search::{SearchArgs, search};
+use super::undo::{UndoArgs, undo};
 use super::why::{WhyArgs, why};
 
 /// What is remembered
@@ -30,6 +32,8 @@ pub(super) enum MemoryCommand {
     Approve(ApproveArgs),
     Edit(EditArgs),
     Forget(ForgetArgs),
+    Undo(UndoArgs),
+    Audit(AuditArgs),
     Conflicts(ConflictsArgs),
 }
 
@@ -47,6 +51,8 @@ pub(super) fn memory(
         MemoryCommand::Approve(args) => approve(context, &args),
         MemoryCommand::Edit(args) => edit(context, &args),
         MemoryCommand::Forget(args) => records::forget(context, &args),
+        MemoryCommand::Undo(args) => undo(context, &args),
+        MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
     }
 }

@@ -5,6 +5,7 @@
 //! and its functions. No decision about memory is taken here.
 
 mod approve;
+mod audit;
 mod backtest;
 mod care;
 mod conflicts;
@@ -30,6 +31,7 @@ mod search;
 mod setup;
 mod stats;
 mod test;
+mod undo;
 mod watch;
 mod why;
 
@@ -37,7 +39,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::Environment;
 
@@ -142,8 +144,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    let parsed = Cli::command()
+        .try_get_matches_from(&arguments)
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, named(&matches))));
+    let (cli, command) = match parsed {
+        Ok(parsed) => parsed,
         // To a host every other exit code is a reason to stop its agent.
         Err(_) if is_hook => return ExitCode::SUCCESS,
         Err(error) => return refuse(&error, &arguments, plain),
@@ -153,7 +158,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         cli.global.quiet,
         plain || cli.global.no_color,
     );
-    let context = Context::new(environment, &cli.global, printer.clone());
+    let context = Context::new(environment, &cli.global, printer.clone(), command);
     signals(matches!(cli.command, Command::Watch(_)));
     let code = match dispatch(&context, cli.command, cli.global.root) {
         Ok(code) => code,
@@ -163,6 +168,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         }
     };
     ExitCode::from(code)
+}
+
+/// The command that was typed, without its arguments but for the skill: they may hold anything.
+fn named(matches: &ArgMatches) -> String {
+    let mut words = Vec::new();
+    let mut at = matches;
+    while let Some((name, below)) = at.subcommand() {
+        words.push(name.to_owned());
+        at = below;
+    }
+    if let Ok(Some(skill)) = at.try_get_one::<String>("skill") {
+        words.push(skill.clone());
+    }
+    words.join(" ")
 }
 
 fn dispatch(

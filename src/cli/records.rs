@@ -136,6 +136,10 @@ impl Report for ShowReport {
     fn page(&self, page: &mut Page) {
         page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
 }
 
 /// Remove a record; what it said is not learnt again by itself

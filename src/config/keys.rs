@@ -129,6 +129,11 @@ pub(super) const KEYS: &[Key] = &[
         "whether queries are rewritten: `off`, `offline` or `model`",
     ),
     Key::open(
+        "audit.reads",
+        "personal",
+        "which reads the audit notes: `personal` (memories and sessions) or `all`",
+    ),
+    Key::open(
         "experiment.withhold",
         "0",
         "share of hints and rules that is withheld at random to prove that they help, 0 to 0.9",

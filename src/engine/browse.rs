@@ -44,6 +44,8 @@ pub struct ShowReport {
     pub kind: Kind,
     /// The entry of its file, untouched.
     pub record: Box<RawValue>,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
 }
 
 impl Engine {
@@ -72,11 +74,14 @@ impl Engine {
             });
         })?;
         records.reverse();
+        let read: Vec<_> = records.iter().map(|r| (kind, r.id.as_str())).collect();
+        let unnoted = self.note_read(&read);
+        let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
         Ok(ListReport {
             kind,
             total: self.store.count(kind)?,
+            warnings: warnings.collect(),
             records,
-            warnings: problems.iter().map(ToString::to_string).collect(),
         })
     }
 
@@ -96,6 +101,7 @@ impl Engine {
             serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
         });
         Ok(ShowReport {
+            warnings: self.note_read(&[(kind, &id)]).into_iter().collect(),
             id,
             kind,
             record: record.map_err(StoreError::from)?,

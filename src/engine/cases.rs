@@ -10,6 +10,7 @@ use crate::learn::case::{self, Case};
 use crate::learn::export;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::skill::{MAX_BYTES, Skills};
+use crate::store::Writer;
 
 use super::error::chain;
 use super::{Engine, Error, door};
@@ -47,10 +48,12 @@ impl Engine {
             if skills.load(&skill).is_err() {
                 return Ok(());
             }
-            // The lock of the store also keeps two corrections from writing one file at once.
-            let _writer = self.writer()?;
-            self.write_case(&skills, &skill, &case, &mut written)?;
-            self.write_exports(&skills, &skill, &case, &mut written, warnings)
+            let mut files = Files {
+                skills: &skills,
+                writer: self.writer()?,
+            };
+            self.write_case(&mut files, &skill, &case, &mut written)?;
+            self.write_exports(&mut files, &skill, &case, &mut written, warnings)
         })();
         if let Err(error) = result {
             let error: Error = error;
@@ -62,11 +65,12 @@ impl Engine {
     #[expect(clippy::unused_self, reason = "a step of the verb")]
     fn write_case(
         &self,
-        skills: &Skills,
+        files: &mut Files<'_>,
         skill: &SkillPath,
         case: &Case,
         written: &mut Vec<String>,
     ) -> Result<(), Error> {
+        let skills = files.skills;
         let (path, shown) = place(skills, skill, &format!("{}.json", case.id))?;
         // What the assertions were made from is clean; the input is cleaned as the JSON that it is.
         let text = case.render().map_err(crate::store::Error::from)?;
@@ -87,7 +91,7 @@ impl Engine {
             }
             .into());
         }
-        update(
+        files.update(
             &path,
             &text,
             skills.generated(&path)?.as_deref(),
@@ -100,12 +104,13 @@ impl Engine {
     /// Writes the case in the forms of other tools, as it stands in its file by now.
     fn write_exports(
         &self,
-        skills: &Skills,
+        files: &mut Files<'_>,
         skill: &SkillPath,
         case: &Case,
         written: &mut Vec<String>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Error> {
+        let skills = files.skills;
         let (path, _) = place(skills, skill, &format!("{}.json", case.id))?;
         let text = skills.generated(&path)?.unwrap_or_default();
         // A file that a person has broken or given to another skill is `test`'s to report.
@@ -117,11 +122,11 @@ impl Engine {
         for (name, text) in export::helpers() {
             let (path, _) = place(skills, skill, name)?;
             let before = skills.generated(&path)?;
-            update(&path, &text, before.as_deref(), export::is_untouched)?;
+            files.update(&path, &text, before.as_deref(), export::is_untouched)?;
         }
         let (path, shown) = place(skills, skill, &format!("{}.py", case.id))?;
         let before = skills.generated(&path)?;
-        update(
+        files.update(
             &path,
             &export::deepeval(case),
             before.as_deref(),
@@ -132,7 +137,7 @@ impl Engine {
         match skills.generated(&path)? {
             Some(before) if !export::is_untouched(&before) => {
                 if let Some(text) = export::append_to_promptfoo(&before, case) {
-                    door::create(&path, &text)?;
+                    files.write(&path, Some(&before), &text)?;
                 } else if !before.contains(&case.correction_id) {
                     warnings.push(format!(
                         "`{shown}` was edited by hand, and `{}` cannot be added to its end",
@@ -152,7 +157,7 @@ impl Engine {
                     let cases: Vec<Case> = files.filter_map(|file| file.case.ok()).collect();
                     export::promptfoo(&case.skill, &cases)
                 };
-                update(&path, &text, before.as_deref(), |_| true)?;
+                files.update(&path, &text, before.as_deref(), |_| true)?;
             }
         }
         written.push(shown);
@@ -193,16 +198,29 @@ fn place(skills: &Skills, skill: &SkillPath, name: &str) -> Result<(PathBuf, Str
     Ok((path, shown))
 }
 
-/// Writes a file, unless it is there and a person has touched it, or it says the same already.
-fn update(
-    path: &Path,
-    text: &str,
-    before: Option<&str>,
-    is_untouched: impl Fn(&str) -> bool,
-) -> Result<(), Error> {
-    let ours = before.is_none_or(|before| is_untouched(before) && before != text);
-    if ours {
-        door::create(path, text)?;
+/// The files of the tests, while nobody else writes them.
+struct Files<'a> {
+    skills: &'a Skills,
+    writer: Writer,
+}
+
+impl Files<'_> {
+    /// Writes a file, unless it is there and a person has touched it, or it says the same already.
+    fn update(
+        &mut self,
+        path: &Path,
+        text: &str,
+        before: Option<&str>,
+        is_untouched: impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let ours = before.is_none_or(|before| is_untouched(before) && before != text);
+        if ours {
+            self.write(path, before, text)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn write(&mut self, path: &Path, before: Option<&str>, text: &str) -> Result<(), Error> {
+        door::write_of_skill(&mut self.writer, self.skills, path, before, text).map(drop)
+    }
 }

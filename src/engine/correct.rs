@@ -322,11 +322,11 @@ impl Engine {
             let Ok(skills) = self.skills() else {
                 return Ok(());
             };
-            // The lock of the store also keeps two corrections from writing one file at once.
-            let _writer = self.writer()?;
+            let mut writer = self.writer()?;
             for path in skills.guardrail_files(skill)? {
                 if let Some(text) = skills.with_guardrail(&path, &guardrail)? {
-                    door::replace(&path, &text)?;
+                    let before = skills.generated(&path)?;
+                    door::write_of_skill(&mut writer, &skills, &path, before.as_deref(), &text)?;
                     let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
                     changed.push(shown.display().to_string());
                 }

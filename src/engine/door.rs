@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::guard;
+use crate::skill::Skills;
 use crate::store::{Filtered, Scoped, Writer, atomic};
 
 use super::{Engine, Error};
@@ -27,6 +28,31 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<Vec<&'static str>, Erro
     let redacted = guard::redact(text);
     atomic::replace(path, redacted.text.as_bytes())?;
     Ok(redacted.found)
+}
+
+/// Writes a file of a skill, in the journal first, so that it can be taken back. The writer also keeps
+/// two of them from writing one file at once. Answers the kinds of secrets that were kept out of it.
+pub(super) fn write_of_skill(
+    writer: &mut Writer,
+    skills: &Skills,
+    path: &Path,
+    before: Option<&str>,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    let redacted = guard::redact(text);
+    if let Ok(named) = path.strip_prefix(skills.directory()) {
+        writer.note_file(&named.to_string_lossy(), before, Some(&redacted.text))?;
+    }
+    if let Some(parent) = path.parent() {
+        atomic::create_dir(parent)?;
+    }
+    atomic::replace(path, redacted.text.as_bytes())?;
+    Ok(redacted.found)
+}
+
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    Ok(atomic::remove(path)?)
 }
 
 /// The same, and makes the directories above it.

@@ -103,6 +103,20 @@ pub enum Error {
     /// An id that belongs to no kind of record.
     #[error("`{}` is no id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
+    /// No change that could be taken back.
+    #[error("there is nothing to take back")]
+    NothingToUndo,
+    /// The name of no change, or of several.
+    #[error("`{}` names no change, or more than one", .0.escape_debug())]
+    NoChange(String),
+    /// A change that cannot be taken back.
+    #[error("`{change}` was not taken back: {}", reasons.join("; "))]
+    NotUndoable {
+        /// Its name.
+        change: String,
+        /// Why.
+        reasons: Vec<String>,
+    },
     /// The record was removed on purpose.
     #[error("{kind} `{id}` was forgotten on {day}")]
     Forgotten {

@@ -189,11 +189,14 @@ impl Engine {
         let (found, asked) = (answer.found, answer.asked);
         troubles.extend(answer.trouble);
         let origin = self.store.identity().map(|identity| identity.origin);
+        let read: Vec<_> = found.iter().map(|f| (f.kind, f.id.as_str())).collect();
+        let unnoted = self.note_read(&read);
         let results = found.into_iter().map(|found| Found {
             origin: origin.clone(),
             ..found
         });
         let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
+        warnings.extend(unnoted);
         warnings.extend(troubles);
         if asking.is_some() {
             warnings.extend(lacking(&index));

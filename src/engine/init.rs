@@ -8,8 +8,9 @@ use crate::store::{Scoped, atomic};
 
 use super::{Error, door};
 
-/// What version control should leave alone: files that can be made again, and copies of damage.
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n";
+/// What version control should leave alone: files that can be made again, copies of damage, and the
+/// way back, which is this checkout's own.
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\nchanges.jsonl\n";
 
 /// What was made.
 #[derive(Debug, Serialize)]

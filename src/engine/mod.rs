@@ -10,6 +10,7 @@
 mod analyse;
 mod approve;
 mod assemble;
+mod audit;
 mod backtest;
 mod briefing;
 mod browse;
@@ -44,6 +45,7 @@ mod sessions;
 mod stats;
 mod status;
 mod test;
+mod undo;
 mod why;
 
 use chrono::{DateTime, Utc};
@@ -55,6 +57,7 @@ use crate::store::{Problem, Scoped};
 pub use analyse::{AnalysisPlan, AnalysisReport};
 pub use approve::Approved;
 pub use assemble::PromptReport;
+pub use audit::{AuditFilter, AuditReads, AuditReport, InvalidReads};
 pub use backtest::{BacktestOptions, BacktestReport, ErrorReport, ProblemReport, backtest};
 pub use briefing::Briefing;
 pub use browse::{ListReport, Listed, ShowReport};
@@ -85,6 +88,7 @@ pub use secrets::{SecretAt, SecretsReport};
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 pub use test::{CaseReport, Status, TestPlan, TestReport};
+pub use undo::{ChangeReport, UndoReport, Undone};
 pub use why::{Link, Relation, WhyReport};
 
 /// A workspace, opened, and what the verbs need from outside.
@@ -127,6 +131,8 @@ pub struct Settings {
     pub rewrite: RewriteBy,
     /// The share of rules that is withheld at random.
     pub withhold: Share,
+    /// Which reads are noted in the audit.
+    pub audit_reads: AuditReads,
 }
 
 impl Engine {

@@ -116,6 +116,11 @@ impl Kind {
         }
     }
 
+    /// Whether its records are somebody's: about a person or a person's work, and not about a skill.
+    pub const fn is_personal(self) -> bool {
+        matches!(self, Self::Memory | Self::Session)
+    }
+
     /// The kind that an id, or the beginning of one, belongs to: `corr-00` is a correction.
     pub fn of_id(id: &str) -> Option<Self> {
         let (prefix, _) = id.split_once('-')?;

@@ -160,6 +160,21 @@ impl Skills {
         self.root.place(&self.dir_of(path), relative)
     }
 
+    /// Where a file of a domain may be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outside`] where it, or the domain's directory, is not inside the skills directory.
+    pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
+        self.root
+            .place(&self.root.skills, &Path::new(domain).join(name))
+    }
+
+    /// The skills directory, absolute.
+    pub fn directory(&self) -> &Path {
+        &self.root.skills
+    }
+
     /// The files of the regression cases of a skill, the oldest correction first.
     ///
     /// # Errors

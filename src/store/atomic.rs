@@ -56,6 +56,16 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, |file| file.write_all(bytes))
 }
 
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path).and_then(|()| sync_directory(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Replaces a file that can be made again at any time: atomically, but without waiting for the
 /// disk.
 pub(super) fn replace_derived(path: &Path, parts: &[&[u8]]) -> io::Result<()> {

@@ -26,12 +26,14 @@ pub enum Reverted {
 }
 
 impl Writer {
-    /// Gives fields of a record the values that they had before.
+    /// Gives fields of a record the values that they had before: all of them, or none. With `dry_run`
+    /// it is only said what would come of it.
     pub fn revert_fields(
         &mut self,
         kind: Kind,
         id: &str,
         fields: &[Field],
+        dry_run: bool,
     ) -> Result<Reverted, Error> {
         let snapshot = self.prepare(kind)?;
         let Some((row, entry)) = self.store().find_in(&snapshot, kind, id)? else {
@@ -59,6 +61,9 @@ impl Writer {
         }
         if back.is_empty() {
             return Ok(Reverted::Already);
+        }
+        if dry_run {
+            return Ok(Reverted::Done);
         }
         let set: Vec<(&str, String)> = back
             .iter()
@@ -226,7 +231,7 @@ mod tests {
             .unwrap();
         let mut revert = |fields: &[Field]| {
             writer
-                .revert_fields(Kind::Correction, "CORR-001", fields)
+                .revert_fields(Kind::Correction, "CORR-001", fields, false)
                 .unwrap()
         };
         assert_eq!(revert(&fields), Reverted::ChangedSince("ours".to_owned()));

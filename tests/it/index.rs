@@ -57,6 +57,7 @@ fn engine(store: Scoped) -> Engine {
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
             withhold: memctl::engine::Share::NONE,
+            audit_reads: memctl::engine::AuditReads::default(),
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),

@@ -15,6 +15,7 @@
 )]
 
 mod approve;
+mod audit;
 mod backtest;
 mod clients;
 mod conformance;
@@ -45,6 +46,7 @@ mod simulation;
 mod stats;
 mod store;
 mod terminal;
+mod undo;
 mod verify;
 mod watch;
 mod why;

@@ -69,6 +69,8 @@ impl Engine {
         if fields.is_empty() {
             return Err(not_editable(kind, id, None));
         }
+        // What is opened in an editor is read; where it cannot be noted, nothing can be edited either.
+        drop(self.note_read(&[(kind, &id)]));
         let entry = self.store.find(kind, &id)?;
         let stored = fields_of(&entry.ok_or_else(|| not_found(kind, &id))?)?;
         let text = |field: &Field| {

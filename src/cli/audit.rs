@@ -1,0 +1,152 @@
+//! `memory audit`: who read and wrote what, and whether the log of it is whole.
+
+use clap::{Args, Subcommand};
+
+use crate::engine::{AuditFilter, AuditReport};
+use crate::store::Audited;
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Align, Page, Report, Style, Table, plural, when};
+
+/// Show who read and wrote what, when, and why
+///
+/// Every write is noted, and every read of memories and sessions; with the setting `audit.reads` = `all`
+/// every read of a record. A user sees the lines about their own doing and their own records.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  memctl memory audit\n  memctl memory audit --record MEM-003\n  \
+        memctl memory audit --who ann -n 100\n  memctl memory audit verify"
+)]
+pub(super) struct AuditArgs {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    /// What this user or program did
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// What was done with this record
+    #[arg(long, value_name = "ID")]
+    record: Option<String>,
+    /// Only where somebody saw or changed what belongs to another
+    #[arg(long)]
+    foreign: bool,
+    /// How many at most, the newest
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    Verify(VerifyArgs),
+}
+
+/// Check that no line of the audit was changed, taken out, put in or cut off
+///
+/// Exits with 1 where one was. What it prints as `head` may be noted elsewhere; `--head` then finds
+/// even a log that was made anew as a whole.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory audit verify\n  memctl memory audit verify --head 9f86d081…"
+)]
+struct VerifyArgs {
+    /// A hash that was noted before and must still stand in the log
+    #[arg(long, value_name = "HASH")]
+    head: Option<String>,
+}
+
+pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report>, CliError> {
+    if let Some(AuditCommand::Verify(args)) = args.command {
+        return Ok(Box::new(
+            context.store().verify_audit(args.head.as_deref())?,
+        ));
+    }
+    let filter = AuditFilter {
+        who: args.who,
+        record: args.record,
+        foreign: args.foreign,
+        limit: args.limit as usize,
+    };
+    Ok(Box::new(Lines {
+        report: context.engine(None)?.audit(&filter)?,
+        now: context.environment.now,
+    }))
+}
+
+/// Lines of the audit, and the time that their ages are counted from.
+struct Lines {
+    report: AuditReport,
+    now: chrono::DateTime<chrono::Utc>,
+}
+
+impl Report for Lines {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.report)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.report.lines.is_empty() {
+            page.line("The audit has no such line.");
+            return;
+        }
+        let columns = [
+            ("Age", Align::Right),
+            ("Who", Align::Left),
+            ("Did", Align::Left),
+            ("Records", Align::Prose),
+            ("Why", Align::Left),
+        ];
+        let mut table = Table::new(&columns, &[3, 4]);
+        for line in &self.report.lines {
+            let whose = if line.is_foreign() {
+                format!(" (of {})", line.of.join(", "))
+            } else {
+                String::new()
+            };
+            table.row([
+                when(&line.at, self.now),
+                line.who.clone(),
+                format!("{:?}", line.did).to_lowercase(),
+                format!("{}{whose}", line.records.join(", ")),
+                line.why.clone(),
+            ]);
+        }
+        page.table(&table);
+        let shown = self.report.lines.len() as u64;
+        if self.report.total > shown {
+            let rest = format!("the newest {shown} of {}", self.report.total);
+            page.styled(&[(Style::Dim, &rest)]);
+        }
+    }
+}
+
+impl Report for Audited {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&serde_json::json!({
+            "sound": self.flaws.is_empty(),
+            "lines": self.lines,
+            "head": self.head,
+            "flaws": self.flaws,
+        }))
+    }
+
+    fn page(&self, page: &mut Page) {
+        for flaw in &self.flaws {
+            let line = flaw.line.map(|line| format!("line {line}: "));
+            let message = format!("{}{}", line.unwrap_or_default(), flaw.message);
+            page.styled(&[(Style::Bad, "broken  "), (Style::Plain, &message)]);
+        }
+        if self.flaws.is_empty() {
+            let lines = plural(self.lines, "line");
+            page.styled(&[(Style::Good, "sound  "), (Style::Plain, &lines)]);
+        }
+        if let Some(head) = &self.head {
+            page.styled(&[(Style::Dim, &format!("head {head}"))]);
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.flaws.is_empty())
+    }
+}

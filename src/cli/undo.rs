@@ -1,0 +1,117 @@
+//! `memory undo`: takes a change back.
+
+use clap::Args;
+
+use crate::engine::{ChangeReport, UndoReport};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Align, Page, Report, Style, Table, when};
+
+/// Take the last change back, whatever it was
+///
+/// A change is all that one command wrote: records, fields, guardrails, tests. Either all of it is
+/// taken back, or nothing, with the reasons. What coding agents' hooks have counted is taken back by
+/// its name only. An undo is a change as well: `memory undo NAME` takes it back. Logs are not changed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
+    memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
+)]
+pub(super) struct UndoArgs {
+    /// The change, as `--list` names it, or the beginning of its name; without one the last change
+    change: Option<String>,
+    /// Say what would be taken back, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// List the newest changes
+    #[arg(long, conflicts_with_all = ["change", "dry_run"])]
+    list: bool,
+    /// How many at most
+    #[arg(short = 'n', long, default_value_t = 20, requires = "list",
+        value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    limit: u32,
+}
+
+pub(super) fn undo(context: &Context, args: &UndoArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine(None)?;
+    if args.list {
+        return Ok(Box::new(Changes {
+            changes: engine.changes(args.limit as usize)?,
+            now: context.environment.now,
+        }));
+    }
+    Ok(Box::new(engine.undo(args.change.as_deref(), args.dry_run)?))
+}
+
+impl Report for UndoReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let (style, done) = if self.dry_run {
+            (Style::Dim, "would take back ")
+        } else {
+            (Style::Good, "taken back ")
+        };
+        let change = &self.change;
+        page.styled(&[
+            (style, done),
+            (Style::Plain, &change.change),
+            (Style::Dim, &format!("  {} by {}", change.why, change.who)),
+        ]);
+        for step in &self.steps {
+            let what = console::truncate_str(&step.what, 60, "…");
+            page.field(step.did, &[step.target.as_str(), &what].join("  "));
+        }
+        if let Some(undo) = &self.undo {
+            page.styled(&[(
+                Style::Dim,
+                &format!("to have it again: memctl memory undo {undo}"),
+            )]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// A list of changes, and the time that their ages are counted from.
+struct Changes {
+    changes: Vec<ChangeReport>,
+    now: chrono::DateTime<chrono::Utc>,
+}
+
+impl Report for Changes {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&serde_json::json!({ "changes": self.changes }))
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.changes.is_empty() {
+            page.line("Nothing has been changed here yet.");
+            return;
+        }
+        let columns = [
+            ("Change", Align::Left),
+            ("Age", Align::Right),
+            ("Who", Align::Left),
+            ("Command", Align::Left),
+            ("Touched", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[4, 3]);
+        for change in &self.changes {
+            let undone = if change.undone { " (taken back)" } else { "" };
+            table.row([
+                change.change.clone(),
+                when(&change.at, self.now),
+                change.who.clone(),
+                format!("{}{undone}", change.why),
+                change.touched.join(", "),
+            ]);
+        }
+        page.table(&table);
+    }
+}

@@ -1,0 +1,300 @@
+//! Takes a change back: the last one, or one that is named.
+//!
+//! A change is all that one command wrote: records, fields of records, guardrails, tests. Everything is
+//! looked up before anything is written: where a part of it has been changed since, or something later
+//! rests on it, nothing is taken back, and the reasons are told. Taking back is a change like any other,
+//! and can be taken back by its name.
+//!
+//! Deliberately absent: logs. What happened has happened. And files outside of `skills/`: a journal that
+//! came with a foreign checkout must not be able to name them.
+
+mod files;
+mod plan;
+
+use serde::Serialize;
+
+use crate::model::Kind;
+use crate::store::{ChangeLine, Reverted, Writer};
+
+use super::find::document;
+use super::hint::prepare;
+use super::index::Index;
+use super::{Engine, Error, mended};
+
+use plan::{Back, Change, back, changes};
+
+/// A change, as a list shows it.
+#[derive(Debug, Serialize)]
+pub struct ChangeReport {
+    /// Its name, or as much of it as tells it from the others.
+    pub change: String,
+    /// When: RFC 3339, UTC.
+    pub at: String,
+    /// Who.
+    pub who: String,
+    /// The command.
+    pub why: String,
+    /// The records and files that it touched.
+    pub touched: Vec<String>,
+    /// Whether it has been taken back.
+    pub undone: bool,
+}
+
+/// What was taken back.
+#[derive(Debug, Serialize)]
+pub struct UndoReport {
+    /// The change.
+    #[serde(flatten)]
+    pub change: ChangeReport,
+    /// What was done: `{did, target}`, in this order.
+    pub steps: Vec<Undone>,
+    /// The name of the change that this was; none where nothing was written.
+    pub undo: Option<String>,
+    /// Whether it was only looked up.
+    pub dry_run: bool,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+/// One step of taking back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// `removed`, `restored`, `reverted`, or `unchanged` where it was as before already.
+    pub did: &'static str,
+    /// The id of a record, or the path of a file.
+    pub target: String,
+    /// What is as before again: names of fields, words of a record.
+    pub what: String,
+}
+
+impl Engine {
+    /// The newest changes, newest first.
+    pub fn changes(&self, limit: usize) -> Result<Vec<ChangeReport>, Error> {
+        let lines = self.store.changes()?;
+        let changes = changes(&lines);
+        Ok(changes.iter().rev().take(limit).map(report).collect())
+    }
+
+    /// Takes a change back: the one whose name starts with `name`, else the last that a command of
+    /// somebody made. With `dry_run` nothing is written.
+    pub fn undo(&self, name: Option<&str>, dry_run: bool) -> Result<UndoReport, Error> {
+        let mut writer = self.writer()?;
+        let lines = writer.store().changes()?;
+        let changes = changes(&lines);
+        let place = pick(&changes, name)?;
+        let change = &changes[place];
+        let backs = back(change);
+        let reasons = self.against(&mut writer, &changes, place, &backs)?;
+        if !reasons.is_empty() {
+            return Err(Error::NotUndoable {
+                change: short(change.name).to_owned(),
+                reasons,
+            });
+        }
+        let mut done = UndoReport {
+            change: report(change),
+            steps: Vec::new(),
+            undo: None,
+            dry_run,
+            warnings: Vec::new(),
+        };
+        if !dry_run {
+            // First: what a crash leaves half taken back is taken back whole by the next call.
+            writer.note_undone(change.name)?;
+            done.undo = Some(short(&self.store.act().change).to_owned());
+        }
+        for back in &backs {
+            let step = self.take_back(&mut writer, back, dry_run)?;
+            done.steps.push(step);
+        }
+        let touches = |kind| backs.iter().any(|back| kind_of(back) == Some(kind));
+        if !dry_run && touches(Kind::Fix) {
+            prepare(writer.store())?;
+        }
+        done.warnings.extend(mended(writer.take_mended()));
+        drop(writer);
+        if !dry_run && backs.iter().any(|back| matches!(back, Back::Remove { .. })) {
+            // A text can be guessed from its words and its vector: they go as well.
+            Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
+        }
+        Ok(done)
+    }
+
+    /// Why a change cannot be taken back.
+    fn against(
+        &self,
+        writer: &mut Writer,
+        changes: &[Change<'_>],
+        place: usize,
+        backs: &[Back],
+    ) -> Result<Vec<String>, Error> {
+        let mut reasons = Vec::new();
+        for back in backs {
+            reasons.extend(match back {
+                Back::Remove { id, .. } => rests_on(writer, &changes[place + 1..], id)?,
+                Back::Restore { id, text: None, .. } => {
+                    Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
+                }
+                Back::Restore { .. } => None,
+                Back::Fields { kind, id, fields } => {
+                    match writer.revert_fields(*kind, id, fields, true)? {
+                        Reverted::ChangedSince(field) => {
+                            Some(format!("`{field}` of `{id}` has been changed since"))
+                        }
+                        // What the same change removed comes back first.
+                        Reverted::Gone if comes_back(backs, id) => None,
+                        Reverted::Gone => Some(format!("`{id}` is not there any more")),
+                        Reverted::Done | Reverted::Already => None,
+                    }
+                }
+                Back::File { path, splices } => self
+                    .file_before(path, splices)
+                    .err()
+                    .map(|reason| format!("`{path}`: {reason}")),
+            });
+        }
+        Ok(reasons)
+    }
+
+    fn take_back(&self, writer: &mut Writer, back: &Back, dry_run: bool) -> Result<Undone, Error> {
+        let undone = |did, target: &str, what: String| Undone {
+            did,
+            target: target.to_owned(),
+            what,
+        };
+        Ok(match back {
+            Back::Remove { kind, id } => {
+                let Some(entry) = writer.store().find(*kind, id)? else {
+                    return Ok(undone("unchanged", id, String::new()));
+                };
+                let document = document(&entry);
+                let summary = document.as_ref().map(|d| d.summary.clone());
+                // What was learnt unasked would be learnt again. What a person said and took back may
+                // be said again.
+                let content = match kind {
+                    Kind::Fix | Kind::Procedure => document.map(|d| d.content),
+                    _ => None,
+                };
+                if !dry_run {
+                    let content = content.unwrap_or_else(|| format!("taken back: {id}"));
+                    writer.remove(*kind, id, &content, self.now)?;
+                }
+                undone("removed", id, summary.unwrap_or_default())
+            }
+            Back::Restore {
+                kind,
+                id,
+                after,
+                text,
+            } => {
+                let text = text.as_deref().unwrap_or_default();
+                let done = if dry_run {
+                    Reverted::Done
+                } else {
+                    writer.restore(*kind, id, after.as_deref(), text, &self.timestamp())?
+                };
+                let did = if done == Reverted::Done {
+                    "restored"
+                } else {
+                    "unchanged"
+                };
+                undone(did, id, String::new())
+            }
+            Back::Fields { kind, id, fields } => {
+                let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+                let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
+                    Reverted::Done => "reverted",
+                    _ => "unchanged",
+                };
+                undone(did, id, names.join(", "))
+            }
+            Back::File { path, splices } => {
+                let did = self.revert_file(writer, path, splices, dry_run)?;
+                undone(did, path, String::new())
+            }
+        })
+    }
+}
+
+/// The change that is meant.
+fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
+    let Some(name) = name else {
+        let last = changes
+            .iter()
+            .rposition(|c| !c.is_undone && c.undoes().is_none() && !c.is_of_a_hook());
+        return last.ok_or(Error::NothingToUndo);
+    };
+    let wanted = name.to_ascii_lowercase();
+    let mut found = (0..changes.len()).filter(|n| changes[*n].name.starts_with(&wanted));
+    let (Some(place), None) = (found.next(), found.next()) else {
+        return Err(Error::NoChange(name.to_owned()));
+    };
+    if changes[place].is_undone {
+        return Err(Error::NotUndoable {
+            change: short(changes[place].name).to_owned(),
+            reasons: vec!["it has been taken back already".to_owned()],
+        });
+    }
+    Ok(place)
+}
+
+/// What was added later and names a record that would go.
+fn rests_on(writer: &Writer, later: &[Change<'_>], id: &str) -> Result<Option<String>, Error> {
+    let quoted = format!("\"{id}\"");
+    for change in later.iter().filter(|change| !change.is_undone) {
+        for line in &change.lines {
+            let (Some(kind), Some(target)) = (line.step.kind(), line.step.target()) else {
+                continue;
+            };
+            if target == id {
+                continue;
+            }
+            let Some(entry) = writer.store().find(kind, target)? else {
+                continue;
+            };
+            if memchr::memmem::find(&entry.text, quoted.as_bytes()).is_some() {
+                return Ok(Some(format!(
+                    "`{target}` rests on `{id}`: take `{}` back first ({})",
+                    short(change.name),
+                    line.why
+                )));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn comes_back(backs: &[Back], wanted: &str) -> bool {
+    backs
+        .iter()
+        .any(|back| matches!(back, Back::Restore { id, .. } if id == wanted))
+}
+
+fn kind_of(back: &Back) -> Option<Kind> {
+    match back {
+        Back::Remove { kind, .. } | Back::Restore { kind, .. } | Back::Fields { kind, .. } => {
+            Some(*kind)
+        }
+        Back::File { .. } => None,
+    }
+}
+
+fn report(change: &Change<'_>) -> ChangeReport {
+    let first: Option<&&ChangeLine> = change.lines.first();
+    let text = |of: fn(&ChangeLine) -> &String| first.map(|line| of(line).clone());
+    let mut touched: Vec<String> = change.targets().into_iter().map(str::to_owned).collect();
+    touched.sort_unstable();
+    ChangeReport {
+        change: short(change.name).to_owned(),
+        at: text(|line| &line.at).unwrap_or_default(),
+        who: text(|line| &line.who).unwrap_or_default(),
+        why: text(|line| &line.why).unwrap_or_default(),
+        touched,
+        undone: change.is_undone,
+    }
+}
+
+/// As much of a name as people type.
+fn short(name: &str) -> &str {
+    name.get(..8).unwrap_or(name)
+}

@@ -1,0 +1,160 @@
+//! `memory audit` from outside: every write is there, and every read of what is somebody's.
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let memory = json!({"entries": [{"id": "MEM-001", "memory_type": "brand_memory",
+        "content": "Brand: TechFlow, plain words", "metadata": {}}]});
+    workspace.write(".agentura/memories.json", memory.to_string());
+    workspace
+}
+
+/// Who did what with which records, and why, oldest first.
+fn lines(workspace: &Workspace, args: &[&str]) -> Vec<(String, String, String)> {
+    let report = workspace.json(&[&["memory", "audit", "-n", "100"], args].concat());
+    let mut lines: Vec<_> = report["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| {
+            let text = |name: &str| line[name].as_str().unwrap().to_owned();
+            let records: Vec<&str> = line["records"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|r| r.as_str().unwrap())
+                .collect();
+            (text("did"), records.join(" "), text("why"))
+        })
+        .collect();
+    lines.reverse();
+    lines
+}
+
+fn line(did: &str, records: &str, why: &str) -> (String, String, String) {
+    (did.to_owned(), records.to_owned(), why.to_owned())
+}
+
+#[test]
+fn every_write_and_every_read_of_memories_is_noted() {
+    let workspace = workspace();
+    let run = workspace.json(&["run", SKILL]);
+    let execution = run["execution_id"].as_str().unwrap();
+    workspace.json(&[
+        "correct",
+        SKILL,
+        "--execution-id",
+        execution,
+        "--correction",
+        "When a career gap exceeds two years, ALWAYS score below 60.",
+    ]);
+    workspace.json(&["memory", "search", "TechFlow", "--keyword"]);
+    workspace.json(&["memory", "list", "memories"]);
+    workspace.json(&["memory", "show", "MEM-001"]);
+    workspace.json(&[
+        "memory",
+        "edit",
+        "MEM-001",
+        "--set",
+        "content=Brand: TechFlow",
+    ]);
+    workspace.json(&["memory", "forget", "MEM-001"]);
+    workspace.json(&["memory", "undo"]);
+    let correct = format!("correct {SKILL}");
+    let expected = [
+        line("added", execution, &format!("run {SKILL}")),
+        line("added", "CORR-001", &correct),
+        line("added", "REFL-001", &correct),
+        line("read", "MEM-001", "memory search"),
+        line("read", "MEM-001", "memory list"),
+        line("read", "MEM-001", "memory show"),
+        line("edited", "MEM-001", "memory edit"),
+        line("removed", "MEM-001", "memory forget"),
+        line("added", "MEM-001", "memory undo"),
+    ];
+    assert_eq!(lines(&workspace, &[]), expected);
+    let of_record = lines(&workspace, &["--record", "mem-001"]);
+    assert_eq!(of_record, expected[3..]);
+    assert_eq!(lines(&workspace, &["--who", "nobody"]), []);
+    let verified = workspace.json(&["memory", "audit", "verify"]);
+    assert_eq!(
+        (&verified["sound"], &verified["lines"]),
+        (&json!(true), &json!(9))
+    );
+    // The texts themselves stand nowhere in it.
+    assert!(!workspace.read(".agentura/audit.jsonl").contains("TechFlow"));
+}
+
+/// Rules are read all the time, and reading them changes no file.
+#[test]
+fn reads_of_rules_are_noted_only_where_that_is_wanted() {
+    let workspace = workspace();
+    workspace.json(&["run", SKILL]);
+    workspace.json(&[
+        "correct",
+        SKILL,
+        "--execution-id",
+        "latest",
+        "--correction",
+        "When a career gap exceeds two years, ALWAYS score below 60.",
+    ]);
+    let before = lines(&workspace, &[]).len();
+    let read = |workspace: &Workspace| {
+        workspace.json(&["memory", "search", "career gap", "--kind", "reflexion"]);
+        workspace.json(&["memory", "list", "reflexions"]);
+        workspace.json(&["memory", "show", "REFL-001"]);
+    };
+    read(&workspace);
+    assert_eq!(lines(&workspace, &[]).len(), before);
+    workspace.write(
+        ".agentura/config.toml",
+        "[audit]\nreads = \"all\"\n".to_owned(),
+    );
+    read(&workspace);
+    assert_eq!(lines(&workspace, &[]).len(), before + 3);
+    workspace.write(
+        ".agentura/config.toml",
+        "[audit]\nreads = \"some\"\n".to_owned(),
+    );
+    workspace
+        .run(&["memory", "list"])
+        .fails(2, "`personal` or `all`");
+}
+
+#[test]
+fn a_forged_log_fails_the_check() {
+    let workspace = workspace();
+    for _ in 0..4 {
+        workspace.json(&["memory", "show", "MEM-001"]);
+    }
+    let head = workspace.json(&["memory", "audit", "verify"])["head"].clone();
+    let head = head.as_str().unwrap();
+    let log = ".agentura/audit.jsonl";
+    let text = workspace.read(log);
+    let broken = |text: String, args: &[&str]| -> Value {
+        workspace.write(log, text);
+        let ran = workspace.run(&[&["--json", "memory", "audit", "verify"], args].concat());
+        ran.fails(1, "");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let changed = broken(text.replacen("memory show", "memory list", 1), &[]);
+    assert_eq!(changed["flaws"][0]["line"], 1);
+    let shorter: String = text.split_inclusive('\n').take(2).collect();
+    let cut = broken(shorter, &[]);
+    let message = cut["flaws"][0]["message"].as_str().unwrap();
+    assert!(message.contains("2 of 4 lines are missing"), "{message}");
+    // A log that somebody made anew as a whole holds together, but is not the one that was noted.
+    std::fs::remove_file(workspace.root().join(log)).unwrap();
+    std::fs::remove_file(workspace.memory("audit.anchor")).unwrap();
+    workspace.json(&["memory", "show", "MEM-001"]);
+    workspace.run(&["memory", "audit", "verify"]).succeeds();
+    workspace
+        .run(&["memory", "audit", "verify", "--head", head])
+        .fails(1, "");
+}

@@ -1,0 +1,260 @@
+//! `memory undo` from outside: whatever the last command changed is as before, to the byte.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+
+/// A workspace with an execution, a correction of it and what came of that.
+fn corrected() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace.json(&["run", SKILL]);
+    correct(
+        &workspace,
+        "When a career gap exceeds two years, ALWAYS score below 60.",
+    );
+    workspace
+}
+
+fn correct(workspace: &Workspace, words: &str) -> Value {
+    workspace.json(&[
+        "correct", SKILL, "--execution-id", "latest", "--correction", words,
+    ])
+}
+
+/// What is remembered and what lies in the skills, file by file. Logs and derived files are apart.
+fn state(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
+    fn walk(root: &Path, dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let aside = [
+                ".index", ".lock", "changes.jsonl", "audit.jsonl", "audit.anchor",
+            ];
+            if aside.contains(&name.as_str()) || name == "tombstones.jsonl" {
+                continue;
+            }
+            if path.is_dir() {
+                walk(root, &path, found);
+            } else {
+                let shown = path.strip_prefix(root).unwrap().display().to_string();
+                found.insert(shown, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    for part in [".agentura", "skills"] {
+        walk(&workspace.root(), &workspace.root().join(part), &mut found);
+    }
+    // A file without entries says what a missing one says.
+    found.retain(|_, text| {
+        let parsed: Result<Value, _> = serde_json::from_slice(text);
+        parsed.map_or(true, |parsed| parsed["entries"] != json!([]))
+    });
+    found
+}
+
+/// The files that two states differ in.
+fn differences(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differing = names
+        .into_iter()
+        .filter(|name| a.get(*name) != b.get(*name));
+    differing.cloned().collect()
+}
+
+/// Does something, takes it back, and finds everything as it was; and again as it came to be when that
+/// is taken back as well.
+fn there_and_back(workspace: &Workspace, what: &str, act: impl FnOnce(&Workspace)) -> Value {
+    let before = state(workspace);
+    act(workspace);
+    let after = state(workspace);
+    assert!(!differences(&before, &after).is_empty(), "{what}");
+    let dry = workspace.json(&["memory", "undo", "--dry-run"]);
+    assert_eq!(
+        differences(&state(workspace), &after),
+        [""; 0],
+        "dry: {what}"
+    );
+    let undone = workspace.json(&["memory", "undo"]);
+    assert_eq!(dry["steps"], undone["steps"]);
+    assert_eq!(differences(&state(workspace), &before), [""; 0], "{what}");
+    let redo = undone["undo"].as_str().unwrap();
+    workspace.json(&["memory", "undo", redo]);
+    assert_eq!(
+        differences(&state(workspace), &after),
+        [""; 0],
+        "again: {what}"
+    );
+    undone
+}
+
+#[test]
+fn whatever_a_command_changed_is_taken_back_to_the_byte() {
+    let workspace = corrected();
+    let words = "When the role names a degree, NEVER accept a certificate instead.";
+    let undone = there_and_back(&workspace, "a correction", |workspace| {
+        let report = correct(workspace, words);
+        assert_eq!(report["reflexion_id"], "REFL-002");
+        assert!(!report["tests"].as_array().unwrap().is_empty());
+    });
+    assert_eq!(undone["why"], format!("correct {SKILL}"));
+    let targets: Vec<&str> = undone["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["target"].as_str().unwrap())
+        .collect();
+    for expected in ["CORR-002", "REFL-002", "hr/resume-screen/GUARDRAILS.md"] {
+        assert!(targets.contains(&expected), "{targets:?}");
+    }
+    there_and_back(&workspace, "a run", |workspace| {
+        workspace.json(&["run", SKILL]);
+    });
+    there_and_back(&workspace, "a verdict", |workspace| {
+        workspace.json(&["accept", "latest"]);
+    });
+    there_and_back(&workspace, "an edit", |workspace| {
+        workspace.json(&[
+            "memory",
+            "edit",
+            "REFL-001",
+            "--set",
+            "rule=When it rains, ALWAYS say so.",
+        ]);
+    });
+    there_and_back(&workspace, "a removal", |workspace| {
+        workspace.json(&["memory", "forget", "REFL-001"]);
+    });
+    there_and_back(&workspace, "learning", |workspace| {
+        workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    });
+    there_and_back(&workspace, "an approval", |workspace| {
+        workspace.json(&["memory", "approve", "FIX-001", "PROC-001"]);
+    });
+    workspace.json(&["doctor"]);
+}
+
+#[test]
+fn what_was_taken_back_may_be_said_again_and_what_was_learnt_is_not_learnt_again() {
+    let workspace = corrected();
+    let words = "When the role names a degree, NEVER accept a certificate instead.";
+    correct(&workspace, words);
+    workspace.json(&["memory", "undo"]);
+    let again = correct(&workspace, words);
+    // The ids of what was taken back are never given again.
+    assert_eq!(again["correction_id"], "CORR-003");
+    assert_eq!(again["reflexion_id"], "REFL-003");
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    workspace.json(&["memory", "undo"]);
+    workspace
+        .run(&["learn", "fixtures/transcripts/steps.jsonl"])
+        .succeeds();
+    assert_eq!(workspace.json(&["memory", "list", "fixes"])["total"], 0);
+}
+
+#[test]
+fn one_after_the_other_is_taken_back_and_the_list_tells_which() {
+    let workspace = corrected();
+    let listed = |workspace: &Workspace| {
+        let report = workspace.json(&["memory", "undo", "--list"]);
+        let changes = report["changes"].as_array().unwrap().iter();
+        changes
+            .map(|c| {
+                (
+                    c["why"].as_str().unwrap().to_owned(),
+                    c["undone"].as_bool().unwrap(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let (run, correction) = (format!("run {SKILL}"), format!("correct {SKILL}"));
+    assert_eq!(
+        listed(&workspace),
+        [(correction.clone(), false), (run.clone(), false)]
+    );
+    workspace.json(&["memory", "undo"]);
+    workspace.json(&["memory", "undo"]);
+    let undo = "memory undo".to_owned();
+    assert_eq!(
+        listed(&workspace),
+        [
+            (undo.clone(), false),
+            (undo, false),
+            (correction, true),
+            (run, true)
+        ]
+    );
+    workspace
+        .run(&["memory", "undo"])
+        .fails(2, "nothing to take back");
+    assert_eq!(workspace.json(&["memory", "status"])["executions"], 0);
+}
+
+#[test]
+fn nothing_is_taken_back_by_half() {
+    let workspace = corrected();
+    let first = workspace.json(&["memory", "undo", "--list"])["changes"][1]["change"].clone();
+    let first = first.as_str().unwrap();
+    let before = state(&workspace);
+    // A correction rests on the run.
+    workspace
+        .run(&["memory", "undo", first])
+        .fails(2, "`CORR-001` rests on `EXEC-");
+    // Words that a person has changed since are nobody's to take back.
+    let guardrails = "skills/hr/resume-screen/GUARDRAILS.md";
+    let text = workspace.read(guardrails);
+    workspace.write(guardrails, text.replace("ALWAYS score", "always score"));
+    workspace.run(&["memory", "undo"]).fails(2, "changed since");
+    workspace.write(guardrails, text.clone());
+    assert_eq!(differences(&state(&workspace), &before), [""; 0]);
+    // Words that stand elsewhere in the file do not hinder.
+    workspace.write(guardrails, format!("<!-- ours -->\n{text}"));
+    workspace.json(&["memory", "undo"]);
+    assert!(workspace.read(guardrails).starts_with("<!-- ours -->\n"));
+    assert!(!workspace.read(guardrails).contains("CORR-001"));
+}
+
+/// A journal that came with a foreign checkout names files that are nobody's memory.
+#[test]
+fn a_forged_journal_touches_no_other_file() {
+    for path in [
+        "../victim.txt",
+        "/etc/hostname",
+        "hr/resume-screen/SKILL.md",
+        "hr/resume-screen/tests/generated/../../SKILL.md",
+        "hr/../../victim.txt",
+    ] {
+        let workspace = corrected();
+        workspace.write("victim.txt", "mine\n".to_owned());
+        let line = json!({"change": "ffffffffffff", "at": "", "who": "", "why": "correct", "did": "file",
+            "path": path, "splice": {"at": 0, "before": null, "after": "mine\n", "length": 5}});
+        let journal = workspace.read(".agentura/changes.jsonl") + &line.to_string() + "\n";
+        workspace.write(".agentura/changes.jsonl", journal);
+        let before = state(&workspace);
+        workspace.run(&["memory", "undo"]).fails(2, "");
+        assert_eq!(differences(&state(&workspace), &before), [""; 0], "{path}");
+        assert_eq!(workspace.read("victim.txt"), "mine\n");
+    }
+}
+
+/// Whoever ends the process in the middle of taking back gets there with the next call.
+#[test]
+fn a_journal_without_its_writes_is_no_trouble() {
+    let workspace = corrected();
+    let ghost = json!({"change": "eeeeeeeeeeee", "at": "", "who": "", "why": "run hr/x", "did": "added",
+        "kind": "execution", "id": "EXEC-20200101000000"});
+    let journal = workspace.read(".agentura/changes.jsonl") + &ghost.to_string() + "\n";
+    workspace.write(".agentura/changes.jsonl", journal);
+    let report = workspace.json(&["memory", "undo"]);
+    assert_eq!(report["steps"][0]["did"], "unchanged");
+    assert_eq!(
+        workspace.json(&["memory", "undo"])["why"],
+        format!("correct {SKILL}")
+    );
+}
