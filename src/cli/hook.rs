@@ -109,10 +109,11 @@ fn answer(
         store: &store,
         now: environment.now,
         random,
-        // Settings that cannot be read are no reason to be silent.
-        withhold: Config::load(&environment, &places.memory, &[])
-            .and_then(|config| config.parsed("experiment.withhold"))
-            .unwrap_or_default(),
+        // The other events tell nothing that could be withheld, and come far more often.
+        withhold: match event.kind {
+            EventKind::ToolFailed | EventKind::SessionStart => share(&environment, &places),
+            _ => Share::NONE,
+        },
     };
     let answer = respond(host, &event, &adviser).ok()?;
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
@@ -120,6 +121,14 @@ fn answer(
         learn(&environment, places, store, transcript);
     }
     answer
+}
+
+/// The share of hints that the experiment withholds. Settings that cannot be read are no reason to be
+/// silent.
+fn share(environment: &Environment, places: &Places) -> Share {
+    Config::load(environment, &places.memory, &[])
+        .and_then(|config| config.parsed("experiment.withhold"))
+        .unwrap_or_default()
 }
 
 /// Learns from the session that has just ended, without a model and without the settings.
