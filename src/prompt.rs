@@ -186,7 +186,7 @@ fn choose<'a>(rules: &'a [Reflexion], choice: &Choice<'_>) -> (Vec<&'a Reflexion
         .zip(relevance)
         .map(|((i, rule), relevance)| {
             let worth = relevance
-                * rule.sureness().max(0.05)
+                * confidence(rule).max(0.05)
                 * promise(rule, tried)
                 * newness(rule, choice.now);
             (
@@ -258,6 +258,11 @@ fn promise(rule: &Reflexion, all: f64) -> f64 {
     rule.utility() + CURIOSITY * (all.ln_1p() / (1.0 + tried)).sqrt()
 }
 
+/// One half where nothing is said.
+fn confidence(rule: &Reflexion) -> f64 {
+    rule.confidence.unwrap_or(0.5)
+}
+
 fn born(rule: &Reflexion) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(&rule.created_at)
         .ok()
@@ -279,7 +284,7 @@ fn item(rule: &Reflexion) -> String {
     } else {
         &rule.reflexion_id
     };
-    let percent = rule.sureness() * 100.0;
+    let percent = confidence(rule) * 100.0;
     let validated = if rule.validated_by_test {
         " [validated]"
     } else {

@@ -1,4 +1,5 @@
-//! Counts what use shows of the rules: how often a prompt held them, and what people made of it.
+//! Counts what use shows of the rules: how often a prompt held them, and what people made of it. What
+//! tests say is counted by `test`, into the same fields.
 //!
 //! Only rules that a model was shown are counted; an answer without a model has used none. A verdict
 //! that is changed takes back what it said before.
@@ -50,10 +51,10 @@ pub(super) fn count_verdict(
     let mut changes = Vec::new();
     for (mut rule, blamed) in concerned.into_iter().zip(blamed(&utilities)) {
         if let Some(helped) = before {
-            rule.count_outcome(helped, -1.0);
+            rule.take_back_outcome(helped);
         }
         if let Some(helped) = now.filter(|helped| *helped || blamed) {
-            rule.count_outcome(helped, 1.0);
+            rule.count_outcome(helped);
         }
         changes.push((rule.reflexion_id.clone(), counts(&rule)));
     }
@@ -72,7 +73,7 @@ pub(super) fn count_correction(
         .filter(|rule| speaks_against(correction, rule));
     let changes: Vec<_> = concerned
         .map(|mut rule| {
-            rule.count_outcome(false, 1.0);
+            rule.count_outcome(false);
             (rule.reflexion_id.clone(), counts(&rule))
         })
         .collect();
@@ -96,15 +97,19 @@ pub(super) fn uncounted(error: &Error) -> String {
     )
 }
 
-fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
-    let fields = [
-        ("times_helped", rule.times_helped),
-        ("times_harmed", rule.times_harmed),
-        ("utility_score", rule.utility_score),
+/// The fields that use changes, as they are now; those that nothing was counted in are absent.
+pub(super) fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
+    let share = |value: f64| json!(value);
+    let fields: [(_, _, &dyn Fn(f64) -> Value); 5] = [
+        ("times_injected", rule.times_injected, &number),
+        ("times_helped", rule.times_helped, &number),
+        ("times_harmed", rule.times_harmed, &number),
+        ("utility_score", rule.utility_score, &share),
+        ("confidence", rule.confidence, &share),
     ];
     fields
         .into_iter()
-        .filter_map(|(name, value)| Some((name, number(value?))))
+        .filter_map(|(name, value, json)| Some((name, json(value?))))
         .collect()
 }
 

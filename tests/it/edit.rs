@@ -103,6 +103,32 @@ fn an_edited_rule_is_another_rule() {
 }
 
 #[test]
+fn other_words_are_as_sure_as_they_were_before_anybody_tried_them() {
+    let workspace = ruled();
+    let confidence = entry(&workspace, "reflexion_entries.json")["confidence"].clone();
+    let counted = (confidence.as_f64().unwrap() * 4.0 + 1.0) / 7.0;
+    let text = workspace
+        .read(RULES)
+        .replace(
+            &format!("\"confidence\": {confidence}"),
+            &format!("\"confidence\": {counted:.4}"),
+        )
+        .replace(
+            "\"times_helped\": 3",
+            "\"times_helped\": 1, \"times_harmed\": 2",
+        );
+    workspace.write(RULES, text);
+    let set = "rule=When a summary is written, NEVER name competitors.";
+    let report = workspace.json(&["memory", "edit", "REFL-001", "--set", set]);
+    let reset = report["reset"].as_array().unwrap();
+    assert!(reset.contains(&json!("confidence")), "{report}");
+    let after = entry(&workspace, "reflexion_entries.json");
+    let off = after["confidence"].as_f64().unwrap() - confidence.as_f64().unwrap();
+    assert!(off.abs() < 5e-4, "{after}");
+    assert_eq!(after["times_harmed"], json!(0));
+}
+
+#[test]
 fn what_stands_around_a_rule_does_not_make_it_another() {
     let workspace = ruled();
     let args = [

@@ -116,7 +116,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
         if let Some(said) = correction {
             for at in held {
                 if speaks_against(&said, &known[at]) {
-                    skill[at].rule.count_outcome(false, 1.0);
+                    skill[at].rule.count_outcome(false);
                 }
             }
         } else {
@@ -124,7 +124,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             let blamed = blamed(&utilities);
             for (at, blamed) in part.into_iter().zip(blamed) {
                 if is_right || blamed {
-                    skill[at].rule.count_outcome(is_right, 1.0);
+                    skill[at].rule.count_outcome(is_right);
                 }
             }
         }

@@ -299,7 +299,17 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
             _ => before != value,
         }
     };
-    anew.iter().filter(is_meant).cloned().collect()
+    let mut reset: Vec<_> = anew.iter().filter(is_meant).cloned().collect();
+    // What use has shown of other words is no reason to be sure of these.
+    if entry.kind == Kind::Reflexion
+        && !anew.is_empty()
+        && !changed.contains(&"confidence")
+        && let Ok(rule) = entry.parse::<Reflexion>()
+        && let Some(promised) = rule.promised().filter(|p| Some(*p) != rule.confidence)
+    {
+        reset.push(("confidence", json!(promised)));
+    }
+    reset
 }
 
 /// Whether two JSON texts mean the same; numbers are compared as they are written.

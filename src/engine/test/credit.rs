@@ -1,18 +1,15 @@
 //! What a test says about rules, put into their records.
 //!
 //! A test counts once for each rule, however often it is run: the same case again is no new
-//! evidence. What it said can be taken back by a later run, except for the confidence that a rule
-//! has lost.
+//! evidence. That a rule holds can be taken back by a later run; what was counted stays, for it was seen.
 
 use serde_json::{Value, json};
 
-use crate::model::{Evidence, Kind, Reflexion};
+use crate::model::{Kind, Reflexion};
 use crate::store::Writer;
 
+use super::super::evidence::counts;
 use super::{CaseReport, Engine, Error, Status};
-
-/// A rule is never trusted less than this.
-const LEAST_CONFIDENCE: f64 = 0.05;
 
 impl Engine {
     /// Stores what a case says about the rules of its skill.
@@ -23,16 +20,15 @@ impl Engine {
         rules: &[Reflexion],
         report: &CaseReport,
     ) -> Result<(), Error> {
-        for rule in rules {
+        let changes = rules.iter().map(|rule| {
             let validates = report.status == Status::Passed
                 && report.reflexion_id.as_ref() == Some(&rule.reflexion_id);
             let breaks = report.broken_by.contains(&rule.reflexion_id);
             let changes = changes(rule, &report.id, validates, breaks);
-            if !changes.is_empty() {
-                writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
-            }
-        }
-        Ok(())
+            (rule.reflexion_id.clone(), changes)
+        });
+        let changes: Vec<_> = changes.filter(|(_, fields)| !fields.is_empty()).collect();
+        Ok(writer.update_all(Kind::Reflexion, &changes)?)
     }
 }
 
@@ -53,11 +49,12 @@ fn changes(
                 .collect::<Vec<_>>()
         })
     };
-    let mut evidence = rule.evidence();
-    let before = evidence;
+    let mut counted = rule.clone();
+    let mut seen = false;
     if let Some(ids) = toggled(&rule.generated_test_ids, validates) {
         if validates {
-            evidence.helped += 1;
+            counted.count_outcome(true);
+            seen = true;
         }
         if rule.validated_by_test == ids.is_empty() {
             changes.push(("validated_by_test", json!(!ids.is_empty())));
@@ -66,37 +63,16 @@ fn changes(
     }
     if let Some(ids) = toggled(&rule.breaks_test_ids, breaks) {
         if breaks {
-            evidence.harmed += 1;
+            counted.count_outcome(false);
+            seen = true;
         }
         changes.push(("breaks_test_ids", json!(ids)));
     }
-    if evidence != before {
-        evidence.shown += 1;
-        changes.extend(counted(rule, before, evidence));
+    if seen {
+        counted.count_shown();
+        changes.extend(counts(&counted));
     }
     changes
-}
-
-fn counted(rule: &Reflexion, before: Evidence, after: Evidence) -> Vec<(&'static str, Value)> {
-    let mut changes = vec![
-        ("times_injected", json!(after.shown)),
-        ("times_helped", json!(after.helped)),
-        ("times_harmed", json!(after.harmed)),
-        ("utility_score", json!(rounded(after.posterior()))),
-    ];
-    if after.harmed > before.harmed {
-        let share = after.posterior() / before.posterior();
-        let confidence = rule.confidence.unwrap_or(0.5) * share.min(1.0);
-        changes.push((
-            "confidence",
-            json!(rounded(confidence.max(LEAST_CONFIDENCE))),
-        ));
-    }
-    changes
-}
-
-fn rounded(figure: f64) -> f64 {
-    (figure * 1000.0).round() / 1000.0
 }
 
 #[cfg(test)]
@@ -127,7 +103,8 @@ mod tests {
             true,
             false,
             &json!({"validated_by_test": true, "generated_test_ids": ["t1"],
-            "times_injected": 1, "times_helped": 1, "times_harmed": 0, "utility_score": 0.6}),
+            "times_injected": 1, "times_helped": 1, "times_harmed": 0, "utility_score": 0.6,
+            "confidence": 0.92}),
         );
         check(&known, true, false, &json!({}));
         check(&json!({"breaks_test_ids": ["t1"]}), false, true, &json!({}));
@@ -140,8 +117,8 @@ mod tests {
             &json!({}),
             false,
             true,
-            &json!({"breaks_test_ids": ["t1"], "times_injected": 1, "times_helped": 0,
-            "times_harmed": 1, "utility_score": 0.4, "confidence": 0.72}),
+            &json!({"breaks_test_ids": ["t1"], "times_injected": 1, "times_harmed": 1,
+            "utility_score": 0.4, "confidence": 0.72}),
         );
     }
 
