@@ -11,9 +11,9 @@ use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
 
 use super::likeness::{key_words, of_commands, telling_words};
 
-/// Seed value of the terms; changed whenever the words of the search change, so that saved tables
-/// are made again.
-pub const SCHEME: u64 = 1;
+/// Changed whenever the words of the search change, or which fixes are found by them, so that saved
+/// tables are made again.
+pub const SCHEME: u64 = 2;
 /// So many hints are shown where nobody says how many.
 pub const MAX_HINTS: usize = 3;
 /// What a hint's score must reach, as the source document's cache has it.
