@@ -13,7 +13,7 @@ use crate::guard;
 use crate::model::{Fix, Kind, Procedure, Record as _, Trust};
 use crate::store::{Entry, Writer};
 
-use super::hint::{QUARANTINED, prepare};
+use super::fixes::{QUARANTINED, prepare};
 use super::{Engine, Error, mended};
 
 /// A record as it is trusted now.

@@ -8,7 +8,8 @@ use crate::model::{Fix, Kind, Record as _, Reflexion};
 use crate::store::Selection;
 
 use super::Error;
-use super::hint::{Adviser, is_shown};
+use super::fixes::is_shown;
+use super::hint::Adviser;
 
 /// Only so many of the newest records are looked at.
 const LOOKED_AT: usize = 500;

@@ -5,7 +5,6 @@
 //! network, no runtime. What is written at a failing call are the notes; the fixes themselves, and
 //! the log of hints, are written when an outcome is known, which is rare.
 
-use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
@@ -13,24 +12,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::learn::error_key::{error_key, normalised};
-use crate::learn::hint::{
-    Candidate, Failure, Hint, SCHEME, exact_term, is_sunk, select_hints, terms, word_term,
-};
-use crate::learn::likeness::{key_words, similarity, weight};
+use crate::learn::hint::{Failure, Hint, is_sunk};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
 use crate::learn::session::{Credit, Outcome, SessionNotes};
-use crate::model::{Fix, Kind, Trial, Trust};
-use crate::store::{Entry, Scoped, Terms, Writer};
+use crate::model::{Fix, Kind, Trial};
+use crate::store::{Scoped, Terms};
 
+use super::fixes::{key_of, known, table};
 use super::{Error, Share, door, milliseconds};
-
-/// So many fixes of the same key are judged, the newest.
-const SAME: usize = 32;
-/// So many fixes of another key are judged, those that share the most telling words.
-const SIMILAR: usize = 8;
-/// A word that more fixes hold than this tells nothing apart.
-const COMMON: usize = 512;
 
 /// Looks things up in a store, and keeps watch.
 #[derive(Debug)]
@@ -75,9 +64,6 @@ pub struct HintReport {
     /// Milliseconds.
     pub took_ms: f64,
 }
-
-/// Where a fix is that a person has to look at first.
-pub(super) const QUARANTINED: &str = "quarantined";
 
 impl Adviser<'_> {
     /// What is known about a failure. With a session it is noted there, what it says of earlier
@@ -242,162 +228,6 @@ fn look_up(terms: &Terms, key: &str, options: &HintOptions, withheld: &[String])
     known(terms, &failure, withheld, options.max_hints)
 }
 
-/// Fixes that can be found by the terms of their keys, wherever they are.
-pub(super) trait Fixes {
-    /// How many there are.
-    fn entries(&self) -> u64;
-    /// The numbers of those that hold a term, the newest `limit` of them, and how many there are.
-    fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64);
-    /// One by its number.
-    fn fix(&self, number: u32) -> Option<Fix>;
-}
-
-impl Fixes for Terms {
-    fn entries(&self) -> u64 {
-        self.entries()
-    }
-
-    fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
-        self.holding(term, limit)
-    }
-
-    fn fix(&self, number: u32) -> Option<Fix> {
-        self.entry(number)?.parse().ok()
-    }
-}
-
-/// The key of what a failing call printed. What this program has told an agent itself is no error,
-/// and no secret goes into notes.
-pub(super) fn key_of(error: &str) -> Option<String> {
-    let key = error_key(&guard::strip_fenced(error))?;
-    Some(guard::redact(&key).text.into_owned())
-}
-
-/// The hints for a failure, as they may be shown.
-pub(super) fn known(
-    fixes: &dyn Fixes,
-    failure: &Failure<'_>,
-    withheld: &[String],
-    max_hints: usize,
-) -> Vec<Hint> {
-    let candidates = candidates(fixes, failure.error_key);
-    let hints = select_hints(failure, candidates, withheld, max_hints);
-    hints.into_iter().filter_map(admitted).collect()
-}
-
-/// A hint as it may be shown: without secrets that an older store holds, and not at all where it
-/// speaks to the model instead of showing code.
-fn admitted(hint: Hint) -> Option<Hint> {
-    if hint.trust == Trust::Observed {
-        let said = [&hint.error_key, &hint.failing_code, &hint.working_code];
-        if said
-            .iter()
-            .any(|text| guard::admit(text).quarantine.is_some())
-        {
-            return None;
-        }
-    }
-    let clean = |text: String| guard::redact(&text).text.into_owned();
-    Some(Hint {
-        error_key: clean(hint.error_key),
-        failing_code: clean(hint.failing_code),
-        working_code: clean(hint.working_code),
-        success_output: clean(hint.success_output),
-        ..hint
-    })
-}
-
-/// The fixes with exactly this key in a store that is being written to.
-pub(super) fn fixes_of(writer: &Writer, key: &str) -> Result<Vec<(Entry, Fix)>, Error> {
-    let terms = table(writer.store())?;
-    let (numbers, _) = terms.holding(exact_term(key), usize::MAX);
-    let entries = numbers.into_iter().filter_map(|n| terms.entry(n));
-    Ok(entries
-        .filter_map(|entry| entry.parse::<Fix>().ok().map(|fix| (entry, fix)))
-        .filter(|(_, fix)| fix.error_key == key)
-        .collect())
-}
-
-/// The fixes by the terms of their keys. A fix that is not shown has none.
-fn table(store: &Scoped) -> Result<Terms, Error> {
-    Ok(store.terms(
-        Kind::Fix,
-        SCHEME,
-        &|entry| match serde_json::from_slice::<Fix>(entry) {
-            Ok(fix) => terms_of(&fix),
-            Err(_) => Vec::new(),
-        },
-    )?)
-}
-
-/// Makes the table anew after fixes were changed, while nobody waits for an answer.
-pub(super) fn prepare(store: &Scoped) -> Result<(), Error> {
-    table(store).map(drop)
-}
-
-/// The terms that a fix is found by: none where it is not to be found.
-pub(super) fn terms_of(fix: &Fix) -> Vec<u64> {
-    if is_shown(fix) {
-        terms(&normalised(&fix.error_key))
-    } else {
-        Vec::new()
-    }
-}
-
-/// Whether a fix may be shown: it works, waits for nobody, and says what to do otherwise. What merely
-/// worked the second time is counted where it was learnt, and is no advice.
-pub(super) fn is_shown(fix: &Fix) -> bool {
-    !fix.error_key.is_empty()
-        && fix.is_active()
-        && fix.status != QUARANTINED
-        && fix.failing_code.trim() != fix.working_code.trim()
-}
-
-/// Fixes that may apply: those of the same key, and those whose keys share telling words with it.
-fn candidates(terms: &dyn Fixes, key: &str) -> Vec<Candidate> {
-    let (same, _) = terms.holding(exact_term(key), SAME);
-    let asked = key_words(key);
-    let mut weights: HashMap<String, f64> = HashMap::new();
-    let mut shared: HashMap<u32, f64> = HashMap::new();
-    for word in &asked {
-        let (numbers, count) = terms.holding(word_term(word), COMMON);
-        let weight = weight(word, count, terms.entries());
-        weights.insert(word.clone(), weight);
-        if count <= COMMON as u64 {
-            for number in numbers {
-                *shared.entry(number).or_default() += weight;
-            }
-        }
-    }
-    let mut similar: Vec<(u32, f64)> = shared
-        .into_iter()
-        .filter(|(number, _)| !same.contains(number))
-        .collect();
-    similar.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-    let similar = similar.into_iter().take(SIMILAR).map(|(number, _)| number);
-    let numbers: Vec<u32> = same.into_iter().chain(similar).collect();
-    let mut found = Vec::new();
-    for fix in numbers.into_iter().filter_map(|n| terms.fix(n)) {
-        let own = normalised(&fix.error_key);
-        let similarity = if own == key {
-            1.0
-        } else {
-            let words: BTreeSet<String> = key_words(&own);
-            for word in &words {
-                if !weights.contains_key(word) {
-                    let (_, count) = terms.holding(word_term(word), 0);
-                    weights.insert(word.clone(), weight(word, count, terms.entries()));
-                }
-            }
-            let weight = |word: &str| weights.get(word).copied().unwrap_or_default();
-            // What is only like it stays below what is the same.
-            similarity(&asked, &words, &weight).min(0.99)
-        };
-        found.push(Candidate { fix, similarity });
-    }
-    found
-}
-
 fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
     let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
     rules.take(MAX_RULES).collect()
@@ -405,23 +235,10 @@ fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixes::tests::{fix, store};
     use super::*;
-    use crate::model::{Evidence, Scope};
-    use crate::store::atomic;
-    use serde_json::Value;
-
-    fn store(fixes: &[Value]) -> (tempfile::TempDir, Scoped) {
-        let dir = tempfile::tempdir().unwrap();
-        let text = serde_json::to_string_pretty(&json!({"entries": fixes})).unwrap();
-        atomic::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        (dir, store)
-    }
-
-    fn fix(id: usize, key: &str, failing: &str, working: &str) -> Value {
-        json!({"fix_id": format!("FIX-{id:03}"), "created_at": "", "error_key": key,
-            "failing_code": failing, "working_code": working, "success_output": "ok"})
-    }
+    use crate::learn::error_key::error_key;
+    use crate::model::Evidence;
 
     fn adviser(store: &Scoped) -> Adviser<'_> {
         Adviser {
@@ -505,42 +322,6 @@ mod tests {
         }
         assert_eq!(at("d"), 0);
         assert!(!store.get::<Fix>("FIX-001").unwrap().is_active());
-    }
-
-    #[test]
-    fn a_similar_error_is_found_among_many() {
-        let mut fixes: Vec<Value> = (0..300)
-            .map(|i| {
-                fix(
-                    i + 2,
-                    &format!("error: widget {i} of kind zeta{i} rejected"),
-                    "w",
-                    "v",
-                )
-            })
-            .collect();
-        fixes.push(fix(
-            1,
-            "TypeError: string indices must be integers",
-            "print(a['b'])",
-            "print(a[0]['b'])",
-        ));
-        let (_dir, store) = store(&fixes);
-        let found = |error: &str| {
-            let options = HintOptions {
-                error: error.to_owned(),
-                max_hints: 3,
-                ..HintOptions::default()
-            };
-            let report = adviser(&store).hint(&options).unwrap();
-            report.hints.into_iter().map(|h| (h.id, h.why)).next()
-        };
-        let (id, why) = found("TypeError: string indices must be integers, not 'str'").unwrap();
-        assert_eq!(id, "FIX-001");
-        assert!(why.starts_with("a similar error (0."), "{why}");
-        assert_eq!(found("TypeError: unsupported operand type(s) for +"), None);
-        assert_eq!(found("error: disk quota exceeded"), None);
-        assert_eq!(found(""), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod evaluate_corrections;
 mod evidence;
 mod experiment;
 mod find;
+mod fixes;
 mod forget;
 mod hint;
 mod index;

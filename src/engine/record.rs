@@ -12,7 +12,8 @@ use crate::learn::session::{Pending, SessionNotes};
 use crate::model::{Fix, Kind, Record as _};
 use crate::store::Writer;
 
-use super::hint::{Adviser, fixes_of};
+use super::fixes::fixes_of;
+use super::hint::Adviser;
 use super::{Error, HintOptions, HintReport, door};
 
 /// The longest output that a fix keeps, in characters.

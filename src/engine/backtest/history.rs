@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 
 use chrono::DateTime;
 
-use crate::engine::hint::key_of;
+use crate::engine::fixes::key_of;
 use crate::engine::learn::kept;
 use crate::engine::sessions::{Session, told};
 use crate::learn::distil::Lesson;

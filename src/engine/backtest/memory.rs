@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::hint::{Fixes, terms_of};
+use crate::engine::fixes::{Fixes, terms_of};
 use crate::engine::learn::{count_up, fix_of, is_same};
 use crate::learn::distil::Lesson;
 use crate::model::{Fix, Origin};

@@ -31,7 +31,7 @@ use crate::transcript::Format;
 use history::{Failed, History, Overcome, What};
 use memory::Memory;
 
-use super::hint::known;
+use super::fixes::known;
 use super::learn::{kept, read, same_way};
 use super::{Error, OnBytes, sessions};
 

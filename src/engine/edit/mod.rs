@@ -22,7 +22,7 @@ use crate::store::{Entry, Selection, with_fields};
 
 use super::assemble::suspicion;
 use super::door::kept_out;
-use super::hint::{QUARANTINED, key_of, prepare};
+use super::fixes::{QUARANTINED, key_of, prepare};
 use super::index::Index;
 use super::learn::raw;
 use super::{Engine, Error, mended};
