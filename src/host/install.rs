@@ -8,17 +8,19 @@
 //!
 //! A file that is no JSON is never touched, and a link is followed, not replaced.
 
+mod edit;
+mod state;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
+use serde::Serialize;
 
 use crate::store::{self, atomic};
 
-use super::jsonc::{self, Node};
-use super::{Hook, Host};
+use super::Host;
+use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
+use state::{Known, digest};
 
 /// Where a host's hooks are written down, and what is known about it.
 #[derive(Debug, Clone)]
@@ -107,20 +109,6 @@ pub enum Standing {
     Outdated,
     /// None.
     Absent,
-}
-
-/// What is known of a file that was changed.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Known {
-    path: PathBuf,
-    /// The text before; `None` where there was no file.
-    original: Option<String>,
-    /// The digest of the text after.
-    after: String,
-    /// The pieces that were added, in their order.
-    pieces: Vec<String>,
-    /// The directories that were made for the file, the innermost first.
-    made: Vec<PathBuf>,
 }
 
 /// Adds the hooks. Doing so again changes nothing.
@@ -249,39 +237,6 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     })
 }
 
-impl Place {
-    fn state(&self, path: &Path) -> Option<PathBuf> {
-        let name = digest(&path.to_string_lossy());
-        let directory = self.state_dir.as_ref()?.join("hooks");
-        Some(directory.join(format!("{}.json", &name[..24])))
-    }
-
-    fn known(&self, path: &Path) -> Option<Known> {
-        let text = std::fs::read(self.state(path)?).ok()?;
-        let known: Known = serde_json::from_slice(&text).ok()?;
-        (known.path == path).then_some(known)
-    }
-
-    /// Keeps the file as it was; answers where, if there was one.
-    fn remember(&self, known: &Known) -> Result<Option<PathBuf>, Error> {
-        let Some(state) = self.state(&known.path) else {
-            return Ok(None);
-        };
-        if let Some(directory) = state.parent() {
-            atomic::create_dir(directory)?;
-        }
-        let text = serde_json::to_string_pretty(known).map_err(store::Error::from)?;
-        atomic::replace(&state, text.as_bytes())?;
-        Ok(known.original.is_some().then_some(state))
-    }
-
-    fn forget(&self, path: &Path) {
-        if let Some(state) = self.state(path) {
-            drop(std::fs::remove_file(state));
-        }
-    }
-}
-
 /// The file behind a link; the path itself where there is no file yet.
 fn real_path(path: &Path) -> Result<PathBuf, Error> {
     let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
@@ -303,218 +258,6 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
             source,
         }),
     }
-}
-
-fn parse(path: &Path, text: &str) -> Result<Node, Error> {
-    let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
-        path: path.to_owned(),
-        line: fault.line,
-        reason: fault.reason,
-    })?;
-    let shape = |what: &str| Error::Shape {
-        path: path.to_owned(),
-        what: what.to_owned(),
-    };
-    if root.members().is_none() {
-        return Err(shape("something else than an object in it"));
-    }
-    if let Some(hooks) = root.get("hooks") {
-        let Some(events) = hooks.members() else {
-            return Err(shape("`hooks` that are no object"));
-        };
-        if let Some(event) = events.iter().find(|event| event.value.items().is_none()) {
-            return Err(shape(&format!("`hooks.{}` that is no list", event.key)));
-        }
-    }
-    Ok(root)
-}
-
-/// The command of a hook, fit for a shell.
-fn command(host: Host, program: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    let program = if program.chars().all(plain) {
-        program.to_owned()
-    } else {
-        format!("'{}'", program.replace('\'', r"'\''"))
-    };
-    format!("{program} hook {}", host.name())
-}
-
-fn is_own(host: Host, command: &str) -> bool {
-    let call = format!(" hook {}", host.name());
-    command
-        .trim_end()
-        .strip_suffix(&call)
-        .is_some_and(|program| program.contains("memctl"))
-}
-
-/// One entry of an event's list, laid out with two spaces a level.
-fn group(host: Host, hook: &Hook, program: &str) -> String {
-    let timeout = match host {
-        // This host counts in milliseconds, and wants a name.
-        Host::Gemini => hook.seconds * 1_000,
-        Host::ClaudeCode | Host::Codex => hook.seconds,
-    };
-    let mut handler = json!({"type": "command", "command": command(host, program)});
-    if host == Host::Gemini {
-        handler["name"] = json!("memctl");
-    }
-    handler["timeout"] = json!(timeout);
-    let mut group = json!({});
-    if hook.of_tools {
-        group["matcher"] = json!("*");
-    }
-    group["hooks"] = json!([handler]);
-    serde_json::to_string_pretty(&group).unwrap_or_default()
-}
-
-/// The text with the hooks, and the pieces that were added.
-fn with_hooks(
-    host: Host,
-    path: &Path,
-    original: Option<&str>,
-    program: &str,
-) -> Result<(String, Vec<String>), Error> {
-    let empty = original.is_none_or(|text| {
-        text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-            .is_empty()
-    });
-    let mut text = match original {
-        Some(text) if !empty => text.to_owned(),
-        _ => "{}\n".to_owned(),
-    };
-    let mut pieces = Vec::new();
-    let mut add = |text: &mut String, insertion: jsonc::Insertion| {
-        text.insert_str(insertion.at, &insertion.text);
-        pieces.push(insertion.text);
-    };
-    for hook in host.hooks() {
-        let root = parse(path, &text)?;
-        let entry = group(host, hook, program);
-        let list = format!("\"{}\": [\n{}\n]", hook.event, indented(&entry));
-        let insertion = match root.get("hooks") {
-            None => {
-                let part = format!("\"hooks\": {{\n{}\n}}", indented(&list));
-                jsonc::append(&text, &root, &part)
-            }
-            Some(hooks) => match hooks.get(hook.event) {
-                None => jsonc::append(&text, hooks, &list),
-                Some(groups) => jsonc::append(&text, groups, &entry),
-            },
-        };
-        add(&mut text, insertion);
-    }
-    parse(path, &text)?;
-    Ok((text, pieces))
-}
-
-fn indented(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("  {line}"));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The text as it was without the hooks; `None` where there was no file.
-fn without_hooks(
-    host: Host,
-    path: &Path,
-    now: &str,
-    known: Option<&Known>,
-) -> Result<Option<String>, Error> {
-    if let Some(known) = known.filter(|known| known.after == digest(now)) {
-        return Ok(known.original.clone());
-    }
-    if now
-        .trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-        .is_empty()
-    {
-        return Ok(Some(now.to_owned()));
-    }
-    let root = parse(path, now)?;
-    if own_commands(host, &root).is_empty() {
-        return Ok(Some(now.to_owned()));
-    }
-    let by_pieces = known.and_then(|known| {
-        let mut text = now.to_owned();
-        for piece in known.pieces.iter().rev() {
-            let mut places = text.match_indices(piece.as_str());
-            let (at, _) = places.next().filter(|_| places.next().is_none())?;
-            text.replace_range(at..at + piece.len(), "");
-        }
-        let root = parse(path, &text).ok()?;
-        own_commands(host, &root).is_empty().then_some(text)
-    });
-    let text = match by_pieces {
-        Some(text) => text,
-        None => by_structure(host, path, now)?,
-    };
-    let was_none = known.is_some_and(|known| known.original.is_none());
-    let is_empty = parse(path, &text)?.members().is_some_and(<[_]>::is_empty);
-    Ok((!(was_none && is_empty)).then_some(text))
-}
-
-/// Takes out one handler after the other, and what becomes empty by it.
-fn by_structure(host: Host, path: &Path, now: &str) -> Result<String, Error> {
-    let mut text = now.to_owned();
-    loop {
-        let root = parse(path, &text)?;
-        let Some(span) = first_own(host, &text, &root) else {
-            return Ok(text);
-        };
-        text.replace_range(span, "");
-    }
-}
-
-/// The span of the first handler of ours, or of what holds nothing else.
-fn first_own(host: Host, text: &str, root: &Node) -> Option<std::ops::Range<usize>> {
-    let members = root.members()?;
-    let at = members.iter().position(|member| member.key == "hooks")?;
-    let hooks = &members[at].value;
-    let events = hooks.members()?;
-    for (e, event) in events.iter().enumerate() {
-        let Some((g, h, _)) = own_of_event(host, &event.value).next() else {
-            continue;
-        };
-        let groups = event.value.items()?;
-        let handlers = groups[g].get("hooks")?;
-        return Some(if handlers.items()?.len() > 1 {
-            jsonc::removal(text, handlers, h)
-        } else if groups.len() > 1 {
-            jsonc::removal(text, &event.value, g)
-        } else if events.len() > 1 {
-            jsonc::removal(text, hooks, e)
-        } else {
-            jsonc::removal(text, root, at)
-        });
-    }
-    None
-}
-
-/// Our handlers in an event's list: the number of the group, of the handler, and its command.
-fn own_of_event(host: Host, groups: &Node) -> impl Iterator<Item = (usize, usize, &str)> {
-    let groups = groups.items().unwrap_or_default().iter().enumerate();
-    groups.flat_map(move |(g, group)| {
-        let handlers = group.get("hooks").and_then(Node::items).unwrap_or_default();
-        let commands = handlers.iter().enumerate();
-        commands.filter_map(move |(h, handler)| {
-            let command = handler.get("command")?.text()?;
-            is_own(host, command).then_some((g, h, command))
-        })
-    })
-}
-
-fn own_commands(host: Host, root: &Node) -> Vec<String> {
-    let events = root
-        .get("hooks")
-        .and_then(Node::members)
-        .unwrap_or_default();
-    let own = events
-        .iter()
-        .flat_map(|event| own_of_event(host, &event.value));
-    own.map(|(_, _, command)| command.to_owned()).collect()
-}
-
-fn digest(text: &str) -> String {
-    format!("{:x}", Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -7,74 +7,27 @@
 //! How alike two rules sound is no more than a second opinion: it finds duplicates in other
 //! words, and only among rules whose claims do not differ.
 //!
+//! Two claims are compared in `pair`, which knows of `alternatives` too; here it is two rules.
+//!
 //! Deliberately absent: looking rules up, and deciding which of two holds.
+
+mod alternatives;
+mod pair;
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::claim::{Claim, Stance, Terms, claims, numbers};
+use pair::{common_thing, excluded, is_same, meets, opposed, similarity, told};
 
-/// Claims are alike from this share of their words on.
-const ALIKE: f64 = 0.6;
 /// Claims may be alike from this share of their words on, if the rules sound alike too.
 const PERHAPS_ALIKE: f64 = 0.3;
 /// Two rules that demand one thing among others are the same only if they share so much of all
 /// their words. What a rule is against says enough by itself.
 const NEAR: f64 = 0.2;
-/// Two places are the same from this share of their words on.
-const SAME_PLACE: f64 = 0.35;
 /// Rules sound alike from this cosine on, …
 const SOUNDS_ALIKE: f64 = 0.7;
 /// … and the same from this one on.
 const SOUNDS_THE_SAME: f64 = 0.85;
-/// What a word weighs that could stand in any rule.
-const GENERIC_WEIGHT: f64 = 0.3;
-/// Words that could stand in any rule, as the search stems them.
-const GENERIC: &[&str] = &[
-    "file", "code", "type", "new", "name", "data", "project", "valu", "function", "method",
-    "messag", "text", "item", "thing", "way", "good", "clean", "clear", "strict", "consist",
-    "case", "user", "output", "result", "format",
-];
-
-/// Things that exclude each other, as they are written in rules and as the search stems them.
-const ALTERNATIVES: &[&[&str]] = &[
-    &[
-        "snake_case", "kebab-case", "camelcase", "pascalcase", "camel-case", "pascal-case",
-        "snake-case",
-    ],
-    &["tab", "space"],
-    &["singl", "doubl"],
-    &["npm", "yarn", "pnpm", "bun"],
-    &["uv", "pip", "poetri", "conda", "pipenv"],
-    &["json", "yaml", "toml", "xml", "csv"],
-    &["ascend", "descend"],
-    &["formal", "inform", "casual"],
-    &["short", "long"],
-    &["brief", "detail", "verbos"],
-    &["metric", "imperi"],
-    &["celsius", "fahrenheit"],
-    &["merg", "rebas", "squash"],
-    &["us", "uk", "british", "american"],
-    &["singular", "plural"],
-    &["uppercas", "lowercas"],
-    &["upper", "lower"],
-    &["sync", "async"],
-    &["synchron", "asynchron"],
-    &["privat", "public"],
-    &["light", "dark"],
-    &["euro", "dollar"],
-    &["eur", "usd", "gbp"],
-    &["utc", "local"],
-    &["first", "last"],
-    &["top", "bottom"],
-    &["left", "right"],
-    &["arrow", "function"],
-    &[
-        "english", "german", "french", "spanish", "italian", "chines", "japanes", "portugues",
-        "dutch",
-    ],
-    &["markdown", "html", "plain"],
-];
-
 /// How two rules stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -252,28 +205,6 @@ fn pairs<'a>(a: &'a Statement, b: &'a Statement) -> impl Iterator<Item = (&'a Cl
         .flat_map(|x| b.claims.iter().map(move |y| (x, y)))
 }
 
-/// Whether two claims of the same sense demand the same.
-fn is_same(x: &Claim, y: &Claim) -> bool {
-    let things = similarity(&x.whole(), &y.whole());
-    let all = similarity(&x.all(), &y.all());
-    x.exception == y.exception && (all >= ALIKE || (things >= ALIKE && same_place(x, y)))
-}
-
-/// Why two claims cannot both be obeyed: one is against what the other is for, at the same place.
-fn opposed(x: &Claim, y: &Claim) -> Option<String> {
-    let against = if x.stance == Stance::Against { x } else { y };
-    let other = if x.stance == Stance::Against { y } else { x };
-    // `Never push to trunk` says nothing against pushing; `never push` says something against
-    // pushing to trunk.
-    if x.stance == y.stance || !same_place(x, y) || !covers(other, &against.about) {
-        return None;
-    }
-    Some(format!(
-        "one is for {}, the other against",
-        told(&common_thing(x, y)?)
-    ))
-}
-
 /// Why two rules cannot both be obeyed: they make the same choice the other way round. In `A over B
 /// for C` the place belongs to both sides, so that it need not stand on each.
 fn reversed(a: &Statement, b: &Statement) -> Option<String> {
@@ -293,79 +224,9 @@ fn reversed(a: &Statement, b: &Statement) -> Option<String> {
     ))
 }
 
-/// The thing that two claims are about.
-fn common_thing(x: &Claim, y: &Claim) -> Option<Terms> {
-    let each = x
-        .things
-        .iter()
-        .flat_map(|x| y.things.iter().map(move |y| (x, y)));
-    let whole = (x.whole(), y.whole());
-    each.chain([(&whole.0, &whole.1)])
-        .find(|(x, y)| similarity(x, y) >= ALIKE)
-        .map(|(x, _)| x.clone())
-}
-
-/// Why two claims cannot both be obeyed: each chooses another of things that exclude each other.
-fn excluded(x: &Claim, y: &Claim) -> Option<String> {
-    if (x.stance, y.stance) != (Stance::For, Stance::For) {
-        return None;
-    }
-    let (one, other) = (x.all(), y.all());
-    for family in ALTERNATIVES {
-        let of = |terms: &Terms| -> Vec<&str> {
-            family
-                .iter()
-                .copied()
-                .filter(|word| terms.contains(*word))
-                .collect()
-        };
-        let ([chosen], [instead]) = (&of(&one)[..], &of(&other)[..]) else {
-            continue;
-        };
-        let rest = |terms: &Terms, word: &str| -> Terms {
-            terms.iter().filter(|term| *term != word).cloned().collect()
-        };
-        let (rest_x, rest_y) = (rest(&one, chosen), rest(&other, instead));
-        if chosen != instead
-            && (rest_x.is_empty() || rest_y.is_empty() || similarity(&rest_x, &rest_y) >= 0.3)
-        {
-            return Some(format!("one says `{chosen}`, the other `{instead}`"));
-        }
-    }
-    None
-}
-
-/// Whether neither names a place, or both name places that have something in common.
-fn same_place(x: &Claim, y: &Claim) -> bool {
-    x.scope.is_empty() == y.scope.is_empty() && meets(&x.scope, &y.scope)
-}
-
-/// Whether a claim speaks of one of these circumstances, where there are any.
-fn covers(claim: &Claim, about: &Terms) -> bool {
-    about.is_empty() || claim.all().intersection(about).next().is_some()
-}
-
-fn meets(x: &Terms, y: &Terms) -> bool {
-    x.is_empty() || y.is_empty() || similarity(x, y) >= SAME_PLACE
-}
-
 /// Whether the rules name places that have nothing in common.
 fn apart(a: &Statement, b: &Statement) -> bool {
     pairs(a, b).all(|(x, y)| !meets(&x.scope, &y.scope))
-}
-
-/// The share of their weight that two sets of words have in common (a weighted Jaccard index).
-fn similarity(x: &Terms, y: &Terms) -> f64 {
-    let weight = |word: &String| {
-        if GENERIC.contains(&word.as_str()) {
-            GENERIC_WEIGHT
-        } else {
-            1.0
-        }
-    };
-    let all: f64 = x.union(y).map(weight).sum();
-    let common: f64 = x.intersection(y).map(weight).sum();
-    if all > 0.0 { common / all } else { 0.0 }
 }
 
 fn side(stance: Stance) -> &'static str {
@@ -373,11 +234,6 @@ fn side(stance: Stance) -> &'static str {
         Stance::For => "for",
         Stance::Against => "against",
     }
-}
-
-fn told(terms: &Terms) -> String {
-    let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
-    format!("`{}`", terms.join(" "))
 }
 
 #[cfg(test)]
