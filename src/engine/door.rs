@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use crate::guard;
 use crate::skill::Skills;
-use crate::store::{Filtered, Scoped, Writer, atomic};
+use crate::store::{self, Scoped, Writer, atomic};
 
 use super::{Engine, Error};
 
 /// What the store applies to the JSON text of everything that is written.
-pub(super) fn filter(json: &str) -> Filtered<'_> {
+pub(super) fn redact(json: &str) -> store::Redacted<'_> {
     let guard::Redacted { text, found } = guard::redact_json(json);
-    Filtered { text, found }
+    store::Redacted { text, found }
 }
 
 /// Opens a store for writing.
 pub(super) fn open(store: &Scoped, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
-    Ok(store.clone().with_filter(filter).write(random)?)
+    Ok(store.clone().with_redaction(redact).write(random)?)
 }
 
 /// Replaces a text file; answers the kinds of secrets that were kept out of it.

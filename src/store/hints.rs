@@ -49,7 +49,7 @@ impl Writer {
             let what = FILE.to_owned();
             return Err(Error::OutOfScope { what });
         }
-        let text: Box<RawValue> = serde_json::from_str(&self.filtered(trial)?.0)?;
+        let text: Box<RawValue> = serde_json::from_str(&self.redacted(trial)?.0)?;
         log::append(self.lock(), FILE, &text)
     }
 }

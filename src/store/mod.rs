@@ -66,4 +66,4 @@ pub use sources::{Source, Sources};
 pub use take_back::Reverted;
 pub use terms::Terms;
 pub use tombstones::Tombstone;
-pub use writer::{Filter, Filtered, Writer};
+pub use writer::{Redacted, Redaction, Writer};

@@ -21,7 +21,7 @@ use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::scoped::{Entry, Scoped};
-use super::writer::Filter;
+use super::writer::Redaction;
 use super::{atomic, directory, json_text, scan};
 
 /// What was done to one file.
@@ -120,12 +120,12 @@ impl Scoped {
         mend(&lock, file, kind, &snapshot, now).map(Some)
     }
 
-    /// Writes every entry of a kind anew that the filter takes something out of; the others keep
+    /// Writes every entry of a kind anew that the redaction takes something out of; the others keep
     /// every byte. The file as it was is copied aside first. `None` where there is nothing to do.
     pub fn clean(
         &self,
         kind: Kind,
-        filter: Filter,
+        redact: Redaction,
         now: DateTime<Utc>,
     ) -> Result<Option<Cleaned>, Error> {
         if self.scope() != &Scope::All {
@@ -149,11 +149,11 @@ impl Scoped {
             let Ok(text) = std::str::from_utf8(&bytes) else {
                 continue;
             };
-            let filtered = filter(text);
-            if !filtered.found.is_empty() {
+            let redacted = redact(text);
+            if !redacted.found.is_empty() {
                 let start = usize::try_from(row.at).unwrap_or(usize::MAX);
                 let span = start..start + row.length as usize;
-                edits.push((span, filtered.text.into_owned()));
+                edits.push((span, redacted.text.into_owned()));
             }
         }
         if edits.is_empty() {

@@ -15,7 +15,7 @@ use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
 use super::offsets::Row;
-use super::writer::{Filter, Writer};
+use super::writer::{Redaction, Writer};
 use super::{json_text, scan, tombstones};
 
 /// How long a writer waits for another one before it gives up.
@@ -32,7 +32,7 @@ pub struct Scoped {
     /// A writer reads through this, and holds the lock.
     held: bool,
     /// What everything that is written passes through.
-    filter: Option<Filter>,
+    redaction: Option<Redaction>,
     /// Who reads and writes, and why.
     act: Arc<Act>,
 }
@@ -83,7 +83,7 @@ impl Scoped {
             scope,
             lock_limit: LOCK_LIMIT,
             held: false,
-            filter: None,
+            redaction: None,
             act: Arc::default(),
         }
     }
@@ -108,10 +108,10 @@ impl Scoped {
         self.lock_limit
     }
 
-    /// The same, but with a filter that everything which is written passes through.
+    /// The same, but with a redaction that everything which is written passes through.
     #[must_use]
-    pub fn with_filter(mut self, filter: Filter) -> Self {
-        self.filter = Some(filter);
+    pub fn with_redaction(mut self, redaction: Redaction) -> Self {
+        self.redaction = Some(redaction);
         self
     }
 
@@ -127,8 +127,8 @@ impl Scoped {
         &self.act
     }
 
-    pub(super) fn filter(&self) -> Option<Filter> {
-        self.filter
+    pub(super) fn redaction(&self) -> Option<Redaction> {
+        self.redaction
     }
 
     /// The memory directory.

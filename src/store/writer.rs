@@ -20,7 +20,7 @@ use super::{json_text, tombstones};
 
 /// A JSON text as it may be stored.
 #[derive(Debug, Clone)]
-pub struct Filtered<'a> {
+pub struct Redacted<'a> {
     /// The text; borrowed where nothing had to be left out.
     pub text: Cow<'a, str>,
     /// The kinds of what was left out.
@@ -28,7 +28,7 @@ pub struct Filtered<'a> {
 }
 
 /// Decides what of a JSON text may be stored: a whole record, or the value of a field.
-pub type Filter = fn(&str) -> Filtered<'_>;
+pub type Redaction = fn(&str) -> Redacted<'_>;
 
 /// The right to write, for as long as it lives. Keep it short: other writers wait for it.
 #[derive(Debug)]
@@ -72,23 +72,23 @@ impl Writer {
         std::mem::take(&mut self.mended)
     }
 
-    /// The kinds of what the filter of the store has left out of this writer's records; asked for
+    /// The kinds of what the redaction of the store has left out of this writer's records; asked for
     /// once, at the end.
     pub fn take_left_out(&mut self) -> Vec<&'static str> {
         std::mem::take(&mut self.left_out)
     }
 
     /// The JSON text of a value as it may be stored, and whether that is not all of it.
-    pub(super) fn filtered(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
+    pub(super) fn redacted(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
         let text = serde_json::to_string(value)?;
-        let Some(filter) = self.store.filter() else {
+        let Some(redact) = self.store.redaction() else {
             return Ok((text, false));
         };
-        let filtered = filter(&text);
-        let is_less = !filtered.found.is_empty();
-        let filtered_text = filtered.text.into_owned();
-        self.left_out.extend(filtered.found);
-        Ok((filtered_text, is_less))
+        let redacted = redact(&text);
+        let is_less = !redacted.found.is_empty();
+        let redacted_text = redacted.text.into_owned();
+        self.left_out.extend(redacted.found);
+        Ok((redacted_text, is_less))
     }
 
     /// Makes sure that records of this kind can be added now, before something is done that must
@@ -113,7 +113,7 @@ impl Writer {
                 id: record.id().to_owned(),
             });
         }
-        let (text, is_less) = self.filtered(&record)?;
+        let (text, is_less) = self.redacted(&record)?;
         if is_less {
             // Whoever goes on with the record goes on with what is stored of it.
             record = serde_json::from_str(&text)?;
@@ -187,7 +187,7 @@ impl Writer {
         let text = String::from_utf8_lossy(&entry.text);
         let changes: Vec<(&str, String)> = changes
             .iter()
-            .map(|(name, value)| Ok((*name, json_text::pretty(&self.filtered(value)?.0, 3))))
+            .map(|(name, value)| Ok((*name, json_text::pretty(&self.redacted(value)?.0, 3))))
             .collect::<Result<_, Error>>()?;
         let before: HashMap<_, _> = json_text::fields(text.as_bytes()).collect();
         let field = |(name, after): &(&str, String)| Field {
@@ -290,7 +290,7 @@ impl Writer {
     /// A JSON text without what must not be stored: the journal keeps no secret that a record still has.
     fn clean(&self, json: &str) -> String {
         self.store
-            .filter()
+            .redaction()
             .map_or_else(|| json.to_owned(), |filter| filter(json).text.into_owned())
     }
 

@@ -17,7 +17,7 @@ use crate::model::Kind;
 use crate::store::{ChangeLine, Reverted, Writer};
 
 use super::find::document;
-use super::hint::prepare;
+use super::fixes::prepare;
 use super::index::Index;
 use super::{Engine, Error, mended};
 
