@@ -59,7 +59,9 @@ struct VerifyArgs {
 pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report>, CliError> {
     if let Some(AuditCommand::Verify(args)) = args.command {
         return Ok(Box::new(
-            context.store().verify_audit(args.head.as_deref())?,
+            context
+                .store(&context.config(&[])?)?
+                .verify_audit(args.head.as_deref())?,
         ));
     }
     let filter = AuditFilter {

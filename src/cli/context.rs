@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::config::{Config, Environment, Places, Trust};
 use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
 use crate::llm::{EmbeddingsProtocol, Progress, Secret};
-use crate::model::Scope;
+use crate::model::{Scope, Viewer};
 use crate::store::{Act, Scoped};
 
 use super::Global;
@@ -34,6 +34,7 @@ pub(super) struct Context {
     pub(super) places: Places,
     pub(super) printer: Printer,
     scope: Scope,
+    user: Option<String>,
     verbose: bool,
     /// The command, as the audit and the journal name it.
     why: String,
@@ -53,21 +54,31 @@ impl Context {
             change: Act::change_name(&random()),
             places: Places::find(&environment, global.root.as_deref()),
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
+            user: global.user.clone(),
             verbose: global.verbose,
             environment,
             printer,
         }
     }
 
-    /// The records, without anything else: what commands need that only read them.
-    pub(super) fn store(&self) -> Scoped {
-        let act = act(&self.environment, self.why.clone(), self.change.clone());
-        Scoped::new(&self.places.memory, self.scope.clone()).acting(act)
+    /// The records as the caller may see them, now.
+    pub(super) fn store(&self, config: &Config) -> Result<Scoped, CliError> {
+        let viewer = config.viewer()?;
+        let act = act(
+            &self.environment,
+            &viewer,
+            self.why.clone(),
+            self.change.clone(),
+        );
+        let store = Scoped::new(&self.places.memory, self.scope.clone());
+        Ok(store.at(self.environment.now).seen_by(viewer).acting(act))
     }
 
     /// The settings; what is odd about them is said.
     pub(super) fn config(&self, flags: &[(&str, String)]) -> Result<Config, CliError> {
-        let config = Config::load(&self.environment, &self.places.memory, flags)?;
+        let user = self.user.iter().map(|user| ("user", user.clone()));
+        let flags: Vec<(&str, String)> = flags.iter().cloned().chain(user).collect();
+        let config = Config::load(&self.environment, &self.places.memory, &flags)?;
         for warning in &config.warnings {
             self.printer.warn(warning);
         }
@@ -86,7 +97,7 @@ impl Context {
                 .note(&format!("skills: {}", self.places.skills.display()));
         }
         Ok(Engine {
-            store: self.store(),
+            store: self.store(&config)?,
             skills_dir: self.places.skills.clone(),
             settings: Settings {
                 rules_tokens: config.parsed("prompt.rules_tokens")?,
@@ -251,11 +262,12 @@ impl Context {
 }
 
 /// Who does something now, and why.
-pub(super) fn act(environment: &Environment, why: String, change: String) -> Act {
+pub(super) fn act(environment: &Environment, viewer: &Viewer, why: String, change: String) -> Act {
     let names = ["USER", "LOGNAME", "USERNAME"];
-    let who = names.into_iter().find_map(|name| environment.var(name));
+    let of_system = || names.into_iter().find_map(|name| environment.var(name));
+    let user = viewer.user_id().map(str::to_owned);
     Act {
-        who: who.unwrap_or_default(),
+        who: user.or_else(of_system).unwrap_or_default(),
         why,
         at: environment
             .now

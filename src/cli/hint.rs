@@ -8,6 +8,7 @@ use crate::learn::hint::render_hints;
 use super::context::{Context, random};
 use super::error::CliError;
 use super::output::{Page, Report, Style, clean};
+use crate::config::Config;
 
 /// The session of a caller that names none.
 const SESSION: &str = "default";
@@ -40,8 +41,9 @@ pub(super) struct HintArgs {
 }
 
 pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>, CliError> {
-    let store = context.store();
-    let report = adviser(context, &store)?.hint(&HintOptions {
+    let config = context.config(&[])?;
+    let store = context.store(&config)?;
+    let report = adviser(context, &config, &store)?.hint(&HintOptions {
         error: context.text(&args.error)?,
         tool: args.tool,
         command: args.command,
@@ -103,8 +105,9 @@ pub(super) fn record(
     context: &Context,
     command: RecordCommand,
 ) -> Result<Box<dyn Report>, CliError> {
-    let store = context.store();
-    let adviser = adviser(context, &store)?;
+    let config = context.config(&[])?;
+    let store = context.store(&config)?;
+    let adviser = adviser(context, &config, &store)?;
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
@@ -139,13 +142,14 @@ fn one_from_input(a: &str, b: &str) -> Result<(), CliError> {
 
 fn adviser<'a>(
     context: &Context,
+    config: &Config,
     store: &'a crate::store::Scoped,
 ) -> Result<Adviser<'a>, CliError> {
     Ok(Adviser {
         store,
         now: context.environment.now,
         random,
-        withhold: context.config(&[])?.parsed("experiment.withhold")?,
+        withhold: config.parsed("experiment.withhold")?,
     })
 }
 

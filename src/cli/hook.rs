@@ -19,7 +19,7 @@ use crate::engine::{
     Adviser, AuditReads, Engine, LearnOptions, Providers, RewriteBy, Settings, Share,
 };
 use crate::host::{EventKind, Host, respond};
-use crate::model::Scope;
+use crate::model::{Scope, Viewer};
 use crate::store::{Act, Scoped};
 
 use super::context::{act, random};
@@ -97,23 +97,35 @@ fn answer(
     if !places.memory.is_dir() {
         return None;
     }
+    // The other events show nothing and are nobody's in particular, and come far more often.
+    let tells = matches!(
+        event.kind,
+        EventKind::ToolFailed | EventKind::SessionStart | EventKind::SessionEnd
+    );
+    // Settings that cannot be read are no reason to be silent; but who works here is not known then.
+    let config = tells
+        .then(|| Config::load(&environment, &places.memory, &[]).ok())
+        .flatten();
+    let viewer = config.as_ref().and_then(|config| config.viewer().ok());
+    let viewer = viewer.unwrap_or(Viewer::Nobody);
     let act = act(
         &environment,
+        &viewer,
         format!("hook {}", host.name()),
         Act::change_name(&random()),
     );
     let store = Scoped::new(&places.memory, Scope::All)
+        .at(environment.now)
+        .seen_by(viewer)
         .with_lock_limit(LOCK)
         .acting(act);
     let adviser = Adviser {
         store: &store,
         now: environment.now,
         random,
-        // The other events tell nothing that could be withheld, and come far more often.
-        withhold: match event.kind {
-            EventKind::ToolFailed | EventKind::SessionStart => share(&environment, &places),
-            _ => Share::NONE,
-        },
+        withhold: config
+            .and_then(|config| config.parsed("experiment.withhold").ok())
+            .unwrap_or_default(),
     };
     let answer = respond(host, &event, &adviser).ok()?;
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
@@ -121,14 +133,6 @@ fn answer(
         learn(&environment, places, store, transcript);
     }
     answer
-}
-
-/// The share of hints that the experiment withholds. Settings that cannot be read are no reason to be
-/// silent.
-fn share(environment: &Environment, places: &Places) -> Share {
-    Config::load(environment, &places.memory, &[])
-        .and_then(|config| config.parsed("experiment.withhold"))
-        .unwrap_or_default()
 }
 
 /// Learns from the session that has just ended, without a model and without the settings.

@@ -84,6 +84,9 @@ struct Global {
     /// See and change only these domains, e.g. `hr,dev`
     #[arg(long, global = true, value_name = "DOMAINS")]
     scope: Option<String>,
+    /// See and add only this user's memories and sessions; so do `MEMCTL_USER` and the setting `user`
+    #[arg(long, global = true, value_name = "ID")]
+    user: Option<String>,
     /// Say nothing but results and troubles
     #[arg(long, short, global = true)]
     quiet: bool,

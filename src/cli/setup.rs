@@ -18,7 +18,8 @@ pub(super) struct InitArgs {}
 pub(super) fn init(context: &Context, _args: &InitArgs) -> Result<Box<dyn Report>, CliError> {
     let places = &context.places;
     let mut random = || uuid::Uuid::new_v4().to_string();
-    let report = initialise(&context.store(), &places.skills, &mut random)?;
+    let store = context.store(&context.config(&[])?)?;
+    let report = initialise(&store, &places.skills, &mut random)?;
     Ok(Box::new(report))
 }
 

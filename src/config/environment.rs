@@ -82,6 +82,11 @@ impl Environment {
             .cloned()
     }
 
+    /// A variable's value, be it empty.
+    pub(super) fn given(&self, name: &str) -> Option<String> {
+        self.vars.get(name).cloned()
+    }
+
     /// A path, seen from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)

@@ -73,6 +73,11 @@ pub(super) const KEYS: &[Key] = &[
         about: "who answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`",
     },
     Key::open(
+        "user",
+        "",
+        "who works here: sees and adds only this user's memories and sessions",
+    ),
+    Key::open(
         "prompt.rules_tokens",
         "2000",
         "room for learned rules in a prompt, in tokens",

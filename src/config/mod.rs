@@ -14,6 +14,8 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
+use crate::model::Viewer;
+
 use keys::{KEYS, Key};
 
 pub use environment::Environment;
@@ -108,7 +110,13 @@ impl Config {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
             let names = key.variables.iter().copied().chain([own.as_str()]);
             for variable in names {
-                if let Some(value) = environment.var(variable) {
+                // An empty variable is unset, but for one: a script whose user is missing must not
+                // become the owner of everything.
+                let value = match key.name {
+                    "user" => environment.given(variable),
+                    _ => environment.var(variable),
+                };
+                if let Some(value) = value {
                     config.set(key, value, format!("${variable}"));
                 }
             }
@@ -187,6 +195,14 @@ impl Config {
         setting
             .map(|setting| setting.value.as_str())
             .filter(|value| !value.is_empty())
+    }
+
+    /// Who works here. Whoever sets a user sets one that has a name: a blank one is refused.
+    pub fn viewer(&self) -> Result<Viewer, Error> {
+        if !self.is_set("user") {
+            return Ok(Viewer::Owner);
+        }
+        self.parsed("user").map(Viewer::User)
     }
 
     /// Whether somebody has set this, be it to the default.

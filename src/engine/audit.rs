@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::AuditLine;
+use crate::store::{AuditLine, Did, Touched};
 
 use super::error::chain;
 use super::{Engine, Error};
@@ -75,18 +75,19 @@ impl Engine {
 
     /// Notes that records were read, where such reads are noted. What was not noted is said: the answer
     /// is given all the same, since a memory that is only read may lie where nobody can write.
-    pub(super) fn note_read(&self, records: &[(Kind, &str)]) -> Option<String> {
+    pub(super) fn note_read<'a>(
+        &self,
+        records: impl IntoIterator<Item = (Kind, Touched<'a>)>,
+    ) -> Option<String> {
         let all = self.settings.audit_reads == AuditReads::All;
-        let mut noted: Vec<String> = Vec::new();
-        for (kind, id) in records {
-            if (all || kind.is_personal()) && !id.is_empty() {
-                noted.push((*id).to_owned());
-            }
-        }
+        let noted = records
+            .into_iter()
+            .filter(|(kind, (id, _))| (all || kind.has_user()) && !id.is_empty());
+        let noted: Vec<Touched<'_>> = noted.map(|(_, touched)| touched).collect();
         if noted.is_empty() {
             return None;
         }
-        let done = self.store.audit_read(&noted, &[]);
+        let done = self.store.audit(Did::Read, &noted);
         done.err()
             .map(|error| format!("this read is not in the audit: {}", chain(&error)))
     }

@@ -29,6 +29,9 @@ pub struct Listed {
     pub id: String,
     /// The skill that it belongs to.
     pub skill: Option<String>,
+    /// Whose it is, if it is somebody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
     /// When it was made.
     pub created: String,
     /// Its words, on one line.
@@ -66,6 +69,7 @@ impl Engine {
             records.push(Listed {
                 id: entry.id,
                 skill: document.as_ref().and_then(|d| d.skill.clone()),
+                user_id: document.as_ref().and_then(|d| d.user_id.clone()),
                 created: document
                     .as_ref()
                     .map(|d| d.created.clone())
@@ -74,8 +78,11 @@ impl Engine {
             });
         })?;
         records.reverse();
-        let read: Vec<_> = records.iter().map(|r| (kind, r.id.as_str())).collect();
-        let unnoted = self.note_read(&read);
+        let read = records.iter().map(|record| {
+            let touched = (record.id.as_str(), record.user_id.as_deref());
+            (kind, touched)
+        });
+        let unnoted = self.note_read(read);
         let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
         Ok(ListReport {
             kind,
@@ -101,7 +108,10 @@ impl Engine {
             serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
         });
         Ok(ShowReport {
-            warnings: self.note_read(&[(kind, &id)]).into_iter().collect(),
+            warnings: self
+                .note_read([(kind, (id.as_str(), entry.user_id().as_deref()))])
+                .into_iter()
+                .collect(),
             id,
             kind,
             record: record.map_err(StoreError::from)?,

@@ -34,7 +34,7 @@ pub struct FindOptions {
     pub query: String,
     /// How many results at most; at least one.
     pub limit: usize,
-    /// What may be found. Its scope and its time are set by the engine.
+    /// What may be found. Its scope, its viewer and its time are set by the engine.
     pub filter: Filter,
     /// How the rankings by words and by meaning become one. By words alone, the model of meanings is
     /// not loaded.
@@ -72,6 +72,9 @@ pub struct Found {
     pub kind: Kind,
     /// The skill that it belongs to.
     pub skill: Option<String>,
+    /// Whose it is, if it is somebody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
     /// Higher is better; comparable within one answer only.
     pub score: f64,
     /// The part of it in which most of the words stand.
@@ -143,6 +146,7 @@ impl Engine {
         let filter = Filter {
             now: self.now.timestamp(),
             scope: self.store.scope().clone(),
+            viewer: self.store.viewer().clone(),
             ..options.filter.clone()
         };
         // The query gets its vector while the index is brought up to date and the words are looked for.
@@ -189,8 +193,11 @@ impl Engine {
         let (found, asked) = (answer.found, answer.asked);
         troubles.extend(answer.trouble);
         let origin = self.store.identity().map(|identity| identity.origin);
-        let read: Vec<_> = found.iter().map(|f| (f.kind, f.id.as_str())).collect();
-        let unnoted = self.note_read(&read);
+        let read = found.iter().map(|found| {
+            let touched = (found.id.as_str(), found.user_id.as_deref());
+            (found.kind, touched)
+        });
+        let unnoted = self.note_read(read);
         let results = found.into_iter().map(|found| Found {
             origin: origin.clone(),
             ..found
@@ -199,7 +206,7 @@ impl Engine {
         warnings.extend(unnoted);
         warnings.extend(troubles);
         if asking.is_some() {
-            warnings.extend(lacking(&index));
+            warnings.extend(lacking(&index, self.store.sees_all()));
         }
         Ok(FindReport {
             results: results.collect(),
@@ -213,15 +220,21 @@ impl Engine {
 }
 
 /// What is to be said of records that have no vector to compare.
-fn lacking(index: &Index) -> Option<String> {
+/// The number of others' records is nobody else's to know.
+fn lacking(index: &Index, tells_numbers: bool) -> Option<String> {
     const UNTIL: &str = "found by their words alone until `memctl index` has run";
+    let number = |count: usize| {
+        let told = tells_numbers.then(|| count.to_string());
+        told.unwrap_or_else(|| "some".to_owned())
+    };
     if let Some((documents, name)) = index.of_others() {
+        let documents = number(documents);
         return Some(format!(
             "{documents} records have their vectors from `{name}` and are {UNTIL}"
         ));
     }
     let waiting = index.without_vector();
-    (waiting >= MANY).then(|| format!("{waiting} records are {UNTIL}"))
+    (waiting >= MANY).then(|| format!("{} records are {UNTIL}", number(waiting)))
 }
 
 /// The query's vector, and the model for those of records that have none yet.
@@ -305,7 +318,7 @@ fn search(
     }
     let understood = options
         .explain
-        .then(|| understood(index, &ranker, text, options.fusion));
+        .then(|| understood(index, &ranker, text, filter, options.fusion));
     Ok(Answer {
         found,
         asked: understood.transpose()?,
@@ -333,6 +346,7 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
         id: document.id.clone(),
         kind: document.kind,
         skill: document.skill.clone(),
+        user_id: document.user_id.clone(),
         score: rounded(ranked.score),
         snippet: snippet(&document.content, asked, SNIPPET),
         ranks: Ranks {
@@ -355,17 +369,20 @@ fn understood(
     index: &Index,
     ranker: &Ranker<'_>,
     text: &str,
+    filter: &Filter,
     fusion: Fusion,
 ) -> Result<Asked, Error> {
     let terms = ranker.terms(text)?.into_iter();
+    // Of others' records not even the number is told.
+    let (documents, vectors) = index.counts(filter)?;
     Ok(Asked {
         terms: terms
             .map(|(word, documents)| Term { word, documents })
             .collect(),
         fusion: fusion.name(),
         embedder: index.asked_for().map(str::to_owned),
-        documents: index.len(),
-        vectors: index.with_vector(),
+        documents,
+        vectors,
     })
 }
 

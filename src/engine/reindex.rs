@@ -81,6 +81,11 @@ impl Engine {
         let known = |maker: &Maker| maker.embedding().or_else(|| index.stamp_of(maker));
         index.ask_for(maker.as_ref().and_then(known));
         let missing = index.without_vector();
+        // What has expired is sent nowhere any more.
+        let all = Filter {
+            now: self.now.timestamp(),
+            ..Filter::default()
+        };
         let mut made = 0;
         if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
             index.drop_others();
@@ -88,7 +93,7 @@ impl Engine {
                 progress(IndexStage::Sends(missing, &destination));
             }
             loop {
-                let batch = index.fill_missing("", &Filter::default(), maker.batch(), maker)?;
+                let batch = index.fill_missing("", &all, maker.batch(), maker)?;
                 made += batch;
                 if batch == 0 {
                     break;
@@ -96,6 +101,12 @@ impl Engine {
                 progress(IndexStage::Vectors(made.min(missing), missing));
             }
         }
+        let own = Filter {
+            scope: self.store.scope().clone(),
+            viewer: self.store.viewer().clone(),
+            ..all
+        };
+        let (documents, vectors) = index.counts(&own)?;
         let mut warnings = Vec::new();
         if !index.is_saved() {
             warnings.push(
@@ -106,8 +117,8 @@ impl Engine {
         let stamp = maker.as_ref().map_or("none", Maker::stamp);
         let embedder = index.asked_for().unwrap_or(stamp).to_owned();
         Ok(IndexReport {
-            documents: index.len(),
-            vectors: index.with_vector(),
+            documents,
+            vectors,
             made,
             embedder,
             bytes: index.bytes(),

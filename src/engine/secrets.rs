@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::{Kind, Scope};
+use crate::model::Kind;
 use crate::skill::Skills;
 use crate::store::{Cleaned, Error as StoreError};
 
@@ -54,7 +54,7 @@ impl Engine {
     /// Looks for secrets in these files and directories; in the memory and the skills where none
     /// are named. With `repair`, takes them out of the records and the guardrail files first.
     pub fn secrets(&self, paths: &[PathBuf], repair: bool) -> Result<SecretsReport, Error> {
-        if self.store.scope() != &Scope::All {
+        if !self.store.sees_all() {
             let what = "the files as a whole".to_owned();
             return Err(StoreError::OutOfScope { what }.into());
         }

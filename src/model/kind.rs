@@ -116,9 +116,15 @@ impl Kind {
         }
     }
 
-    /// Whether its records are somebody's: about a person or a person's work, and not about a skill.
-    pub const fn is_personal(self) -> bool {
+    /// Whether its records belong to a user: only that one, and the owner of the files, may see
+    /// them.
+    pub const fn has_user(self) -> bool {
         matches!(self, Self::Memory | Self::Session)
+    }
+
+    /// Whether its records may have an end in `expires_at`.
+    pub const fn may_expire(self) -> bool {
+        matches!(self, Self::Memory)
     }
 
     /// The kind that an id, or the beginning of one, belongs to: `corr-00` is a correction.
@@ -171,6 +177,9 @@ pub struct Document {
     /// Which type of note it is, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
+    /// Whose it is, of the kinds that have a user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
 }
 
 /// A record of one [`Kind`]: how it names itself, and how it is seen by those who do not care
@@ -214,6 +223,15 @@ pub trait Record: Serialize + DeserializeOwned {
         None
     }
 
+    /// Whose it is, of the kinds that have a user.
+    fn user_id(&self) -> Option<&str> {
+        None
+    }
+
+    /// Says whose it is. Called by the store, for what a user adds; of no effect on kinds that have
+    /// no user.
+    fn set_user_id(&mut self, _id: &str) {}
+
     /// The record as one [`Document`].
     fn document(&self) -> Document {
         Document {
@@ -226,6 +244,7 @@ pub trait Record: Serialize + DeserializeOwned {
             trust: self.trust(),
             expires: self.expires().map(str::to_owned),
             memory_type: self.memory_type(),
+            user_id: self.user_id().map(str::to_owned),
         }
     }
 }

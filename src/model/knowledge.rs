@@ -283,6 +283,13 @@ pub struct Memory {
     /// `MEM-{NNN}`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub id: String,
+    /// Whose it is; `None` where it is the owner's.
+    #[serde(
+        default,
+        deserialize_with = "lenient::name",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub user_id: Option<String>,
     /// One of the five types.
     pub memory_type: MemoryType,
     /// The note.
@@ -298,7 +305,7 @@ pub struct Memory {
     #[serde(default, deserialize_with = "lenient::text")]
     pub updated_at: String,
     /// RFC 3339, UTC; `None` is kept for good.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text_or_none")]
     pub expires_at: Option<String>,
 }
 
@@ -331,6 +338,14 @@ impl Record for Memory {
 
     fn memory_type(&self) -> Option<MemoryType> {
         Some(self.memory_type)
+    }
+
+    fn user_id(&self) -> Option<&str> {
+        self.user_id.as_deref()
+    }
+
+    fn set_user_id(&mut self, id: &str) {
+        self.user_id = Some(id.to_owned());
     }
 }
 

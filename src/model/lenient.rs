@@ -23,6 +23,24 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     })
 }
 
+/// A string, or `None` for what is none: nobody is named by a number.
+pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
+}
+
+/// A string; `None` for `null`, and anything else as it is written, so that it is not taken for
+/// nothing.
+pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(match raw.get() {
+        "null" => None,
+        text => Some(serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())),
+    })
+}
+
 /// A list of strings; whatever is not a string in it is left out, whatever is no list is empty.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;

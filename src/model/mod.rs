@@ -9,6 +9,7 @@
 
 mod episode;
 mod evidence;
+mod expiry;
 mod fix;
 mod id;
 mod kind;
@@ -18,9 +19,11 @@ mod session;
 mod skill_path;
 mod trace;
 mod trial;
+mod viewer;
 
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
+pub use expiry::Expiry;
 pub use fix::{Fix, Origin, Procedure};
 pub use id::{IdShape, numbered, timestamped};
 pub use kind::{Document, Kind, Record, Trust};
@@ -29,3 +32,4 @@ pub use session::Session;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
 pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
 pub use trial::Trial;
+pub use viewer::{InvalidUserId, UserId, Viewer};

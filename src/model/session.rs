@@ -13,6 +13,13 @@ pub struct Session {
     /// `SESS-{YYYYMMDDHHMMSS}`, unique.
     #[serde(default, deserialize_with = "lenient::text")]
     pub session_id: String,
+    /// Whose it is; `None` where it is the owner's.
+    #[serde(
+        default,
+        deserialize_with = "lenient::name",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub user_id: Option<String>,
     /// The state: `initializing` … `completed`, `error` or `cancelled`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub status: String,
@@ -65,5 +72,13 @@ impl Record for Session {
 
     fn created(&self) -> &str {
         &self.created_at
+    }
+
+    fn user_id(&self) -> Option<&str> {
+        self.user_id.as_deref()
+    }
+
+    fn set_user_id(&mut self, id: &str) {
+        self.user_id = Some(id.to_owned());
     }
 }

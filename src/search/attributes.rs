@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::{Document, Kind, MemoryType, SkillPath, Trust};
+use crate::model::{Document, Expiry, Kind, MemoryType, SkillPath, Trust};
 
 /// What a document is, besides its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Attributes {
     pub skill: u32,
     /// `name_hash` of its domain, 0 where it has none.
     pub domain: u32,
+    /// `name_hash` of whose it is, 0 where it is nobody's in particular.
+    pub user: u32,
     /// Its place in [`Kind::ALL`].
     pub kind: u8,
     /// How far it may be believed, from 0.
@@ -38,10 +40,15 @@ impl Attributes {
             key,
             text: text_hash(&document.content),
             created: seconds(&document.created).unwrap_or(i64::MIN),
-            // A time that cannot be read is none.
-            expires: expires.and_then(seconds).unwrap_or(i64::MAX),
+            expires: match Expiry::of(expires) {
+                Expiry::Never => i64::MAX,
+                Expiry::At(end) => end.timestamp(),
+                // What ends nobody knows when is not found.
+                Expiry::Unreadable => i64::MIN,
+            },
             skill: skill.map_or(0, name_hash),
             domain: path.map_or(0, |path| name_hash(path.domain())),
+            user: document.user_id.as_deref().map_or(0, name_hash),
             kind: kind_number(document.kind),
             trust: trust_number(document.trust),
             note: document.memory_type.map_or(0, note_number),
@@ -59,6 +66,7 @@ impl Default for Attributes {
             expires: i64::MAX,
             skill: 0,
             domain: 0,
+            user: 0,
             kind: 0,
             trust: 0,
             note: 0,

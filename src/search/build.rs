@@ -131,6 +131,7 @@ struct Columns {
     expires: Vec<i64>,
     skill: Vec<u32>,
     domain: Vec<u32>,
+    user: Vec<u32>,
     length: Vec<u32>,
     kind: Vec<u8>,
     trust: Vec<u8>,
@@ -147,6 +148,7 @@ impl Columns {
         self.expires.push(attributes.expires);
         self.skill.push(attributes.skill);
         self.domain.push(attributes.domain);
+        self.user.push(attributes.user);
         self.length.push(length);
         self.kind.push(attributes.kind);
         self.trust.push(attributes.trust);
@@ -162,6 +164,7 @@ impl Columns {
         out.extend(self.expires.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.skill.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.domain.iter().flat_map(|x| x.to_le_bytes()));
+        out.extend(self.user.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.length.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(&self.kind);
         out.extend(&self.trust);
@@ -273,6 +276,7 @@ mod tests {
             expires: i64::MAX,
             skill: 7,
             domain: 8,
+            user: 9,
             kind: 2,
             trust: 1,
             note: 0,
@@ -355,7 +359,7 @@ mod tests {
             let broken = (0..segment.terms()).any(|term| segment.postings(term).is_err());
             assert!(broken || segment.verify().is_err(), "{at}");
             // Length and kind of the two documents, which are all that a ranking without a filter reads.
-            let ranks = (HEADER + 2 * 40..HEADER + 2 * 45).contains(&at);
+            let ranks = (HEADER + 2 * 44..HEADER + 2 * 49).contains(&at);
             assert_eq!(segment.verify_for_ranking().is_err(), ranks, "{at}");
         }
         for at in 0..bytes.len() {

@@ -3,7 +3,7 @@
 //! Applied before anything is counted or ranked: what is not admitted has no part in how rare a word
 //! is, so that nothing about it can be learnt from the scores of others.
 
-use crate::model::{Kind, MemoryType, Scope, SkillPath, Trust};
+use crate::model::{Kind, MemoryType, Scope, SkillPath, Trust, Viewer};
 
 use super::attributes::{Attributes, kind_number, name_hash, note_number, trust_number};
 
@@ -18,6 +18,8 @@ pub struct Filter {
     pub skill: Option<SkillPath>,
     /// Within this scope.
     pub scope: Scope,
+    /// For this viewer, of the kinds that have a user.
+    pub viewer: Viewer,
     /// A note of this type.
     pub memory_type: Option<MemoryType>,
     /// To be believed at least so far.
@@ -35,6 +37,7 @@ impl Default for Filter {
             kind: None,
             skill: None,
             scope: Scope::All,
+            viewer: Viewer::Owner,
             memory_type: None,
             trust: None,
             since: None,
@@ -50,10 +53,33 @@ pub(super) struct Admission {
     kind: Option<u8>,
     skill: Option<u32>,
     domains: Option<Vec<u32>>,
+    own: Option<Own>,
     note: Option<u8>,
     trust: u8,
     since: Option<i64>,
     until: Option<i64>,
+}
+
+/// Of the kinds that have a user, only what is his.
+#[derive(Debug)]
+struct Own {
+    kinds: [bool; Kind::ALL.len()],
+    /// `None` is nobody.
+    user: Option<u32>,
+}
+
+impl Own {
+    fn of(user: Option<u32>) -> Self {
+        Self {
+            kinds: Kind::ALL.map(Kind::has_user),
+            user,
+        }
+    }
+
+    fn admits(&self, document: &Attributes) -> bool {
+        let has_user = self.kinds.get(usize::from(document.kind));
+        has_user == Some(&false) || self.user == Some(document.user)
+    }
 }
 
 impl Filter {
@@ -76,6 +102,11 @@ impl Filter {
             kind: self.kind.map(kind_number),
             skill: self.skill.as_ref().map(|s| name_hash(&s.to_string())),
             domains,
+            own: match &self.viewer {
+                Viewer::Owner => None,
+                Viewer::User(id) => Some(Own::of(Some(name_hash(id.as_str())))),
+                Viewer::Nobody => Some(Own::of(None)),
+            },
             note: self.memory_type.map(note_number),
             trust: self.trust.map_or(0, trust_number),
             since: self.since,
@@ -88,6 +119,7 @@ impl Admission {
     pub(super) fn admits(&self, document: &Attributes) -> bool {
         document.expires > self.now
             && document.trust >= self.trust
+            && self.own.as_ref().is_none_or(|own| own.admits(document))
             && self.kind.is_none_or(|kind| document.kind == kind)
             && self.skill.is_none_or(|skill| document.skill == skill)
             && self.note.is_none_or(|note| document.note == note)
@@ -112,6 +144,7 @@ mod tests {
             expires: 200,
             skill: name_hash("hr/screening"),
             domain: name_hash("hr"),
+            user: name_hash("alice"),
             kind: kind_number(Kind::Memory),
             trust: trust_number(Trust::Approved),
             note: note_number(MemoryType::TaskMemory),
@@ -140,6 +173,10 @@ mod tests {
         };
         check(scope("dev,hr"), true);
         check(scope("dev"), false);
+        let viewer = |viewer| Filter { viewer, ..all() };
+        check(viewer(Viewer::User("alice".parse().unwrap())), true);
+        check(viewer(Viewer::User("bob".parse().unwrap())), false);
+        check(viewer(Viewer::Nobody), false);
         let note = |memory_type| Filter {
             memory_type: Some(memory_type),
             ..all()
@@ -160,6 +197,25 @@ mod tests {
         check(time(Some(100), Some(101)), true);
         check(time(Some(101), None), false);
         check(time(None, Some(100)), false);
+    }
+
+    #[test]
+    fn what_has_no_user_is_no_user_s_and_rules_have_none() {
+        let viewers = [Viewer::User("alice".parse().unwrap()), Viewer::Nobody];
+        for viewer in viewers {
+            let admission = Filter {
+                viewer,
+                ..Filter::default()
+            }
+            .admission();
+            for kind in Kind::ALL {
+                let document = Attributes {
+                    kind: kind_number(kind),
+                    ..Attributes::default()
+                };
+                assert_eq!(admission.admits(&document), !kind.has_user(), "{kind}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! header   104 bytes: magic, analysis, counts, where the sections start, checksums of the columns that
 //!          ranking needs and of the others, when the first document expires, checksum of all that
 //! columns  one array a property, a value a document: key, text, created, expires (8 bytes each),
-//!          skill, domain, length (4 each), kind, trust, note (1 each)
+//!          skill, domain, user, length (4 each), kind, trust, note (1 each)
 //! terms    16 bytes a term, in the order of the names: end of its name, end of its postings, how many
 //!          documents hold it, checksum of all that
 //! names    the terms' texts, one behind the other
@@ -23,12 +23,12 @@ use super::attributes::Attributes;
 use super::filter::Filter;
 
 /// Bumped whenever the layout above changes.
-pub(super) const MAGIC: &[u8; 8] = b"mctlseg2";
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg3";
 /// Bumped whenever `text` takes other words from a text, which makes every older segment useless.
 pub const ANALYSIS: u32 = 1;
 pub(super) const HEADER: usize = 104;
 /// How many bytes of columns a document has.
-pub(super) const COLUMNS: usize = 4 * 8 + 3 * 4 + 3;
+pub(super) const COLUMNS: usize = 4 * 8 + 4 * 4 + 3;
 pub(super) const TERM: usize = 16;
 
 /// The bytes are not what they were when they were made.
@@ -131,6 +131,7 @@ impl<'a> Segment<'a> {
             expires: self.wide(3, document).cast_signed(),
             skill: self.narrow(0, document),
             domain: self.narrow(1, document),
+            user: self.narrow(2, document),
             kind: self.kind(document),
             trust: self.byte(1, document),
             note: self.byte(2, document),
@@ -149,12 +150,12 @@ impl<'a> Segment<'a> {
 
     /// How many words a document has.
     pub(super) fn length(&self, document: usize) -> u32 {
-        self.narrow(2, document)
+        self.narrow(3, document)
     }
 
     /// How many words each document has, in four bytes.
     pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
-        let start = self.documents * 40;
+        let start = self.documents * 44;
         let bytes = self.columns.get(start..start + self.documents * 4);
         bytes.unwrap_or_default().as_chunks().0
     }
@@ -184,7 +185,7 @@ impl<'a> Segment<'a> {
     }
 
     fn byte(&self, column: usize, document: usize) -> u8 {
-        let at = self.documents * 44 + column * self.documents + document;
+        let at = self.documents * 48 + column * self.documents + document;
         self.columns.get(at).copied().unwrap_or_default()
     }
 
@@ -309,7 +310,7 @@ impl ColumnSums {
 
 /// The columns before length and kind, these two, and those behind.
 fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
-    let (start, end) = (documents * 40, documents * 45);
+    let (start, end) = (documents * 44, documents * 49);
     match (
         columns.get(..start),
         columns.get(start..end),

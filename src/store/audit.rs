@@ -27,6 +27,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Viewer;
+
 use super::act::Act;
 use super::error::Error;
 use super::scoped::Scoped;
@@ -87,37 +89,33 @@ impl Line {
     }
 }
 
-/// What a line is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) did: Did,
-    pub(super) records: &'a [String],
-    pub(super) of: &'a [String],
-}
+/// A record that something was done with: its id, and whose it is.
+pub type Touched<'a> = (&'a str, Option<&'a str>);
 
 /// Writes a line. Whose key is missing has no memory that anybody could have read.
-pub(super) fn append(directory: &Path, act: &Act, entry: Entry<'_>) -> Result<(), Error> {
+fn append(directory: &Path, act: &Act, did: Did, touched: &[Touched<'_>]) -> Result<(), Error> {
     let Some(identity) = directory::identity(directory) else {
         return Ok(());
     };
+    let mut of: Vec<String> = Vec::new();
+    for (_, user) in touched {
+        let other = user.filter(|user| *user != act.who && !of.iter().any(|o| o == user));
+        of.extend(other.map(str::to_owned));
+    }
+    let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
     let mut chain = Chain::open(directory, &identity.tombstone_key)?;
-    chain.append(act, entry)
+    chain.append(act, did, records, of)
 }
 
 impl Scoped {
-    /// Notes that records were read. `of` are the users whose they are, where that is somebody else.
-    pub fn audit_read(&self, records: &[String], of: &[String]) -> Result<(), Error> {
-        self.audit(Did::Read, records, of)
-    }
-
-    /// Notes that something was done with records that no writer has noted.
-    pub fn audit(&self, did: Did, records: &[String], of: &[String]) -> Result<(), Error> {
-        let entry = Entry { did, records, of };
-        append(self.directory(), self.act(), entry)
+    /// Notes that something was done with records, where no writer has noted it.
+    pub fn audit(&self, did: Did, touched: &[Touched<'_>]) -> Result<(), Error> {
+        append(self.directory(), self.act(), did, touched)
     }
 
     /// Shows the lines of the log, oldest first; what cannot be read is passed over here, and found by
-    /// [`Scoped::verify_audit`]. The log tells of everything, so that within a scope it tells nothing.
+    /// [`Scoped::verify_audit`]. A user is shown what he did, and what others did with what is his; the
+    /// log tells of everything, so that within a scope it tells nothing.
     pub fn audited(&self, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
         if !self.scope().allows(None) {
             return Ok(());
@@ -128,11 +126,23 @@ impl Scoped {
         let lines = std::io::BufRead::split(std::io::BufReader::new(file), b'\n');
         for line in lines {
             let line = line.map_err(Error::io("read", &self.directory().join(FILE)))?;
-            if let Ok(line) = serde_json::from_slice(&line) {
+            if let Ok(line) = serde_json::from_slice::<Line>(&line)
+                && self.may_see(&line)
+            {
                 visit(line);
             }
         }
         Ok(())
+    }
+
+    fn may_see(&self, line: &Line) -> bool {
+        match self.viewer() {
+            Viewer::Owner => true,
+            Viewer::Nobody => false,
+            Viewer::User(id) => {
+                line.who == id.as_str() || line.of.iter().any(|user| user == id.as_str())
+            }
+        }
     }
 
     /// Checks the whole log. `noted` is a hash that was noted elsewhere and must still stand in it.
@@ -197,7 +207,9 @@ mod tests {
         });
         drop(store.write(&mut || "key".to_owned()).unwrap());
         for n in 1..=lines {
-            store.audit_read(&[format!("MEM-{n:03}")], &[]).unwrap();
+            store
+                .audit(Did::Read, &[(&format!("MEM-{n:03}"), None)])
+                .unwrap();
         }
         (dir, store)
     }
@@ -241,7 +253,7 @@ mod tests {
             change(&mut lines);
             atomic::replace(&path, lines.concat().as_bytes()).unwrap();
             assert!(!flaws(&store).is_empty(), "{name}");
-            store.audit_read(&["MEM-777".to_owned()], &[]).unwrap();
+            store.audit(Did::Read, &[("MEM-777", None)]).unwrap();
             assert!(!flaws(&store).is_empty(), "{name}, and a line more");
         }
     }
@@ -272,14 +284,14 @@ mod tests {
     fn what_a_crash_leaves_is_no_flaw() {
         let (dir, store) = logged(3);
         let anchor = std::fs::read(dir.path().join(ANCHOR)).unwrap();
-        store.audit_read(&["MEM-004".to_owned()], &[]).unwrap();
+        store.audit(Did::Read, &[("MEM-004", None)]).unwrap();
         let full = std::fs::read(log_path(dir.path())).unwrap();
         let third = memchr::memchr_iter(b'\n', &full).nth(2).unwrap() + 1;
         for end in third..=full.len() {
             atomic::replace(&dir.path().join(ANCHOR), &anchor).unwrap();
             atomic::replace(&log_path(dir.path()), &full[..end]).unwrap();
             assert_eq!(flaws(&store), [], "cut at {end} of {}", full.len());
-            store.audit_read(&["MEM-005".to_owned()], &[]).unwrap();
+            store.audit(Did::Read, &[("MEM-005", None)]).unwrap();
             let audited = store.verify_audit(None).unwrap();
             let whole = if end == full.len() { 5 } else { 4 };
             assert_eq!((audited.lines, audited.flaws), (whole, Vec::new()), "{end}");

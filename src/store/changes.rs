@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Kind;
+use crate::model::{Kind, Viewer};
 
 use super::act::Act;
 use super::atomic;
@@ -189,13 +189,17 @@ impl Splice {
 }
 
 impl Scoped {
-    /// The journal, oldest first. It tells of everything, so that within a scope it tells nothing.
+    /// The journal, oldest first. It tells of everything, so that within a scope it tells nothing, and a
+    /// user only what he did.
     pub fn changes(&self) -> Result<Vec<Line>, Error> {
-        if self.scope().allows(None) {
-            log::read(self.directory(), FILE)
-        } else {
-            Ok(Vec::new())
+        if !self.scope().allows(None) || *self.viewer() == Viewer::Nobody {
+            return Ok(Vec::new());
         }
+        let mut lines: Vec<Line> = log::read(self.directory(), FILE)?;
+        if let Some(user) = self.viewer().user_id() {
+            lines.retain(|line| line.who == user);
+        }
+        Ok(lines)
     }
 }
 

@@ -200,11 +200,16 @@ pub(super) fn fields(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range
     })
 }
 
-/// The text of the string field `name` of an object, if it has one.
-pub(super) fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
+/// The JSON text of the field `name` of an object, if it has one.
+pub(super) fn field<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     // The last one counts, as it does for every JSON parser that a user may compare with.
     let (_, span) = fields(object).filter(|(key, _)| key == name).last()?;
-    let value = &object[span];
+    Some(&object[span])
+}
+
+/// The text of the string field `name` of an object, if it has one.
+pub(super) fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
+    let value = field(object, name)?;
     (value.first() == Some(&b'"')).then(|| decode(value))
 }
 

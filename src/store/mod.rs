@@ -19,10 +19,12 @@
 //! - `audit`: the chained log of every write, and of what was read of people.
 //! - `changes`: the journal by which a change is taken back; `take_back` does it.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
-//! - `scoped`, `writer`: reading and writing records, within a scope.
+//! - `sight`: what a caller may see: scope, user, expiry.
+//! - `scoped`, `writer`: reading and writing records, within that.
 //! - `repair`: what `doctor` finds and mends.
 //!
-//! Deliberately absent: any interpretation of a record beyond its id and skill, the clock,
+//! Deliberately absent: any interpretation of a record beyond its id, skill, user
+//! and expiry, the clock,
 //! randomness (both are arguments), and anything asynchronous.
 
 mod act;
@@ -44,6 +46,7 @@ mod positions;
 mod repair;
 mod scan;
 mod scoped;
+mod sight;
 mod sources;
 mod take_back;
 mod terms;
@@ -51,7 +54,7 @@ mod tombstones;
 mod writer;
 
 pub use act::Act;
-pub use audit::{Audited, Did, Flaw, Line as AuditLine};
+pub use audit::{Audited, Did, Flaw, Line as AuditLine, Touched};
 pub use changes::{Field, Line as ChangeLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};

@@ -1,20 +1,20 @@
 //! Where every entry of a kind lies, for whoever keeps something derived in step with it.
 //!
-//! Not held to the scope: what is derived covers all records, and is asked within the scope
+//! Not held to what the caller may see: what is derived covers all records, and is asked within that
 //! later. [`Positions::entry`] is how a record comes out again, and that is held to it.
 
-use crate::model::{Kind, Scope};
+use crate::model::Kind;
 
 use super::error::{Error, Problem};
 use super::json_file::Snapshot;
-use super::json_text;
 use super::scoped::{Entry, Scoped};
+use super::sight::Sight;
 
 /// The entries of a kind at one moment, by their places from 0.
 #[derive(Debug)]
 pub struct Positions {
     kind: Kind,
-    scope: Scope,
+    sight: Sight,
     snapshot: Snapshot,
 }
 
@@ -23,7 +23,7 @@ impl Scoped {
     pub fn positions(&self, kind: Kind) -> Result<Positions, Error> {
         Ok(Positions {
             kind,
-            scope: self.scope().clone(),
+            sight: self.sight().clone(),
             snapshot: self.file(kind).snapshot()?,
         })
     }
@@ -72,12 +72,9 @@ impl Positions {
         Ok(Some((row.key, entry)))
     }
 
-    /// The key and the entry at a place, if the scope allows to see it.
+    /// The key and the entry at a place, if the caller may see it.
     pub fn entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
         let entry = self.any_entry(place)?;
-        Ok(entry.filter(|(_, entry)| {
-            let skill = json_text::string_field(&entry.text, "skill");
-            self.scope.allows(skill.as_deref())
-        }))
+        Ok(entry.filter(|(_, entry)| self.sight.sees(self.kind, &entry.text)))
     }
 }

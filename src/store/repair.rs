@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::{
-    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Scope, Session,
+    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 
 use super::directory::Lock;
@@ -52,7 +52,7 @@ impl Scoped {
     /// Everything that is wrong with the file of a kind; every entry is read. For those who may
     /// see all of it.
     pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
-        if self.scope() != &Scope::All {
+        if !self.sees_all() {
             return Err(Error::OutOfScope {
                 what: kind.file().to_owned(),
             });
@@ -96,7 +96,7 @@ impl Scoped {
 
     /// Mends the file of a kind where it is torn or damaged; `None` where there is nothing to do.
     pub fn repair(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
-        if self.scope() != &Scope::All {
+        if !self.sees_all() {
             return Err(Error::OutOfScope {
                 what: kind.file().to_owned(),
             });
@@ -128,7 +128,7 @@ impl Scoped {
         redact: Redaction,
         now: DateTime<Utc>,
     ) -> Result<Option<Cleaned>, Error> {
-        if self.scope() != &Scope::All {
+        if !self.sees_all() {
             return Err(Error::OutOfScope {
                 what: kind.file().to_owned(),
             });

@@ -1,20 +1,24 @@
-//! Reading records, within a scope.
+//! Reading records, within a scope, for a viewer, at a time.
 //!
-//! What lies outside the scope does not exist for the reader: it is not listed, not counted, not
-//! found by its id. The saved table only pre-selects by hash; what is shown has been compared.
+//! What lies outside the scope, is another user's or has expired does not exist for the reader: it is
+//! not listed, not counted, not found by its id. The saved table only pre-selects by hash; what is
+//! shown has been compared.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Kind, Record, Scope, SkillPath};
+use chrono::{DateTime, Utc};
+
+use crate::model::{Kind, Record, Scope, SkillPath, Viewer};
 
 use super::act::Act;
 use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
 use super::offsets::Row;
+use super::sight::Sight;
 use super::writer::{Redaction, Writer};
 use super::{json_text, scan, tombstones};
 
@@ -27,7 +31,7 @@ const SUGGEST_AMONG: usize = 2_000;
 #[derive(Debug, Clone)]
 pub struct Scoped {
     directory: PathBuf,
-    scope: Scope,
+    sight: Sight,
     lock_limit: Duration,
     /// A writer reads through this, and holds the lock.
     held: bool,
@@ -51,6 +55,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whose it is, if it says so.
+    pub fn user_id(&self) -> Option<std::borrow::Cow<'_, str>> {
+        json_text::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())
+    }
+
     /// The entry as a record of its kind.
     pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
         serde_json::from_slice(&self.text)
@@ -76,16 +85,35 @@ pub struct Listing<R> {
 }
 
 impl Scoped {
-    /// The records under this directory, which need not exist yet.
+    /// The records under this directory, which need not exist yet, for the owner of the files. What
+    /// has an end is not there before [`Self::at`] has said what time it is.
     pub fn new(directory: impl Into<PathBuf>, scope: Scope) -> Self {
         Self {
             directory: directory.into(),
-            scope,
+            sight: Sight {
+                scope,
+                viewer: Viewer::Owner,
+                now: None,
+            },
             lock_limit: LOCK_LIMIT,
             held: false,
             redaction: None,
             act: Arc::default(),
         }
+    }
+
+    /// The same, at this time: what has expired by then is not there.
+    #[must_use]
+    pub fn at(mut self, now: DateTime<Utc>) -> Self {
+        self.sight.now = Some(now);
+        self
+    }
+
+    /// The same, for this viewer.
+    #[must_use]
+    pub fn seen_by(mut self, viewer: Viewer) -> Self {
+        self.sight.viewer = viewer;
+        self
     }
 
     /// The same, for a writer who holds the lock.
@@ -138,7 +166,22 @@ impl Scoped {
 
     /// The scope that reads and writes are held to.
     pub fn scope(&self) -> &Scope {
-        &self.scope
+        &self.sight.scope
+    }
+
+    /// Whom reads and writes are for.
+    pub fn viewer(&self) -> &Viewer {
+        &self.sight.viewer
+    }
+
+    /// Whether the caller may see everything that the files hold: the owner, and no scope. What
+    /// looks a file over as a whole, or tells of what is in it as a whole, asks for this.
+    pub fn sees_all(&self) -> bool {
+        self.sight.is_whole()
+    }
+
+    pub(super) fn sight(&self) -> &Sight {
+        &self.sight
     }
 
     /// Who the workspace is, if it has been said.
@@ -155,7 +198,11 @@ impl Scoped {
     /// The number of records of a kind.
     pub fn count(&self, kind: Kind) -> Result<u64, Error> {
         let snapshot = self.file(kind).snapshot()?;
-        match &self.scope {
+        if self.sight.asks_the_text(kind) {
+            let all = Selection::default();
+            return Ok(self.select(&snapshot, kind, &all)?.len() as u64);
+        }
+        match &self.sight.scope {
             Scope::All => Ok(snapshot.table.header.count),
             Scope::Domains(domains) => {
                 let mut count = 0;
@@ -168,12 +215,13 @@ impl Scoped {
         }
     }
 
-    /// The size of all data files, in bytes. Part of it belongs to others where the scope is not
-    /// everything, so that it is then not told.
+    /// The size of all data files, in bytes. Part of it belongs to others where not everything may
+    /// be seen, so that it is then not told.
     pub fn bytes(&self) -> Option<u64> {
         let size =
             |kind: Kind| std::fs::metadata(self.directory.join(kind.file())).map(|m| m.len());
-        (self.scope == Scope::All).then(|| Kind::ALL.into_iter().filter_map(|k| size(k).ok()).sum())
+        self.sees_all()
+            .then(|| Kind::ALL.into_iter().filter_map(|k| size(k).ok()).sum())
     }
 
     /// The records of a type, oldest first.
@@ -199,15 +247,14 @@ impl Scoped {
         visit: &mut dyn FnMut(Entry),
     ) -> Result<Vec<Problem>, Error> {
         let snapshot = self.file(kind).snapshot()?;
-        let rows = self.select(&snapshot, selection)?;
+        let rows = self.select(&snapshot, kind, selection)?;
         let wanted = selection.skill.map(ToString::to_string);
         for row in rows {
             let entry = Self::read(&snapshot, kind, &row)?;
-            let skill = json_text::string_field(&entry.text, "skill");
-            let is_wanted = wanted
-                .as_deref()
-                .is_none_or(|w| skill.as_deref() == Some(w));
-            if is_wanted && self.scope.allows(skill.as_deref()) {
+            let of_skill =
+                |w: &str| json_text::string_field(&entry.text, "skill").is_some_and(|s| s == w);
+            let is_wanted = wanted.as_deref().is_none_or(of_skill);
+            if is_wanted && self.sight.sees(kind, &entry.text) {
                 visit(entry);
             }
         }
@@ -215,28 +262,40 @@ impl Scoped {
     }
 
     /// The rows that may be of the selection, oldest first.
-    fn select(&self, snapshot: &Snapshot, selection: &Selection<'_>) -> Result<Vec<Row>, Error> {
+    fn select(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        selection: &Selection<'_>,
+    ) -> Result<Vec<Row>, Error> {
         let skill = selection.skill.map(ToString::to_string);
         let limit = selection.newest.unwrap_or(usize::MAX);
         let mut rows = Vec::new();
         if limit == 0 {
             return Ok(rows);
         }
+        // What is not seen must not take the place of what is.
+        let asks = self.sight.asks_the_text(kind);
+        let mut trouble = None;
         snapshot.each(true, &mut |row| {
             let of_skill = skill
                 .as_deref()
                 .is_none_or(|skill| row.may_be_of_skill(skill));
-            let in_scope = match &self.scope {
+            let in_scope = match &self.sight.scope {
                 Scope::All => true,
                 Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
             };
             if of_skill && in_scope {
-                rows.push(row.clone());
+                match asks.then(|| snapshot.read(row)).transpose() {
+                    Ok(Some(text)) if !self.sight.sees(kind, &text) => {}
+                    Ok(_) => rows.push(row.clone()),
+                    Err(error) => trouble = Some(error),
+                }
             }
-            rows.len() < limit
+            rows.len() < limit && trouble.is_none()
         })?;
         rows.reverse();
-        Ok(rows)
+        trouble.map_or(Ok(rows), Err)
     }
 
     pub(super) fn read(snapshot: &Snapshot, kind: Kind, row: &Row) -> Result<Entry, Error> {
@@ -269,6 +328,21 @@ impl Scoped {
         kind: Kind,
         id: &str,
     ) -> Result<Option<(Row, Entry)>, Error> {
+        let seen = |entry: &Entry| self.sight.sees(kind, &entry.text);
+        Self::find_among(snapshot, kind, id, &seen)
+    }
+
+    /// Whether an id is taken in a snapshot, whoever may see what has it.
+    pub(super) fn holds(snapshot: &Snapshot, kind: Kind, id: &str) -> Result<bool, Error> {
+        Ok(Self::find_among(snapshot, kind, id, &|_| true)?.is_some())
+    }
+
+    fn find_among(
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+        counts: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Option<(Row, Entry)>, Error> {
         let mut candidates = Vec::new();
         snapshot.each(false, &mut |row| {
             let same = if row.id_is_cut() {
@@ -283,8 +357,7 @@ impl Scoped {
         })?;
         for row in candidates {
             let entry = Self::read(snapshot, kind, &row)?;
-            let skill = json_text::string_field(&entry.text, "skill");
-            if entry.id == id && self.scope.allows(skill.as_deref()) {
+            if entry.id == id && counts(&entry) {
                 return Ok(Some((row, entry)));
             }
         }
@@ -338,7 +411,7 @@ impl Scoped {
             newest: None,
         };
         let snapshot = self.file(kind).snapshot()?;
-        for row in self.select(&snapshot, &selection)? {
+        for row in self.select(&snapshot, kind, &selection)? {
             let id = String::from_utf8_lossy(row.id()).into_owned();
             if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
                 starting.push(row);
@@ -349,8 +422,7 @@ impl Scoped {
         let mut ids = Vec::new();
         for row in starting {
             let entry = Self::read(&snapshot, kind, &row)?;
-            let skill = json_text::string_field(&entry.text, "skill");
-            if self.scope.allows(skill.as_deref()) {
+            if self.sight.sees(kind, &entry.text) {
                 ids.push(entry.id);
             }
         }
@@ -374,7 +446,12 @@ impl Scoped {
         kind: Kind,
         content: &str,
     ) -> Result<Option<tombstones::Tombstone>, Error> {
-        tombstones::find(&self.directory, kind, content)
+        tombstones::find(&self.directory, kind, content, &|t| self.is_own_removal(t))
+    }
+
+    /// Whether what was removed there was the viewer's to see.
+    fn is_own_removal(&self, tombstone: &tombstones::Tombstone) -> bool {
+        !tombstone.kind.has_user() || self.viewer().sees(tombstone.user_id.as_deref())
     }
 
     /// The ids of a kind that were removed on purpose, whoever they belonged to.
@@ -382,11 +459,14 @@ impl Scoped {
         tombstones::ids(&self.directory, kind)
     }
 
-    /// The removal of the record with this id. A tombstone does not say whose record it was, so that
-    /// within a scope there are none.
+    /// The removal of the record with this id. A tombstone does not say which skill's record it was, so
+    /// that within a scope there are none.
     pub fn tombstone(&self, kind: Kind, id: &str) -> Result<Option<tombstones::Tombstone>, Error> {
-        match self.scope {
-            Scope::All => tombstones::of_id(&self.directory, kind, id),
+        match self.sight.scope {
+            Scope::All => {
+                let found = tombstones::of_id(&self.directory, kind, id)?;
+                Ok(found.filter(|tombstone| self.is_own_removal(tombstone)))
+            }
             Scope::Domains(_) => Ok(None),
         }
     }

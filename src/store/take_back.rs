@@ -72,12 +72,16 @@ impl Writer {
         let gone = back.iter().filter(|field| field.after.is_none());
         let gone: Vec<&str> = gone.map(|field| field.name.as_str()).collect();
         let text = json_text::without_fields(&json_text::with_fields(&text, &set, 6), &gone);
+        if !self.store().sight().is_own(kind, text.as_bytes()) {
+            let what = id.to_owned();
+            return Err(Error::OutOfScope { what });
+        }
         let step = Step::Edited {
             kind,
             id: id.to_owned(),
             fields: back.clone(),
         };
-        self.note(step, Did::Edited)?;
+        self.note(step, Did::Edited, entry.user_id().as_deref())?;
         self.store().file(kind).replace(&snapshot, &row, &text)?;
         Ok(Reverted::Done)
     }
@@ -95,11 +99,20 @@ impl Writer {
         if self.store().find_in(&snapshot, kind, id)?.is_some() {
             return Ok(Reverted::Already);
         }
+        if !self.store().sight().covers(kind, text.as_bytes()) {
+            let what = id.to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let user = json_text::string_field(text.as_bytes(), "user_id");
         let added = Step::Added {
             kind,
             id: id.to_owned(),
         };
-        self.note(added, Did::Added)?;
+        self.note(
+            added,
+            Did::Added,
+            user.as_deref().filter(|_| kind.has_user()),
+        )?;
         let file = self.store().file(kind);
         let neighbour = match after {
             Some(before) => self.store().find_in(&snapshot, kind, before)?,

@@ -149,7 +149,7 @@ impl Terms {
         (entries.map(|(_, entry)| entry).collect(), end - first)
     }
 
-    /// An entry by its number; `None` where the scope does not cover it or the table was damaged.
+    /// An entry by its number; `None` where the caller may not see it or the table was damaged.
     pub fn entry(&self, number: u32) -> Option<Entry> {
         let mut row = [0; ROW];
         let at = HEADER as u64 + u64::from(number) * ROW as u64;
@@ -164,8 +164,7 @@ impl Terms {
         let mut text = vec![0; length as usize];
         self.data.as_ref()?.read_exact_at(&mut text, at).ok()?;
         let id = json_text::string_field(&text, self.kind.id_field())?.into_owned();
-        let skill = json_text::string_field(&text, "skill");
-        let visible = self.store.scope().allows(skill.as_deref());
+        let visible = self.store.sight().sees(self.kind, &text);
         visible.then_some(Entry {
             kind: self.kind,
             id,

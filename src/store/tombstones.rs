@@ -27,6 +27,9 @@ pub struct Tombstone {
     pub kind: Kind,
     /// When it was removed: RFC 3339, UTC.
     pub at: String,
+    /// Whose it was, of the kinds that have a user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
     /// HMAC-SHA-256 of the content under the workspace's key, in hexadecimal.
     pub digest: String,
     /// Whether this line says that the removal was taken back, so that there is no tombstone any more.
@@ -41,12 +44,14 @@ pub(super) fn bury(
     id: &str,
     kind: Kind,
     at: &str,
+    user_id: Option<&str>,
     content: &str,
 ) -> Result<(), Error> {
     let tombstone = Tombstone {
         id: id.to_owned(),
         kind,
         at: at.to_owned(),
+        user_id: user_id.map(str::to_owned),
         digest: digest(key, kind, content),
         lifted: false,
     };
@@ -59,6 +64,7 @@ pub(super) fn lift(lock: &Lock, id: &str, kind: Kind, at: &str) -> Result<(), Er
         id: id.to_owned(),
         kind,
         at: at.to_owned(),
+        user_id: None,
         digest: String::new(),
         lifted: true,
     };
@@ -79,11 +85,12 @@ fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
     Ok(standing)
 }
 
-/// The removal of a record of this kind with this content, if there was one.
+/// The last removal of a record of this kind with this content, among those that count.
 pub(super) fn find(
     directory: &Path,
     kind: Kind,
     content: &str,
+    counts: &dyn Fn(&Tombstone) -> bool,
 ) -> Result<Option<Tombstone>, Error> {
     let Some(identity) = directory::identity(directory) else {
         return Ok(None);
@@ -92,7 +99,7 @@ pub(super) fn find(
     Ok(standing(directory)?
         .into_iter()
         .rev()
-        .find(|t| t.kind == kind && t.digest == digest))
+        .find(|t| t.kind == kind && t.digest == digest && counts(t)))
 }
 
 /// The ids of this kind that were removed.

@@ -105,10 +105,11 @@ impl Writer {
             let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
             return Err(Error::OutOfScope { what });
         }
+        self.claim(&mut record)?;
         let snapshot = self.prepare(R::KIND)?;
         if record.id().is_empty() {
             record.set_id(free_id(&snapshot, R::KIND, now)?);
-        } else if self.exists(&snapshot, R::KIND, record.id())? {
+        } else if Scoped::holds(&snapshot, R::KIND, record.id())? {
             return Err(Error::Exists {
                 id: record.id().to_owned(),
             });
@@ -117,15 +118,32 @@ impl Writer {
         if is_less {
             // Whoever goes on with the record goes on with what is stored of it.
             record = serde_json::from_str(&text)?;
+            self.claim(&mut record)?;
         }
         let text = json_text::pretty(&text, 2);
         let skill = record.skill().unwrap_or_default();
         let (kind, id) = (R::KIND, record.id().to_owned());
-        self.note(Step::Added { kind, id }, Did::Added)?;
+        self.note(Step::Added { kind, id }, Did::Added, record.user_id())?;
         self.store
             .file(R::KIND)
             .append(&snapshot, &text, record.id(), skill)?;
         Ok(record)
+    }
+
+    /// Makes a record the viewer's; one that is another's is refused, so that nobody writes in
+    /// another's name.
+    fn claim<R: Record>(&self, record: &mut R) -> Result<(), Error> {
+        let viewer = self.store.viewer();
+        if R::KIND.has_user()
+            && let Some(own) = viewer.user_id().filter(|_| record.user_id().is_none())
+        {
+            record.set_user_id(own);
+        }
+        if R::KIND.has_user() && !viewer.sees(record.user_id()) {
+            let what = record.user_id().unwrap_or(R::KIND.name()).to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        Ok(())
     }
 
     /// Sets fields of a record. Its other fields keep every byte, and so does JSON text that is
@@ -142,7 +160,7 @@ impl Writer {
             .find_in(&snapshot, kind, id)?
             .ok_or_else(|| not_found(kind, id))?;
         let (text, step) = self.changed(&entry, changes)?;
-        self.note(step, Did::Edited)?;
+        self.note(step, Did::Edited, entry.user_id().as_deref())?;
         self.store.file(kind).replace(&snapshot, &row, &text)?;
         entry.text = text.into_bytes();
         Ok(entry)
@@ -159,16 +177,18 @@ impl Writer {
             return Ok(());
         }
         let snapshot = self.prepare(kind)?;
-        let (mut found, mut ids) = (Vec::new(), Vec::new());
+        let (mut found, mut touched) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
             if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
                 let (text, step) = self.changed(&entry, fields)?;
                 self.journal(step)?;
                 found.push((row, text));
-                ids.push(id.clone());
+                let user = entry.user_id().map(Cow::into_owned);
+                touched.push((id.as_str(), user));
             }
         }
-        self.audit(Did::Edited, &ids)?;
+        let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
+        self.store.audit(Did::Edited, &touched)?;
         found.sort_by_key(|(row, _)| row.at);
         found.dedup_by_key(|(row, _)| row.at);
         let entries: Vec<_> = found
@@ -189,6 +209,12 @@ impl Writer {
             .iter()
             .map(|(name, value)| Ok((*name, json_text::pretty(&self.redacted(value)?.0, 3))))
             .collect::<Result<_, Error>>()?;
+        let new = json_text::with_fields(&text, &changes, 6);
+        // Nobody gives what is his to another.
+        if !self.store.sight().is_own(entry.kind, new.as_bytes()) {
+            let what = entry.id.clone();
+            return Err(Error::OutOfScope { what });
+        }
         let before: HashMap<_, _> = json_text::fields(text.as_bytes()).collect();
         let field = |(name, after): &(&str, String)| Field {
             name: (*name).to_owned(),
@@ -202,7 +228,7 @@ impl Writer {
             id: entry.id.clone(),
             fields: changes.iter().map(field).collect(),
         };
-        Ok((json_text::with_fields(&text, &changes, 6), step))
+        Ok((new, step))
     }
 
     /// Removes a record and leaves a tombstone with the hash of `content`. The change can be taken back.
@@ -252,7 +278,8 @@ impl Writer {
         } else {
             changes::scrub(&self.lock, kind, id)?;
         }
-        self.audit(Did::Removed, &[id.to_owned()])?;
+        self.store
+            .audit(Did::Removed, &[(id, entry.user_id().as_deref())])?;
         // The tombstone comes first: a crash between the two leaves a record that can be removed
         // again, not an id that could be given twice.
         let at = now.to_rfc3339();
@@ -262,29 +289,28 @@ impl Writer {
             id,
             kind,
             &at,
+            json_text::string_field(&entry.text, "user_id")
+                .as_deref()
+                .filter(|_| kind.has_user()),
             content,
         )?;
         self.store.file(kind).remove(&snapshot, &row)?;
         Ok(entry)
     }
 
-    /// Notes a write in the journal and in the audit, before it happens.
-    pub(super) fn note(&mut self, step: Step, did: Did) -> Result<(), Error> {
-        let ids: Vec<String> = step.target().map(str::to_owned).into_iter().collect();
+    /// Notes a write in the journal and in the audit, before it happens. `user` is whose it is.
+    pub(super) fn note(&mut self, step: Step, did: Did, user: Option<&str>) -> Result<(), Error> {
+        let id = step.target().map(str::to_owned);
         self.journal(step)?;
-        self.audit(did, &ids)
+        match id {
+            Some(id) => self.store.audit(did, &[(&id, user)]),
+            None => Ok(()),
+        }
     }
 
     /// Notes a write in the journal, before it happens.
     pub(super) fn journal(&mut self, step: Step) -> Result<(), Error> {
         changes::append(&self.lock, self.store.act(), step)
-    }
-
-    fn audit(&self, did: Did, ids: &[String]) -> Result<(), Error> {
-        if ids.is_empty() {
-            return Ok(());
-        }
-        self.store.audit(did, ids, &[])
     }
 
     /// A JSON text without what must not be stored: the journal keeps no secret that a record still has.
@@ -296,12 +322,6 @@ impl Writer {
 
     pub(super) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
         self.store.file(kind).prepare(&self.lock, &mut self.mended)
-    }
-
-    /// Whether an id is taken, by anybody: an id outside the scope is taken too.
-    fn exists(&self, snapshot: &Snapshot, kind: Kind, id: &str) -> Result<bool, Error> {
-        let everybody = Scoped::new(self.store.directory(), model::Scope::All);
-        Ok(everybody.find_in(snapshot, kind, id)?.is_some())
     }
 }
 

@@ -47,6 +47,7 @@ mod stats;
 mod store;
 mod terminal;
 mod undo;
+mod users;
 mod verify;
 mod watch;
 mod why;

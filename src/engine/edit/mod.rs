@@ -69,10 +69,11 @@ impl Engine {
         if fields.is_empty() {
             return Err(not_editable(kind, id, None));
         }
-        // What is opened in an editor is read; where it cannot be noted, nothing can be edited either.
-        drop(self.note_read(&[(kind, &id)]));
         let entry = self.store.find(kind, &id)?;
-        let stored = fields_of(&entry.ok_or_else(|| not_found(kind, &id))?)?;
+        let entry = entry.ok_or_else(|| not_found(kind, &id))?;
+        // What is opened in an editor is read. Where that cannot be noted, nothing can be edited either.
+        drop(self.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
+        let stored = fields_of(&entry)?;
         let text = |field: &Field| {
             let stored = stored.get(field.name).map(Box::as_ref);
             (field.name, field.form.text(stored))

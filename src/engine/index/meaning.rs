@@ -77,7 +77,7 @@ impl Index {
         let mut texts = Vec::with_capacity(missing.len());
         for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;
-            let record = self.record(part, place)?;
+            let record = self.any_record(part, place)?;
             // What cannot be read says nothing.
             texts.push(record.map_or_else(String::new, |record| record.content));
         }

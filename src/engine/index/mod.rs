@@ -136,22 +136,32 @@ impl Index {
         !self.segments.is_empty() && self.segments.iter().all(full)
     }
 
-    /// How many documents there are.
-    pub(super) fn len(&self) -> usize {
-        self.segments.iter().map(|held| held.places.len()).sum()
+    /// How many documents the filter admits, and how many of those have a vector: of the embedder that
+    /// is asked for, and where none is, of whichever.
+    pub(super) fn counts(&self, filter: &Filter) -> Result<(usize, usize), Damaged> {
+        let (mut documents, mut vectors) = (0, 0);
+        for held in &self.segments {
+            let segment = held.segment()?;
+            segment.verify()?;
+            let mut admitted = held.kept();
+            segment.admit(filter, &mut admitted);
+            let slots = held.slots(self.embedding.as_ref().or(held.embedding()));
+            for (place, _) in admitted
+                .iter()
+                .enumerate()
+                .filter(|(_, admitted)| **admitted)
+            {
+                documents += 1;
+                vectors += usize::from(slots.is_some_and(|slots| slots.is_filled(place)));
+            }
+        }
+        Ok((documents, vectors))
     }
 
-    /// How many of them have no vector of the embedder that is asked for.
+    /// How many documents have no vector of the embedder that is asked for.
     pub(super) fn without_vector(&self) -> usize {
         let missing = |held: &Held| held.places.len() - held.filled(self.embedding.as_ref());
         self.segments.iter().map(missing).sum()
-    }
-
-    /// How many have one; where no embedder is asked for, of whichever.
-    pub(super) fn with_vector(&self) -> usize {
-        let asked = self.embedding.as_ref();
-        let filled = |held: &Held| held.filled(asked.or(held.embedding()));
-        self.segments.iter().map(filled).sum()
     }
 
     /// Whether everything that it holds is in files.
@@ -207,15 +217,29 @@ impl Index {
         Ok(Ranker::new(parts))
     }
 
-    /// The record of a document, by its place in the ranker's parts; `None` where the scope hides
-    /// it or it cannot be read.
+    /// The record of a document, by its place in the ranker's parts; `None` where the caller may not
+    /// see it or it cannot be read.
     pub(super) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
+        self.read(part, place, Positions::entry)
+    }
+
+    /// The same, whoever may see it: what is derived from a record does not depend on who derives it.
+    fn any_record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
+        self.read(part, place, Positions::any_entry)
+    }
+
+    fn read(
+        &self,
+        part: usize,
+        place: usize,
+        entry: impl Fn(&Positions, usize) -> Result<Option<(u64, Entry)>, crate::store::Error>,
+    ) -> Result<Option<Document>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment().map_err(|_| Error::Index)?;
         // What the filter admitted is not gone.
         let row = held.places.get(place).copied().unwrap_or(GONE);
         let file = self.files.get(usize::from(segment.kind(place)));
-        let Some((key, entry)) = file.ok_or(Error::Index)?.entry(row as usize)? else {
+        let Some((key, entry)) = entry(file.ok_or(Error::Index)?, row as usize)? else {
             return Ok(None);
         };
         if key != segment.key(place) {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::model::{
-    Correction, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion, Scope, Trust,
+    Correction, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion, Trust,
 };
 use crate::store::{Entry, Scoped, Selection};
 
@@ -123,7 +123,7 @@ impl Walk<'_> {
 
     /// A link whose end is not there.
     fn gone(&mut self, kind: Kind, mut link: Link) -> Result<(), Error> {
-        if *self.store.scope() != Scope::All {
+        if !self.store.sees_all() {
             return Ok(());
         }
         let state = match self.store.tombstone(kind, &link.id)? {

@@ -14,7 +14,7 @@ use sha2::Sha256;
 use crate::store::act::Act;
 use crate::store::error::Error;
 
-use super::{Did, Entry, Line};
+use super::{Did, Line};
 
 /// What follows the body of a line, up to its hash.
 const BEFORE_HASH: &str = ",\"hash\":\"";
@@ -157,26 +157,33 @@ impl Chain {
     }
 
     /// Writes a line, behind one that says so where the log does not go on from its anchor.
-    pub(super) fn append(&mut self, act: &Act, entry: Entry<'_>) -> Result<(), Error> {
+    pub(super) fn append(
+        &mut self,
+        act: &Act,
+        did: Did,
+        records: Vec<String>,
+        of: Vec<String>,
+    ) -> Result<(), Error> {
         if !std::mem::replace(&mut self.is_sound, true) {
-            let broken = Entry {
-                did: Did::Broken,
-                records: &[],
-                of: &[],
-            };
-            self.write(act, broken)?;
+            self.write(act, Did::Broken, Vec::new(), Vec::new())?;
         }
-        self.write(act, entry)
+        self.write(act, did, records, of)
     }
 
-    fn write(&mut self, act: &Act, entry: Entry<'_>) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        act: &Act,
+        did: Did,
+        records: Vec<String>,
+        of: Vec<String>,
+    ) -> Result<(), Error> {
         let line = Line {
             seq: self.end.lines + 1,
             at: act.at.clone(),
             who: act.who.clone(),
-            did: entry.did,
-            records: entry.records.to_vec(),
-            of: entry.of.to_vec(),
+            did,
+            records,
+            of,
             why: act.why.clone(),
         };
         let mut text_of_line = serde_json::to_string(&line)?;
