@@ -14,13 +14,14 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::{
-    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+    Correction, Execution, Expiry, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::scoped::{Entry, Scoped};
+use super::sight::expiry;
 use super::writer::Redaction;
 use super::{atomic, directory, json_text, scan};
 
@@ -78,6 +79,20 @@ impl Scoped {
             };
             if let Err(error) = parse(&entry) {
                 problems.push(self.unreadable(kind, row.at, &entry.id, &error)?);
+            }
+            if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
+                let end = json_text::field(&entry.text, "expires_at").unwrap_or_default();
+                let message = format!(
+                    "`expires_at` of `{}` is {}, which is no time: it is hidden until that is mended",
+                    entry.id,
+                    String::from_utf8_lossy(end),
+                );
+                problems.push(self.entry_problem(
+                    kind,
+                    row.at,
+                    ProblemKind::Unreadable,
+                    message,
+                )?);
             }
             if entry.id.is_empty() {
                 problems.push(self.entry_problem(

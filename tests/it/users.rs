@@ -207,3 +207,22 @@ fn a_user_is_named_by_flag_variable_or_setting_and_never_blank() {
         assert_eq!(workspace.run(args).code, 5, "{args:?}");
     }
 }
+
+#[test]
+fn an_end_that_nobody_can_read_hides_and_is_told_by_the_doctor() {
+    let workspace = shared();
+    let number = HAND_WRITTEN.replace("\"some day\"", "90");
+    for (text, end) in [(HAND_WRITTEN, "\"some day\""), (&number, "90")] {
+        workspace.write(MEMORIES, text);
+        let list = workspace.json(&["memory", "list", "memories"]);
+        assert!(!list.to_string().contains("MEM-005"), "{list}");
+        let report = workspace.json(&["doctor"]);
+        let problem = &report["problems"][0];
+        let message = format!(
+            "`expires_at` of `MEM-005` is {end}, which is no time: it is hidden until that is mended"
+        );
+        assert_eq!(problem["message"], message, "{report}");
+        assert_eq!(problem["line"], 7);
+        assert_eq!(report["healthy"], true);
+    }
+}
