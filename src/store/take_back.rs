@@ -6,9 +6,12 @@
 use crate::model::Kind;
 
 use super::audit::Did;
-use super::changes::{Field, Step};
+use super::changes::{self, Field, Step};
 use super::error::Error;
+use super::json_file::Snapshot;
 use super::json_text;
+use super::offsets::Row;
+use super::scoped::{Entry, Scoped};
 use super::tombstones;
 use super::writer::Writer;
 
@@ -116,17 +119,7 @@ impl Writer {
         let file = self.store().file(kind);
         let neighbour = match after {
             Some(before) => self.store().find_in(&snapshot, kind, before)?,
-            None => {
-                let mut first = None;
-                snapshot.each(false, &mut |row| {
-                    first = Some(row.clone());
-                    false
-                })?;
-                match first {
-                    Some(row) => Some((row.clone(), super::Scoped::read(&snapshot, kind, &row)?)),
-                    None => None,
-                }
-            }
+            None => first(&snapshot, kind)?,
         };
         if let Some((row, entry)) = neighbour {
             let beside = String::from_utf8_lossy(&entry.text);
@@ -145,23 +138,33 @@ impl Writer {
     }
 
     /// Notes that a file of a skill is about to be written, from the skills directory.
-    pub fn note_file(
-        &mut self,
-        path: &str,
-        before: Option<&str>,
-        after: Option<&str>,
-    ) -> Result<(), Error> {
-        let splice = super::changes::Splice::between(before, after);
+    pub fn note_file(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
+        let splice = changes::Splice::between(before, after);
         self.journal(Step::File {
             path: path.to_owned(),
             splice,
-        })
+        });
     }
 
     /// Notes that a change has been taken back.
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
-        self.journal(Step::Undone { of: of.to_owned() })
+        let of = of.to_owned();
+        changes::append(self.lock(), self.store().act(), Step::Undone { of })
     }
+}
+
+/// The first entry of a file, and where it lies.
+fn first(snapshot: &Snapshot, kind: Kind) -> Result<Option<(Row, Entry)>, Error> {
+    let mut first = None;
+    snapshot.each(false, &mut |row| {
+        first = Some(row.clone());
+        false
+    })?;
+    let Some(row) = first else {
+        return Ok(None);
+    };
+    let entry = Scoped::read(snapshot, kind, &row)?;
+    Ok(Some((row, entry)))
 }
 
 /// Whether two JSON texts, or the lack of one, are the same but for their layout.
@@ -173,7 +176,7 @@ fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Correction, Scope};
-    use crate::store::{Act, Scoped};
+    use crate::store::Act;
 
     fn store(dir: &std::path::Path) -> Scoped {
         let act = Act {

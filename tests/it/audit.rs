@@ -112,16 +112,10 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
     };
     read(&workspace);
     assert_eq!(lines(&workspace, &[]).len(), before);
-    workspace.write(
-        ".agentura/config.toml",
-        "[audit]\nreads = \"all\"\n".to_owned(),
-    );
+    workspace.write(".agentura/config.toml", "[audit]\nreads = \"all\"\n");
     read(&workspace);
     assert_eq!(lines(&workspace, &[]).len(), before + 3);
-    workspace.write(
-        ".agentura/config.toml",
-        "[audit]\nreads = \"some\"\n".to_owned(),
-    );
+    workspace.write(".agentura/config.toml", "[audit]\nreads = \"some\"\n");
     workspace
         .run(&["memory", "list"])
         .fails(2, "`personal` or `all`");

@@ -231,7 +231,7 @@ fn a_forged_journal_touches_no_other_file() {
         "hr/../../victim.txt",
     ] {
         let workspace = corrected();
-        workspace.write("victim.txt", "mine\n".to_owned());
+        workspace.write("victim.txt", "mine\n");
         let line = json!({"change": "ffffffffffff", "at": "", "who": "", "why": "correct", "did": "file",
             "path": path, "splice": {"at": 0, "before": null, "after": "mine\n", "length": 5}});
         let journal = workspace.read(".agentura/changes.jsonl") + &line.to_string() + "\n";

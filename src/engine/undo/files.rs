@@ -53,7 +53,7 @@ impl Engine {
             return Ok("unchanged");
         }
         if !dry_run {
-            writer.note_file(path, now.as_deref(), before.as_deref())?;
+            writer.note_file(path, now.as_deref(), before.as_deref());
             match &before {
                 Some(text) => drop(door::replace(&place, text)?),
                 None => door::remove(&place)?,
