@@ -25,13 +25,14 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use measure::{cold, median, memctl, ms, run};
 use memctl::model::{Execution, Scope};
-use memctl::store::Scoped;
+use memctl::store::{Act, Did, Scoped};
 use serde_json::json;
 
 const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
 const SKILLS: usize = 26;
 const APPENDS: usize = 100;
 const PROCESSES: usize = 25;
+const AUDITED: u32 = 1_000_000;
 /// Seconds that the reference needs at 100,000 executions, on the same class of machine.
 const REFERENCE: [(&str, f64); 3] = [
     ("memory status", 2.64),
@@ -46,6 +47,37 @@ fn main() {
     }
     processes(dir.path());
     appends(dir.path());
+    audit(&dir.path().join("audit"));
+}
+
+/// The check of a long audit, as a whole process, beside reading as many bytes.
+fn audit(dir: &Path) {
+    let memory = dir.join(".agentura");
+    let store = Scoped::new(&memory, Scope::All).acting(Act {
+        who: "ann".to_owned(),
+        why: "memory search".to_owned(),
+        at: "2026-01-01T00:00:00.000000Z".to_owned(),
+        change: String::new(),
+    });
+    drop(store.write(&mut || "random".to_owned()).unwrap());
+    let start = Instant::now();
+    for n in 0..AUDITED {
+        let id = format!("MEM-{n:03}");
+        store.audit(Did::Read, &[(&id, None)]).unwrap();
+    }
+    let each = start.elapsed() / AUDITED;
+    let log = memory.join("audit.jsonl");
+    let bytes = fs::metadata(&log).unwrap().len();
+    let (time, memory) = cold(3, &mut || memctl(dir, &["memory", "audit", "verify"]));
+    let start = Instant::now();
+    fs::read(&log).unwrap();
+    println!(
+        "\nAn audit of {AUDITED} lines ({} MB), {} us a line written, is checked in {} with {memory:.0} MB; reading it takes {}.",
+        bytes >> 20,
+        each.as_micros(),
+        ms(time),
+        ms(start.elapsed())
+    );
 }
 
 /// One append through the library at every size, in turn with a bare write and sync of as many

@@ -23,6 +23,7 @@
 //!   randomness are arguments.
 //! - Only [`store`] writes what is remembered, and every other file but the manual pages of
 //!   `memctl man --dir`. Only [`llm`] opens sockets.
+//! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
 //! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
 //! - What a person or a paid model gave is stored before the next step can fail.
 //! - An entry of a data file that is not changed keeps every byte.

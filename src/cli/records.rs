@@ -144,14 +144,21 @@ impl Report for ShowReport {
 
 /// Remove a record; what it said is not learnt again by itself
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory forget REFL-003")]
+#[command(
+    after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
+)]
 pub(super) struct ForgetArgs {
     /// An id, or the beginning of one
     id: String,
+    /// Keep nothing of it for `memory undo` either
+    #[arg(long)]
+    for_good: bool,
 }
 
 pub(super) fn forget(context: &Context, args: &ForgetArgs) -> Result<Box<dyn Report>, CliError> {
-    Ok(Box::new(context.engine(None)?.forget(&args.id)?))
+    Ok(Box::new(
+        context.engine(None)?.forget(&args.id, args.for_good)?,
+    ))
 }
 
 impl Report for ForgetReport {

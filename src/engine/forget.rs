@@ -22,8 +22,8 @@ pub struct ForgetReport {
 }
 
 impl Engine {
-    /// Removes a record, by its id or the beginning of one.
-    pub fn forget(&self, id: &str) -> Result<ForgetReport, Error> {
+    /// Removes a record, by its id or the beginning of one; `for_good` leaves nothing to take back.
+    pub fn forget(&self, id: &str, for_good: bool) -> Result<ForgetReport, Error> {
         let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
         let id = self.store.resolve(kind, id, None)?;
         let mut writer = self.writer()?;
@@ -37,7 +37,11 @@ impl Engine {
         } else {
             &content
         };
-        writer.remove(kind, &id, remembered, self.now)?;
+        if for_good {
+            writer.remove_for_good(kind, &id, remembered, self.now)?;
+        } else {
+            writer.remove(kind, &id, remembered, self.now)?;
+        }
         let warnings = mended(writer.take_mended()).collect();
         drop(writer);
         // A text can be guessed from its words and its vector: they go as well.

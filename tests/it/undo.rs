@@ -243,6 +243,27 @@ fn a_forged_journal_touches_no_other_file() {
     }
 }
 
+#[test]
+fn what_is_forgotten_for_good_leaves_nothing_to_take_back() {
+    let workspace = corrected();
+    workspace.json(&[
+        "memory",
+        "edit",
+        "REFL-001",
+        "--set",
+        "rule=When it rains, ALWAYS hail.",
+    ]);
+    workspace.json(&["memory", "forget", "REFL-001", "--for-good"]);
+    let journal = workspace.read(".agentura/changes.jsonl");
+    assert!(
+        !journal.contains("hail") && !journal.contains("REFL-001\",\"fields"),
+        "{journal}"
+    );
+    // The change before the removal is what can still be taken back.
+    let report = workspace.json(&["memory", "undo", "--dry-run"]);
+    assert_eq!(report["why"], format!("correct {SKILL}"));
+}
+
 /// Whoever ends the process in the middle of taking back gets there with the next call.
 #[test]
 fn a_journal_without_its_writes_is_no_trouble() {
