@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::engine::{ConflictsReport, RulePair};
+use crate::engine::{ConflictsReport, MergeReport, RulePair};
 use crate::model::SkillPath;
 
 use super::context::Context;
@@ -11,21 +11,31 @@ use super::output::{Page, Report, Style, plural};
 
 /// Find rules that say the same, and rules that cannot both be obeyed
 ///
-/// Rules are compared within each skill, by what they are for and against and by how they sound;
-/// no model is asked and nothing is changed.
+/// Rules are compared within each skill, by what they are for and against and by how they sound; no
+/// model is asked, and nothing is changed unless `--merge` says so. What use has shown of the rule
+/// that is merged, its corrections and its tests count for the one that is kept; nothing is deleted.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory conflicts hr/resume-screen")]
+#[command(
+    after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004"
+)]
 pub(super) struct ConflictsArgs {
     /// Only the rules of this skill, as `domain/skill`
+    #[arg(conflicts_with = "merge")]
     skill: Option<String>,
+    /// Make one rule of two: the first holds, the other stays in the file and leaves the prompt
+    #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
+    merge: Option<Vec<String>>,
 }
 
 pub(super) fn conflicts(
     context: &Context,
     args: &ConflictsArgs,
 ) -> Result<Box<dyn Report>, CliError> {
-    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
+    if let Some([keep, other]) = args.merge.as_deref() {
+        return Ok(Box::new(engine.merge(keep, other)?));
+    }
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
     let report = engine.conflicts(skill.as_ref(), &mut |done, of| bar.reach(done, of));
     drop(bar);
@@ -55,9 +65,44 @@ impl Report for ConflictsReport {
             page.line(format!(
                 "Nothing contradicts or repeats itself among {rules}."
             ));
-        } else {
-            page.styled(&[(Style::Dim, "to remove one of two: memctl memory forget ID")]);
+            return;
         }
+        if let Some(RulePair { a, b, .. }) = self.duplicates.first() {
+            let merge = format!("to make one of two: memctl memory conflicts --merge {a} {b}");
+            page.styled(&[(Style::Dim, &merge)]);
+        }
+        page.styled(&[(Style::Dim, "to remove one of two: memctl memory forget ID")]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Report for MergeReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[
+            (Style::Good, "merged"),
+            (
+                Style::Plain,
+                &format!(" {} into {}", self.merged, self.kept),
+            ),
+        ]);
+        page.field(&self.kept, &self.rule);
+        let evidence = self.evidence;
+        page.field(
+            "evidence",
+            &format!(
+                "shown {}, helped {}, harmed {}",
+                evidence.shown, evidence.helped, evidence.harmed
+            ),
+        );
+        let why = format!("what became of it: memctl memory why {}", self.merged);
+        page.styled(&[(Style::Dim, &why)]);
     }
 
     fn warnings(&self) -> &[String] {

@@ -190,6 +190,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             usage(&format!("memctl accept {id}"))
         }
         Error::NotApprovable { .. } => usage("memctl memory list fixes"),
+        Error::NotMergeable { .. } => usage("memctl memory conflicts"),
         Error::NotEditable { id, allowed, .. } => match allowed.first() {
             Some(first) => usage(&format!(
                 "memctl memory edit {id} --set {first}=…; these can be edited: {}",

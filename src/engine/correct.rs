@@ -18,7 +18,7 @@ use super::door::{self, kept_out};
 use super::error::chain;
 use super::evidence::{count_correction, uncounted};
 use super::model::Chosen;
-use super::rules::{Conflict, Placed};
+use super::rules::{Conflict, Placed, standing};
 use super::{Engine, Error, dollars, mended};
 
 const OFFLINE: &str = "offline";
@@ -227,8 +227,9 @@ impl Engine {
             }
             let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
             let rule = rules
-                .into_iter()
-                .find(|r| r.correction_id == known.correction_id);
+                .iter()
+                .find(|r| r.correction_id == known.correction_id)
+                .map(|rule| standing(&rules, rule).clone());
             return Ok((known, rule, mended(writer.take_mended()).collect()));
         }
         let correction = Correction {

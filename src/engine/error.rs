@@ -135,6 +135,16 @@ pub enum Error {
         /// Its kind.
         kind: Kind,
     },
+    /// Two records that are not made one.
+    #[error("`{other}` cannot be merged into `{keep}`: {reason}")]
+    NotMergeable {
+        /// The id of the one that would be kept.
+        keep: String,
+        /// The id of the other.
+        other: String,
+        /// What stands in the way.
+        reason: String,
+    },
     /// A field that nobody edits, or a record without any that can be.
     #[error("{} of {kind} `{id}` cannot be edited", match field {
         Some(field) => format!("`{}`", field.escape_debug()),

@@ -56,11 +56,13 @@ impl Engine {
         let mut writer = self.writer()?;
         let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
         let new = Statement::of(&draft.rule);
-        let same = rules.into_iter().find(|rule| {
-            rule.correction_id == correction.correction_id
+        let id = &correction.correction_id;
+        let same = rules.iter().find(|rule| {
+            rule.correction_id == *id
                 || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
         });
-        let (rule, duplicate_of) = if let Some(mut rule) = same {
+        let same = same.map(|rule| standing(&rules, rule));
+        let (rule, duplicate_of) = if let Some(mut rule) = same.cloned() {
             strengthen(&mut writer, &mut rule, correction)?;
             let id = rule.reflexion_id.clone();
             (rule, Some(id))
@@ -93,11 +95,7 @@ impl Engine {
                 continue;
             };
             if supersede {
-                let changes = [
-                    ("superseded_by", json!(rule.reflexion_id)),
-                    // The reference knows no other way to say that a rule is not to be shown.
-                    ("utility_score", json!(0.0)),
-                ];
+                let changes = replaced_by(&rule.reflexion_id);
                 writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
             }
             conflicts.push(Conflict {
@@ -136,6 +134,28 @@ impl Engine {
     }
 }
 
+/// What changes in a rule that another takes the place of.
+pub(super) fn replaced_by(id: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("superseded_by", json!(id)),
+        // The reference knows no other way to say that a rule is not to be shown.
+        ("utility_score", json!(0.0)),
+    ]
+}
+
+/// The rule itself; where it was merged into another, the one that holds now.
+pub(super) fn standing<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r Reflexion {
+    let mut rule = rule;
+    // Links that were written by hand may go round.
+    for _ in rules {
+        match rules.iter().find(|kept| kept.has_taken_over(rule)) {
+            Some(kept) => rule = kept,
+            None => break,
+        }
+    }
+    rule
+}
+
 /// Whether a rule says everything that a new one says. One that says more is a rule of its own:
 /// nothing gets lost.
 fn says_it_all(known: &Statement, new: &Statement) -> bool {
@@ -150,18 +170,27 @@ fn strengthen(
     rule: &mut Reflexion,
     correction: &Correction,
 ) -> Result<(), Error> {
-    let id = &correction.correction_id;
-    if rule.correction_id == *id || rule.also_corrected_by.contains(id) {
+    if !said_again(rule, &correction.correction_id) {
         return Ok(());
     }
-    rule.also_corrected_by.push(id.clone());
-    let before = rule.confidence.unwrap_or(0.5);
-    let after = before + (1.0 - before) * SAID_AGAIN;
-    rule.confidence = Some((after * 100.0).round() / 100.0);
     let changes: [(&str, Value); 2] = [
         ("also_corrected_by", json!(rule.also_corrected_by)),
         ("confidence", json!(rule.confidence)),
     ];
     writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
     Ok(())
+}
+
+/// Makes a rule surer that a correction says again; false where it has said so before.
+pub(super) fn said_again(rule: &mut Reflexion, correction: &str) -> bool {
+    let is_known = rule.correction_id == correction
+        || rule.also_corrected_by.iter().any(|id| id == correction);
+    if correction.is_empty() || is_known {
+        return false;
+    }
+    rule.also_corrected_by.push(correction.to_owned());
+    let before = rule.confidence.unwrap_or(0.5);
+    let after = before + (1.0 - before) * SAID_AGAIN;
+    rule.confidence = Some((after * 100.0).round() / 100.0);
+    true
 }

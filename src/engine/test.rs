@@ -24,6 +24,7 @@ use crate::store::Selection;
 
 use super::cases::CaseFile;
 use super::model::Chosen;
+use super::rules::standing;
 use super::{Engine, Error, dollars, mended};
 
 pub use report::{CaseReport, Status, TestReport};
@@ -199,6 +200,8 @@ impl Engine {
             report.reason = format!("its rule `{}` is gone", case.reflexion_id);
             return Ok(report);
         };
+        let rule = standing(&rules, rule);
+        report.reflexion_id = Some(rule.reflexion_id.clone());
         let Chosen::Model(llm) = &group.chosen else {
             (report.status, report.reason) = self.without_model(case)?;
             return Ok(report);

@@ -13,9 +13,6 @@ pub const UTILITY_FLOOR: f64 = 0.3;
 /// A rule is not retired before it had so many outcomes.
 const OUTCOMES: f64 = 5.0;
 
-/// What its words promise weighs as much as so many outcomes.
-const PROMISE: f64 = 4.0;
-
 /// A rule learnt from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reflexion {
@@ -139,74 +136,6 @@ impl Reflexion {
         self.utility_score.unwrap_or(0.5)
     }
 
-    /// Counts that it was put into a prompt.
-    pub fn count_shown(&mut self) {
-        self.times_injected = Some(self.times_injected.unwrap_or(0.0) + 1.0);
-    }
-
-    /// Counts an outcome for it or against it. The confidence is what its words promised, moved by
-    /// every outcome since: the mean of a Beta posterior, told one outcome at a time, so that what
-    /// stands in the file is always all there is to know.
-    pub fn count_outcome(&mut self, helped: bool) {
-        let weight = PROMISE + self.outcomes();
-        let confidence = self.confidence.unwrap_or(0.5);
-        self.confidence = Some(share(
-            (confidence * weight + f64::from(helped)) / (weight + 1.0),
-        ));
-        self.move_count(helped, 1.0);
-    }
-
-    /// Takes back an outcome that was counted; one that is not there is none. Where only the
-    /// reference has counted, which moves no confidence, the confidence is left as it is.
-    pub fn take_back_outcome(&mut self, helped: bool) {
-        let counted = if helped {
-            self.times_helped
-        } else {
-            self.times_harmed
-        };
-        if counted.unwrap_or(0.0) < 1.0 {
-            return;
-        }
-        if let (Some(_), Some(confidence)) = (self.times_harmed, self.confidence) {
-            let weight = PROMISE + self.outcomes();
-            self.confidence = Some(share(
-                (confidence * weight - f64::from(helped)) / (weight - 1.0),
-            ));
-        }
-        self.move_count(helped, -1.0);
-    }
-
-    /// The confidence without what use has shown: what its words promised.
-    pub fn promised(&self) -> Option<f64> {
-        let confidence = self.confidence?;
-        if self.times_harmed.is_none() || self.outcomes() == 0.0 {
-            return Some(confidence);
-        }
-        let helped = self.times_helped.unwrap_or(0.0).max(0.0);
-        Some(share(
-            (confidence * (PROMISE + self.outcomes()) - helped) / PROMISE,
-        ))
-    }
-
-    /// How many outcomes have been counted.
-    fn outcomes(&self) -> f64 {
-        let count = |field: Option<f64>| field.unwrap_or(0.0).max(0.0);
-        count(self.times_helped) + count(self.times_harmed)
-    }
-
-    fn move_count(&mut self, helped: bool, by: f64) {
-        let count = if helped {
-            &mut self.times_helped
-        } else {
-            &mut self.times_harmed
-        };
-        *count = Some((count.unwrap_or(0.0) + by).max(0.0));
-        self.times_harmed.get_or_insert(0.0);
-        if self.superseded_by.is_empty() {
-            self.utility_score = Some((self.evidence().posterior() * 1000.0).round() / 1000.0);
-        }
-    }
-
     /// The counts of use, whichever program kept them.
     #[expect(
         clippy::cast_possible_truncation,
@@ -221,11 +150,6 @@ impl Reflexion {
             harmed: count(self.times_harmed),
         }
     }
-}
-
-/// A share as it is stored: between 0 and 1, with four decimals.
-fn share(figure: f64) -> f64 {
-    (figure.clamp(0.0, 1.0) * 1e4).round() / 1e4
 }
 
 impl Record for Reflexion {
@@ -381,53 +305,5 @@ mod tests {
             }
         );
         assert!((rule.utility() - 0.45).abs() < 1e-9);
-    }
-
-    #[test]
-    fn every_outcome_moves_the_confidence_once_and_can_be_taken_back() {
-        let rule = |json: &str| -> Reflexion {
-            serde_json::from_str(&format!(r#"{{"rule": "r", {json}}}"#)).unwrap()
-        };
-        let check = |json: &str, outcomes: &[bool], expected: f64| {
-            let mut rule = rule(json);
-            let (before, promised) = (rule.clone(), rule.promised());
-            for helped in outcomes {
-                rule.count_outcome(*helped);
-            }
-            let told = |rule: &Reflexion| rule.confidence.unwrap_or(-1.0);
-            // Four decimals a time, so that the last one may be off.
-            assert!((told(&rule) - expected).abs() < 2e-4, "{json} {rule:?}");
-            if before.times_harmed.is_some() || before.times_helped.is_none() {
-                let found = rule.promised().unwrap() - promised.unwrap_or(0.5);
-                assert!(found.abs() < 5e-4, "{json}: {found}");
-            }
-            for helped in outcomes {
-                rule.take_back_outcome(*helped);
-            }
-            let off = told(&rule) - before.confidence.unwrap_or(0.5);
-            assert!(off.abs() < 5e-4, "{json}: {off}");
-            assert_eq!(rule.evidence(), before.evidence(), "{json}");
-        };
-        check(r#""confidence": 0.9"#, &[], 0.9);
-        check(r#""confidence": 0.9"#, &[true], 0.92);
-        check(r#""confidence": 0.9"#, &[false], 0.72);
-        check(r#""confidence": 0.9"#, &[false, true, false], 0.6571);
-        check(r#""x": 0"#, &[true], 0.6);
-        check(r#""confidence": 1"#, &[true, true], 1.0);
-        check(r#""confidence": 0"#, &[false], 0.0);
-        // What the reference has counted weighs, and is not told a second time.
-        check(r#""confidence": 0.9, "times_helped": 6"#, &[false], 0.8182);
-        check(r#""confidence": 0.9, "times_helped": 6"#, &[], 0.9);
-
-        let mut theirs = rule(r#""confidence": 0.9, "times_helped": 6"#);
-        assert_eq!(theirs.promised(), Some(0.9));
-        theirs.take_back_outcome(true);
-        assert_eq!(
-            (theirs.confidence, theirs.times_helped),
-            (Some(0.9), Some(5.0))
-        );
-        let mut none = rule(r#""confidence": 0.9"#);
-        none.take_back_outcome(false);
-        assert_eq!((none.confidence, none.times_harmed), (Some(0.9), None));
     }
 }

@@ -7,6 +7,7 @@
 //! `episodic_memory.json`, and so on), and is seen by everything that does not care about the kind
 //! (search, listing, export) as one [`Document`].
 
+mod counting;
 mod episode;
 mod evidence;
 mod expiry;

@@ -36,6 +36,7 @@ mod layers;
 mod learn;
 mod learning;
 mod llm_wire;
+mod merge;
 mod models;
 mod readme;
 mod regression;
