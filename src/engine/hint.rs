@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::guard;
 use crate::learn::hint::{Failure, Hint, is_sunk};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
-use crate::learn::session::{Credit, Outcome, SessionNotes};
+use crate::learn::session_notes::{Credit, Outcome, SessionNotes};
 use crate::model::{Fix, Kind, Trial};
 use crate::store::{Scoped, Terms};
 

@@ -15,7 +15,7 @@ use crate::model::{BrokenLine, Fix, Kind, Origin, Procedure, Record as _};
 use crate::store::{Selection, Source, Writer};
 use crate::transcript::Format;
 
-use super::sessions::{self, Found, OnStep, Session, SessionFile};
+use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
 use super::{Engine, Error, mended};
 
 /// What is to be learnt from.
@@ -123,7 +123,7 @@ impl Engine {
         options: &LearnOptions,
         progress: OnBytes<'_>,
     ) -> Result<LearnReport, Error> {
-        let files = sessions::files(&options.paths)?;
+        let files = session_files::files(&options.paths)?;
         let total: u64 = files.iter().map(|file| file.size).sum();
         let mut report = LearnReport {
             dry_run: options.dry_run,
@@ -167,7 +167,12 @@ impl Engine {
     }
 
     /// Reports a session, and stores what it teaches.
-    fn take(&self, path: &str, session: Session, report: &mut LearnReport) -> Result<(), Error> {
+    fn take(
+        &self,
+        path: &str,
+        session: SessionTrace,
+        report: &mut LearnReport,
+    ) -> Result<(), Error> {
         let learned = session.found.iter().any(|found| found.lesson.is_some());
         report.transcripts.push(TranscriptReport {
             path: path.to_owned(),
@@ -275,8 +280,8 @@ pub(super) fn read(
     (skipped, warnings): (&mut usize, &mut Vec<String>),
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
-) -> Option<Session> {
-    match sessions::read(&file.path, format, &kept, on_step, on_bytes) {
+) -> Option<SessionTrace> {
+    match session_files::read(&file.path, format, &kept, on_step, on_bytes) {
         Ok(session) if session.format.is_some() => return Some(session),
         // In a folder there may be all kinds of files.
         Ok(_) if !file.named => *skipped += 1,

@@ -43,7 +43,7 @@ mod rewrite;
 mod rules;
 mod run;
 mod secrets;
-mod sessions;
+mod session_files;
 mod stats;
 mod status;
 mod test;

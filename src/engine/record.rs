@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::guard;
 use crate::learn::likeness::of_commands;
-use crate::learn::session::{Pending, SessionNotes};
+use crate::learn::session_notes::{Pending, SessionNotes};
 use crate::model::{Fix, Kind, Record as _};
 use crate::store::Writer;
 

@@ -26,7 +26,7 @@ pub mod rewrite;
 pub mod rubric;
 mod run;
 mod same;
-pub mod session;
+pub mod session_notes;
 mod shell;
 pub mod trial;
 mod wording;

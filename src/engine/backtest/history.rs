@@ -10,7 +10,7 @@ use chrono::DateTime;
 
 use crate::engine::fixes::key_of;
 use crate::engine::learn::kept;
-use crate::engine::sessions::{Session, told};
+use crate::engine::session_files::{SessionTrace, told};
 use crate::learn::distil::Lesson;
 use crate::model::Step;
 
@@ -94,7 +94,7 @@ impl Reader {
 
     /// What the session was. A failure that another file has shown already is left out, and with it
     /// what came of it: a session that was resumed begins with a copy of the one before.
-    pub(super) fn end(self, session: Session, path: &str, seen: &mut HashSet<u64>) -> History {
+    pub(super) fn end(self, session: SessionTrace, path: &str, seen: &mut HashSet<u64>) -> History {
         let mut failures = self.failures;
         let id = session.id.clone();
         failures.retain(|failed| {

@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::learn::distil::{FixText, Lesson};
 use crate::learn::hint::{Failure, Hint, MAX_HINTS};
 use crate::learn::likeness::follows;
-use crate::learn::session::SessionNotes;
+use crate::learn::session_notes::SessionNotes;
 use crate::model::Origin;
 use crate::transcript::Format;
 
@@ -33,7 +33,7 @@ use memory::Memory;
 
 use super::fixes::known;
 use super::learn::{kept, read, same_way};
-use super::{Error, OnBytes, sessions};
+use super::{Error, OnBytes, session_files};
 
 /// What is replayed.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +115,7 @@ pub struct ProblemReport {
 
 /// Replays session files. A file that cannot be read is a warning, and the others count.
 pub fn backtest(options: &BacktestOptions, progress: OnBytes<'_>) -> Result<BacktestReport, Error> {
-    let files = sessions::files(&options.paths)?;
+    let files = session_files::files(&options.paths)?;
     let total: u64 = files.iter().map(|file| file.size).sum();
     let mut report = BacktestReport::default();
     let mut histories = Vec::new();

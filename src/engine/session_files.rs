@@ -95,7 +95,7 @@ impl SessionFile {
 
 /// What a session file holds.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(super) struct SessionTrace {
     pub(super) format: Option<Format>,
     pub(super) id: Option<String>,
     pub(super) steps: usize,
@@ -137,14 +137,14 @@ pub(super) fn read(
     keep: &dyn Fn(&str) -> String,
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
-) -> io::Result<Session> {
+) -> io::Result<SessionTrace> {
     let counted = Counted {
         file: File::open(path)?,
         read: 0,
         on_bytes,
     };
     let mut input = BufReader::with_capacity(BUFFER, counted);
-    let mut session = Session::default();
+    let mut session = SessionTrace::default();
     let mut window = Window::default();
     session.format = transcript::read(format, &mut input, &mut |event| match event {
         Event::Step(step) => {
@@ -181,7 +181,7 @@ impl Window {
     /// judged, which see the newer half; then the older half goes.
     fn look(
         &mut self,
-        session: &mut Session,
+        session: &mut SessionTrace,
         keep: &dyn Fn(&str) -> String,
         on_step: OnStep<'_>,
         last: bool,
