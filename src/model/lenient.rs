@@ -41,6 +41,27 @@ pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
     })
 }
 
+/// A string; whatever has no text, as in [`text`], is `None`.
+pub(super) fn optional_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    text(deserializer).map(|text| (!text.is_empty()).then_some(text))
+}
+
+/// A number without a fraction that is not below zero; anything else is `None`.
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(raw.get().trim_matches('"').trim().parse().ok())
+}
+
+/// Any value as its JSON text; `null` is `None`.
+pub(super) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<RawValue>>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok((raw.get() != "null").then_some(raw))
+}
+
 /// A list of strings; whatever is not a string in it is left out, whatever is no list is empty.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;

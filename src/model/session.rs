@@ -1,11 +1,18 @@
 //! What an agent did, from start to end: an entry of `sessions.json`, in the fields of the source
 //! document's `agent_sessions`.
+//!
+//! A host that has sessions of its own names them itself. What was noted while such a session went on
+//! carries that name; it stands in `session_data.native_id`, so that the two are found together.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::kind::{Kind, Record};
 use super::lenient;
+use super::session_state::SessionState;
+
+/// How many steps a session has where nobody says; the source document's number.
+pub const TOTAL_STEPS: u64 = 8;
 
 /// One session of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,26 +28,56 @@ pub struct Session {
     )]
     pub user_id: Option<String>,
     /// The state: `initializing` … `completed`, `error` or `cancelled`.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub status: String,
+    #[serde(default)]
+    pub status: SessionState,
     /// What it is doing now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub current_step: Option<String>,
-    /// 0 to 100.
+    /// 0 to 100. Whole numbers are written; others are read.
     #[serde(default, deserialize_with = "lenient::number")]
     pub progress_percentage: Option<f64>,
-    /// The steps that are done.
+    /// How many steps there are in all; `None` where nobody has planned them.
+    #[serde(default, deserialize_with = "lenient::whole")]
+    pub total_steps: Option<u64>,
+    /// The steps that are done, each once, in the order of their being done.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub completed_steps: Vec<String>,
     /// Why it ended in `error`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub error_message: Option<String>,
     /// Whatever the agent keeps with it.
     #[serde(default = "lenient::null")]
     pub session_data: Box<RawValue>,
-    /// RFC 3339, UTC.
+    /// When the work began: RFC 3339, UTC, as all times here.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub started_at: String,
+    /// When it was completed; `None` while it goes on, and for good where it ended otherwise.
+    #[serde(default, deserialize_with = "lenient::optional_text")]
+    pub completed_at: Option<String>,
+    /// When this entry was made.
     #[serde(default, deserialize_with = "lenient::text")]
     pub created_at: String,
+    /// When this entry was last changed.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub updated_at: String,
+}
+
+impl Session {
+    /// The name that a host has given to the session, where it is one of a host's.
+    pub fn native_id(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Data {
+            native_id: Option<String>,
+        }
+        serde_json::from_str::<Data>(self.session_data.get())
+            .ok()?
+            .native_id
+    }
+
+    /// Whether a line of the log that names this session is one of this session.
+    pub fn is_named(&self, name: &str) -> bool {
+        name == self.session_id || self.native_id().is_some_and(|native| native == name)
+    }
 }
 
 impl Record for Session {

@@ -78,22 +78,21 @@ pub(super) fn replace_derived(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Appends one line and waits until it is on the disk. `line` ends with a line break.
-pub(super) fn append_line(path: &Path, line: &str) -> Result<(), Error> {
-    let written = (|| {
-        let mut file = private(OpenOptions::new().create(true).append(true)).open(path)?;
-        file.write_all(line.as_bytes())?;
-        file.sync_data()
-    })();
-    written.map_err(Error::io("append to", path))
+/// Appends one line, or some, and waits until they are on the disk. `lines` ends with a line break.
+pub(super) fn append_line(path: &Path, lines: &str) -> Result<(), Error> {
+    append(path, lines, File::sync_data)
 }
 
-/// The same without waiting for the disk; answers how long the file is now, in bytes.
-pub(super) fn append_unsynced(path: &Path, line: &str) -> Result<u64, Error> {
+/// The same without waiting for the disk.
+pub(super) fn append_line_unsynced(path: &Path, lines: &str) -> Result<(), Error> {
+    append(path, lines, |_| Ok(()))
+}
+
+fn append(path: &Path, lines: &str, sync: fn(&File) -> io::Result<()>) -> Result<(), Error> {
     let written = (|| {
         let mut file = private(OpenOptions::new().create(true).append(true)).open(path)?;
-        file.write_all(line.as_bytes())?;
-        Ok(file.metadata()?.len())
+        file.write_all(lines.as_bytes())?;
+        sync(&file)
     })();
     written.map_err(Error::io("append to", path))
 }

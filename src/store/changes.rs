@@ -20,7 +20,7 @@ use super::act::Act;
 use super::atomic;
 use super::directory::Lock;
 use super::error::Error;
-use super::log;
+use super::log::{self, Sync};
 use super::scoped::Scoped;
 
 pub(super) const FILE: &str = "changes.jsonl";
@@ -215,7 +215,8 @@ pub(super) fn append(lock: &Lock, act: &Act, step: Step) -> Result<(), Error> {
         why: act.why.clone(),
         step,
     };
-    let length = log::append_unsynced(lock, FILE, &line)?;
+    log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
+    let length = std::fs::metadata(path(lock.directory())).map_or(0, |m| m.len());
     if length > LONGEST {
         shorten(lock, &act.change)?;
     }

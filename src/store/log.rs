@@ -2,8 +2,12 @@
 //!
 //! A last line without a line break is what a crash leaves: it is passed over, and the next line
 //! starts on its own. Any other line that cannot be read is passed over too; all others count.
+//!
+//! The newest lines are read from the end backwards, so that they cost the same in a log of any length.
 
+use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -14,33 +18,99 @@ use super::atomic;
 use super::directory::{self, Lock};
 use super::error::Error;
 
+/// How much is read at once.
+const BLOCK: u64 = 64 << 10;
+
+/// When an append has been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// When it is on the disk.
+    Wait,
+    /// When the system has it: it survives the end of the process, not that of the machine.
+    Leave,
+}
+
 /// Appends one object to the log of this name and waits until it is on the disk.
 pub(super) fn append(lock: &Lock, name: &str, line: &impl Serialize) -> Result<(), Error> {
-    let path = lock.directory().join(name);
-    atomic::append_line(&path, &line_for(&path, line)?)
+    append_all(lock, name, &[serde_json::to_string(line)?], Sync::Wait)
 }
 
-/// The same without waiting for the disk; answers how long the log is now, in bytes.
-pub(super) fn append_unsynced(
+/// Appends objects, which are JSON texts without a line break, in one write.
+pub(super) fn append_all(
     lock: &Lock,
     name: &str,
-    line: &impl Serialize,
-) -> Result<u64, Error> {
+    lines: &[String],
+    sync: Sync,
+) -> Result<(), Error> {
     let path = lock.directory().join(name);
-    atomic::append_unsynced(&path, &line_for(&path, line)?)
-}
-
-fn line_for(path: &Path, line: &impl Serialize) -> Result<String, Error> {
-    let mut text = serde_json::to_string(line)?;
+    let mut text = lines.join("\n");
     text.push('\n');
-    if ends_inside_a_line(path).map_err(Error::io("read", path))? {
+    if ends_inside_a_line(&path).map_err(Error::io("read", &path))? {
         text.insert(0, '\n');
     }
-    Ok(text)
+    match sync {
+        Sync::Wait => atomic::append_line(&path, &text),
+        Sync::Leave => atomic::append_line_unsynced(&path, &text),
+    }
+}
+
+/// Shows the lines of the log of this name, the newest first, until `visit` has seen enough. Answers
+/// how many bytes were read.
+pub(super) fn backwards(
+    directory: &Path,
+    name: &str,
+    visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<u64, Error> {
+    let Some(file) = directory::open_data(directory, name)? else {
+        return Ok(0);
+    };
+    read_backwards(&file, visit).map_err(Error::io("read", &directory.join(name)))
+}
+
+fn read_backwards(file: &File, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let mut at = length;
+    // The pieces of a line whose beginning has not been met yet, the last one first.
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    while at > 0 {
+        let start = at.saturating_sub(BLOCK);
+        let mut block = vec![0; usize::try_from(at - start).unwrap_or_default()];
+        file.read_exact_at(&mut block, start)?;
+        at = start;
+        let mut end = block.len();
+        while let Some(line_break) = memchr::memrchr(b'\n', &block[..end]) {
+            pieces.push(block[line_break + 1..end].to_vec());
+            if show(&mut pieces, visit).is_break() {
+                return Ok(length - at);
+            }
+            end = line_break;
+        }
+        block.truncate(end);
+        pieces.push(block);
+    }
+    // Whether this was the last line that was wanted makes no difference any more.
+    let _: ControlFlow<()> = show(&mut pieces, visit);
+    Ok(length)
+}
+
+/// Shows the line that these pieces are, and takes them.
+fn show(
+    pieces: &mut Vec<Vec<u8>>,
+    visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let line = match pieces.len() {
+        1 => pieces.pop().unwrap_or_default(),
+        _ => pieces.drain(..).rev().flatten().collect(),
+    };
+    if line.is_empty() {
+        ControlFlow::Continue(())
+    } else {
+        visit(&line)
+    }
 }
 
 fn ends_inside_a_line(path: &Path) -> io::Result<bool> {
-    let file = match std::fs::File::open(path) {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
@@ -83,5 +153,49 @@ mod tests {
         append(&lock, "a.jsonl", &2).unwrap();
         assert_eq!(read::<u32>(dir.path(), "a.jsonl").unwrap(), [1, 2]);
         assert_eq!(read::<u32>(dir.path(), "none.jsonl").unwrap(), [0; 0]);
+    }
+
+    #[test]
+    fn backwards_every_line_is_met_once_whatever_its_length() {
+        let check = |text: &str, expected: &[&str]| {
+            let dir = tempfile::tempdir().unwrap();
+            atomic::replace(&dir.path().join("a.jsonl"), text.as_bytes()).unwrap();
+            let mut met = Vec::new();
+            let read = backwards(dir.path(), "a.jsonl", &mut |line| {
+                met.push(String::from_utf8(line.to_vec()).unwrap());
+                ControlFlow::Continue(())
+            });
+            assert_eq!(met, expected);
+            assert_eq!(read.unwrap(), text.len() as u64);
+        };
+        check("", &[]);
+        check("\n\n", &[]);
+        check("a\nb\n", &["b", "a"]);
+        check("a\n\nb", &["b", "a"]);
+        let block = usize::try_from(BLOCK).unwrap();
+        for length in [block - 2, block - 1, block, block + 1, 3 * block] {
+            let long = "x".repeat(length);
+            check(&format!("a\n{long}\nb\n"), &["b", &long, "a"]);
+            check(&format!("{long}\n{long}"), &[&long, &long]);
+        }
+    }
+
+    #[test]
+    fn the_newest_lines_of_a_long_log_are_read_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let lines: Vec<String> = (0..100_000).map(|n| format!("{{\"n\": {n}}}\n")).collect();
+        atomic::replace(&dir.path().join("a.jsonl"), lines.concat().as_bytes()).unwrap();
+        let mut met = Vec::new();
+        let read = backwards(dir.path(), "a.jsonl", &mut |line| {
+            met.push(line.to_vec());
+            if met.len() < 20 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        assert_eq!(read.unwrap(), BLOCK);
+        assert_eq!(met[0], b"{\"n\": 99999}");
+        assert_eq!(met[19], b"{\"n\": 99980}");
     }
 }

@@ -13,6 +13,7 @@
 //!   entries lie, and a place for files that can be made again.
 //! - `terms`: the derived table of which entries hold a term.
 //! - `notes`: what is known of a session while it goes on.
+//! - `execution_logs`: the log of what agents did, an action a line.
 //! - `hints`: the log of what came of hints, and the lot of the experiment.
 //! - `sources`: the derived file of the session files that have been learnt from.
 //! - `act`: who reads and writes, and why.
@@ -34,6 +35,7 @@ mod changes;
 mod derived;
 mod directory;
 mod error;
+mod execution_logs;
 mod hints;
 mod json_file;
 mod json_text;
@@ -59,6 +61,7 @@ pub use changes::{Field, Line as ChangeLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
+pub use execution_logs::{LogListing, LogSelection};
 pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
