@@ -203,6 +203,20 @@ impl Context {
         self.environment.config_dir.as_deref().and_then(read)
     }
 
+    /// The id of the session that a command is part of: the one that is named, else that of the variable
+    /// `MEMCTL_SESSION`. It must be there.
+    pub(super) fn session(
+        &self,
+        engine: &Engine,
+        given: Option<&str>,
+    ) -> Result<Option<String>, CliError> {
+        let of_environment = || self.environment.var("MEMCTL_SESSION");
+        let Some(id) = given.map(str::to_owned).or_else(of_environment) else {
+            return Ok(None);
+        };
+        Ok(Some(engine.find_session(&id)?.session_id))
+    }
+
     /// Text that was given as it is, or as `-` for standard input.
     pub(super) fn text(&self, given: &str) -> Result<String, CliError> {
         if given == "-" {

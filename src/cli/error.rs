@@ -175,6 +175,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         Error::Index => (Kind::Store, Some("memctl index".to_owned())),
         Error::Unreadable { .. } => (Kind::Usage, None),
         Error::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
+        Error::Session(error) => (Kind::Usage, Some(of_session(error))),
         Error::EmptyCorrection => usage("say what should be different: --correction \"…\""),
         Error::OtherSkill {
             actual, execution, ..
@@ -206,6 +207,22 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             let (_, hint) = of_store(source);
             (Kind::Store, hint)
         }
+    }
+}
+
+fn of_session(error: &engine::SessionError) -> String {
+    use engine::SessionError;
+    match error {
+        SessionError::Move { id, allowed, .. } => {
+            let next = allowed.first().map_or("…", |state| state.as_str());
+            format!("memctl session progress {id} --status {next}")
+        }
+        SessionError::Ended { .. } => "memctl session start".to_owned(),
+        SessionError::Missing { .. } => "say it with `--error \"…\"`".to_owned(),
+        SessionError::Value { field, .. } => match *field {
+            "confidence_score" | "step_name" => "memctl session log --help".to_owned(),
+            _ => "memctl session progress --help".to_owned(),
+        },
     }
 }
 

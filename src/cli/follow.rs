@@ -1,4 +1,4 @@
-//! Waiting for the file of executions to change, without looking at it in between.
+//! Waiting for files of the memory to change, without looking at it in between.
 //!
 //! The file system says when to look. The directory is watched, not the file: that is replaced on a
 //! rewrite, and may not exist yet. Where the directory does not exist either, the nearest one above
@@ -11,8 +11,6 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::model::Kind;
-
 use super::error::CliError;
 
 /// Events that follow each other within this time are one: one write is several of them.
@@ -22,7 +20,7 @@ const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 /// What ended the waiting.
 pub(super) enum Event {
-    /// The file may have changed.
+    /// A file may have changed.
     Changed,
     /// Nothing, for as long as the caller wanted to wait.
     Nothing,
@@ -40,7 +38,7 @@ enum Signal {
     Failed(String),
 }
 
-/// Follows the file of executions in a memory directory.
+/// Follows files in a memory directory.
 pub(super) struct Follower {
     watcher: RecommendedWatcher,
     memory: PathBuf,
@@ -51,15 +49,15 @@ pub(super) struct Follower {
 impl Follower {
     /// Begins to follow. From now on interrupts are events, so that the screen can be left as it
     /// was found.
-    pub(super) fn new(memory: &Path) -> Result<Self, CliError> {
+    pub(super) fn new(memory: &Path, files: &'static [&'static str]) -> Result<Self, CliError> {
         let (sender, signals) = mpsc::channel();
         report_interrupts(sender.clone())?;
-        let file = Kind::Execution.file();
+        let is_followed = |path: &PathBuf| files.iter().any(|file| path.ends_with(file));
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let signal = match event {
                 Ok(event) if event.kind.is_access() => return,
                 Ok(event) if event.need_rescan() => Signal::File,
-                Ok(event) if event.paths.iter().any(|path| path.ends_with(file)) => Signal::File,
+                Ok(event) if event.paths.iter().any(is_followed) => Signal::File,
                 Ok(_) => Signal::Elsewhere,
                 Err(error) => Signal::Failed(error.to_string()),
             };

@@ -128,15 +128,22 @@ fn answer(
             .unwrap_or_default(),
     };
     let answer = respond(host, &event, &adviser).ok()?;
+    let session = host.session(&event);
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();
-        learn(&environment, places, store, transcript);
+        learn(&environment, places, store, (session, transcript));
     }
     answer
 }
 
-/// Learns from the session that has just ended, without a model and without the settings.
-fn learn(environment: &Environment, places: Places, store: Scoped, transcript: PathBuf) {
+/// Learns from the session that has just ended, without a model and without the settings, and makes a
+/// record of it.
+fn learn(
+    environment: &Environment,
+    places: Places,
+    store: Scoped,
+    (session, transcript): (String, PathBuf),
+) {
     let engine = Engine {
         store,
         skills_dir: places.skills,
@@ -159,6 +166,7 @@ fn learn(environment: &Environment, places: Places, store: Scoped, transcript: P
     };
     let options = LearnOptions {
         paths: vec![transcript],
+        host_session: Some(session),
         ..LearnOptions::default()
     };
     // A session that cannot be read, or a memory that takes nothing, is nobody's trouble here.

@@ -52,6 +52,8 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
             .collect(),
         format: args.format.as_deref().and_then(Format::of_name),
         dry_run: args.dry_run,
+        session: context.session(&engine, None)?,
+        host_session: None,
     };
     let mut report = reading(context, |progress| engine.learn(&options, progress))?;
     if args.llm {

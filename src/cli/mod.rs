@@ -22,12 +22,14 @@ mod hooks;
 mod index;
 mod junit;
 mod learn;
+mod live;
 mod memory;
 mod output;
 mod records;
 mod review;
 mod run;
 mod search;
+mod session;
 mod setup;
 mod stats;
 mod test;
@@ -119,6 +121,8 @@ enum Command {
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
+    Session(session::SessionCommand),
+    #[command(subcommand)]
     Config(setup::ConfigCommand),
     Index(index::IndexArgs),
     #[command(subcommand)]
@@ -162,7 +166,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         plain || cli.global.no_color,
     );
     let context = Context::new(environment, &cli.global, printer.clone(), command);
-    signals(matches!(cli.command, Command::Watch(_)));
+    signals(match &cli.command {
+        Command::Watch(_) => true,
+        Command::Session(command) => command.follows(),
+        _ => false,
+    });
     let code = match dispatch(&context, cli.command, cli.global.root) {
         Ok(code) => code,
         Err(error) => {
@@ -208,6 +216,7 @@ fn dispatch(
         Command::Backtest(args) => backtest::backtest(context, &args)?,
         Command::Stats(args) => stats::stats(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
+        Command::Session(command) => return session::session(context, command),
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,

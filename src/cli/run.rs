@@ -38,6 +38,9 @@ pub(super) struct RunArgs {
     /// Stop before anybody is asked: show the layers and who would answer
     #[arg(long)]
     dry_run: bool,
+    /// The session that it is part of, for its log; else the variable `MEMCTL_SESSION`
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
 }
 
 pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, CliError> {
@@ -55,6 +58,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         without_memory: args.no_memory,
         without_record: args.no_record,
         dry_run: args.dry_run,
+        session: context.session(&engine, args.session.as_deref())?,
     };
     let report = wait(engine.run(options, &mut follow(&spinner)))?;
     drop(spinner);

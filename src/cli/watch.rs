@@ -5,10 +5,9 @@
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use console::Term;
 
 use crate::engine::Engine;
 use crate::model::{Execution, Kind, Outcome, SkillPath};
@@ -17,11 +16,11 @@ use crate::store::compact;
 use super::context::Context;
 use super::error::{self, CliError};
 use super::follow::{Event, Follower};
+use super::live::{self, Live};
 use super::output::{Align, Style, Table, plural, when};
 use super::run::latency;
 
-/// How often ages are counted anew on a quiet screen.
-const TICK: Duration = Duration::from_secs(5);
+const EXECUTIONS: &[&str] = &[Kind::Execution.file()];
 
 /// Show executions as they come in
 #[derive(Debug, Args)]
@@ -40,7 +39,7 @@ pub(super) struct WatchArgs {
 pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
-    let mut follower = Follower::new(&context.places.memory)?;
+    let mut follower = Follower::new(&context.places.memory, EXECUTIONS)?;
     let watch = Watch {
         context,
         engine,
@@ -48,7 +47,11 @@ pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError>
         limit: args.limit as usize,
     };
     if std::io::stdout().is_terminal() && !context.printer.is_json() {
-        watch.table(&mut follower)
+        let mut screen = Screen {
+            watch: &watch,
+            seen: (Vec::new(), 0),
+        };
+        live::redraw(context, &mut follower, &mut screen)
     } else {
         watch.lines(&mut follower)
     }
@@ -62,29 +65,6 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Redraws a table in place until interrupted.
-    fn table(&self, follower: &mut Follower) -> Result<u8, CliError> {
-        let terminal = Term::stdout();
-        let start = Instant::now();
-        let mut drawn = 0;
-        let mut seen = self.recent();
-        terminal.hide_cursor()?;
-        let code = loop {
-            let frame = self.frame(&terminal, &seen, start.elapsed());
-            terminal.clear_last_lines(drawn)?;
-            terminal.write_str(&crate::guard::redact(&frame).text)?;
-            drawn = frame.lines().count();
-            match follower.next(Some(TICK))? {
-                Event::Changed => seen = self.recent(),
-                Event::Nothing => {}
-                Event::Interrupted => break error::Kind::Interrupted.code(),
-                Event::Failed(reason) => self.context.printer.warn(&reason),
-            }
-        };
-        terminal.show_cursor()?;
-        Ok(code)
-    }
-
     /// Prints a line an execution until interrupted, or until nobody reads them any more.
     fn lines(&self, follower: &mut Follower) -> Result<u8, CliError> {
         let (mut next, mut total) = self.recent();
@@ -156,13 +136,12 @@ impl Watch<'_> {
 
     fn frame(
         &self,
-        terminal: &Term,
         (executions, total): &(Vec<Execution>, u64),
+        (rows, columns): (usize, usize),
         since: Duration,
     ) -> String {
-        let (rows, columns) = terminal.size();
         // Heading, sums, and the line on which the cursor rests.
-        let room = usize::from(rows).saturating_sub(4).max(1).min(self.limit);
+        let room = rows.saturating_sub(4).max(1).min(self.limit);
         let now = self.context.environment.now + since;
         let names = [
             ("ID", Align::Left),
@@ -193,13 +172,23 @@ impl Watch<'_> {
         } else {
             sums
         };
-        let columns = usize::from(columns);
-        let frame = format!("{}\n\n{sums}", table.render(columns, colour));
-        // A line that wraps would be two lines on the screen, and the next frame would miss one.
-        let lines = frame
-            .lines()
-            .map(|line| console::truncate_str(line, columns, "…") + "\n");
-        lines.collect()
+        format!("{}\n\n{sums}", table.render(columns, colour))
+    }
+}
+
+/// The table, and what is seen in it.
+struct Screen<'a> {
+    watch: &'a Watch<'a>,
+    seen: (Vec<Execution>, u64),
+}
+
+impl Live for Screen<'_> {
+    fn look(&mut self) {
+        self.seen = self.watch.recent();
+    }
+
+    fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
+        self.watch.frame(&self.seen, (rows, columns), since)
     }
 }
 

@@ -126,8 +126,13 @@ impl Engine {
             None if id == "latest" => Kind::Execution,
             None => return Err(Error::NoId(id.to_owned())),
         };
+        Ok((kind, self.locate_as(kind, id)?))
+    }
+
+    /// The same among the records of one kind.
+    pub(super) fn locate_as(&self, kind: Kind, id: &str) -> Result<String, Error> {
         match self.store.resolve(kind, id, None) {
-            Ok(id) => Ok((kind, id)),
+            Ok(id) => Ok(id),
             Err(error @ StoreError::NotFound { .. }) => {
                 Err(match self.store.tombstone(kind, id)? {
                     Some(tombstone) => Error::Forgotten {

@@ -38,6 +38,7 @@ impl Engine {
         for kind in Kind::ALL {
             problems.extend(self.store.inspect(kind)?);
         }
+        problems.extend(self.store.inspect_execution_logs()?);
         let dangling = self.dangling()?;
         let skills = self.check_skills();
         // A value that only Python reads is kept and harms nobody.

@@ -87,6 +87,9 @@ pub enum Error {
         /// What went wrong.
         source: llm::Error,
     },
+    /// A session did not do what was asked of it.
+    #[error(transparent)]
+    Session(#[from] super::session::SessionError),
     /// The correction says nothing.
     #[error("the correction is empty")]
     EmptyCorrection,

@@ -15,10 +15,11 @@ use crate::guard;
 use crate::learn::hint::{Failure, Hint, is_sunk};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
 use crate::learn::session_notes::{Credit, Outcome, SessionNotes};
-use crate::model::{Fix, Kind, Trial};
+use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial};
 use crate::store::{Scoped, Terms};
 
 use super::fixes::{key_of, known, table};
+use super::session::{Scribe, data};
 use super::{Error, Share, door, milliseconds};
 
 /// Looks things up in a store, and keeps watch.
@@ -121,9 +122,32 @@ impl Adviser<'_> {
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
         self.settle(&credits, &trials)?;
+        if !report.hints.is_empty() {
+            // A log that takes nothing is no reason to keep a hint back.
+            drop(self.note_shown(session, tool, &report));
+        }
         report.pitfalls = rules(&known.pitfalls);
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
+    }
+
+    /// Says in the log of what agents did that hints were shown. No agent waits for the disk.
+    fn note_shown(
+        &self,
+        session: &str,
+        tool: Option<&str>,
+        report: &HintReport,
+    ) -> Result<(), Error> {
+        let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
+        let scribe = Scribe::new(self.now, self.random, Some(session));
+        let line = ExecutionLog {
+            tool_name: tool.map(str::to_owned),
+            input_data: data(&json!({ "error_key": report.error_key })),
+            output_data: data(&json!({ "hints": ids })),
+            ..scribe.line("hint", ActionType::MemoryRead)
+        };
+        let mut writer = door::open(self.store, &mut || (self.random)())?;
+        Ok(writer.note_execution_logs(vec![line])?)
     }
 
     /// Takes in that something worked in a session, and credits the hints that said so.

@@ -7,14 +7,18 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::guard;
 use crate::learn::distil::{self, FixText, Lesson};
-use crate::model::{BrokenLine, Fix, Kind, Origin, Procedure, Record as _};
+use crate::model::{
+    ActionType, BrokenLine, ExecutionLog, Fix, Kind, Origin, Procedure, Record as _,
+};
 use crate::store::{Selection, Source, Writer};
 use crate::transcript::Format;
 
+use super::session::{HostSession, data};
 use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
 use super::{Engine, Error, mended};
 
@@ -27,6 +31,10 @@ pub struct LearnOptions {
     pub format: Option<Format>,
     /// Writes nothing, and reads also what was read before.
     pub dry_run: bool,
+    /// The session that learns, for the log of what agents did; `None` takes the one that is read.
+    pub session: Option<String>,
+    /// What a host calls the session that it has just ended: it becomes a record.
+    pub host_session: Option<String>,
 }
 
 /// What was found and learnt.
@@ -144,7 +152,18 @@ impl Engine {
                 &mut |at| progress((done + at).min(total), total),
             ) {
                 let steps = session.steps as u64;
-                self.take(&path, session, &mut report)?;
+                let ended = options.host_session.as_deref().map(|name| HostSession {
+                    name,
+                    steps: session.steps,
+                    failures: session.failures,
+                    began: session.began,
+                    ended: session.ended,
+                    learned: Vec::new(),
+                });
+                let learned = self.take(&path, session, options, &mut report)?;
+                if let Some(ended) = ended {
+                    self.record_host_session(HostSession { learned, ..ended })?;
+                }
                 if !options.dry_run {
                     let source = Source {
                         size: file.size,
@@ -166,14 +185,16 @@ impl Engine {
         Ok(report)
     }
 
-    /// Reports a session, and stores what it teaches.
+    /// Reports a session, and stores what it teaches. Answers the ids of that.
     fn take(
         &self,
         path: &str,
         session: SessionTrace,
+        options: &LearnOptions,
         report: &mut LearnReport,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<String>, Error> {
         let learned = session.found.iter().any(|found| found.lesson.is_some());
+        let before = (report.learned.len(), report.merged.len());
         report.transcripts.push(TranscriptReport {
             path: path.to_owned(),
             format: session.format,
@@ -204,12 +225,50 @@ impl Engine {
                     self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
                 }
             }
+            self.note_learned(
+                &mut writer,
+                (&session_id, session.format),
+                options,
+                (&report.learned[before.0..], &report.merged[before.1..]),
+            );
             report.warnings.extend(mended(writer.take_mended()));
         }
         report
             .episodes
             .extend(session.found.into_iter().map(|found| episode(path, found)));
-        Ok(())
+        let new = report.learned[before.0..].iter();
+        Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+    }
+
+    /// Says in the log of what agents did what was learnt from a session. What cannot be said there is
+    /// learnt all the same.
+    fn note_learned(
+        &self,
+        writer: &mut Writer,
+        (session, format): (&str, Option<Format>),
+        options: &LearnOptions,
+        (learned, merged): (&[String], &[String]),
+    ) {
+        if learned.is_empty() && merged.is_empty() {
+            return;
+        }
+        let own = || {
+            format!(
+                "{}/{}",
+                format.map_or("session", Format::name),
+                kept(session)
+            )
+        };
+        let named = options
+            .session
+            .clone()
+            .or_else(|| options.host_session.clone());
+        let scribe = self.scribe(Some(&named.unwrap_or_else(own)));
+        drop(writer.note_execution_logs(vec![ExecutionLog {
+            tool_name: Some("learn".to_owned()),
+            output_data: data(&json!({ "learned": learned, "merged": merged })),
+            ..scribe.line("learn", ActionType::MemoryWrite)
+        }]));
     }
 
     /// Stores a lesson, or counts up the one that says the same.

@@ -43,6 +43,7 @@ mod rewrite;
 mod rules;
 mod run;
 mod secrets;
+mod session;
 mod session_files;
 mod stats;
 mod status;
@@ -88,6 +89,10 @@ pub use rewrite::{Rewrite, RewriteBy};
 pub use rules::Conflict;
 pub use run::{RunOptions, RunReport};
 pub use secrets::{SecretAt, SecretsReport};
+pub use session::{
+    ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionError,
+    SessionReport, SessionsReport,
+};
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 pub use test::{CaseReport, Status, TestPlan, TestReport};
@@ -163,8 +168,13 @@ impl Engine {
 
     /// The time as records carry it: RFC 3339 with microseconds and `+00:00`.
     fn timestamp(&self) -> String {
-        self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
+        stamp(self.now)
     }
+}
+
+/// A time as records carry it.
+fn stamp(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
 }
 
 /// What a writer has mended, as warnings.

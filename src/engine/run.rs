@@ -11,13 +11,17 @@ use serde_json::{Value, json};
 
 use crate::guard;
 use crate::llm::{self, Llm, OnProgress, Reply, Request};
-use crate::model::{Execution, Kind, NearestCase, Outcome, SkillPath, Usage};
+use crate::model::{
+    ActionType, Execution, ExecutionLog, Kind, LogStatus, NearestCase, Outcome, Session, SkillPath,
+    Usage,
+};
 use crate::prompt::{Assembly, Injected, LayerSize, Omitted};
 use crate::skill::{Skill, Skills};
 use crate::store::Selection;
 
 use super::door::kept_out;
 use super::model::Chosen;
+use super::session::data;
 use super::{Engine, Error, dollars, evidence, mended, milliseconds, nearest};
 
 /// What offline answers are recorded as.
@@ -36,6 +40,8 @@ pub struct RunOptions {
     pub without_record: bool,
     /// Stops before anybody is asked.
     pub dry_run: bool,
+    /// The session that it is part of, by its id or the beginning of one.
+    pub session: Option<String>,
 }
 
 /// What came of it.
@@ -92,6 +98,10 @@ impl Engine {
         progress: OnProgress<'_>,
     ) -> Result<RunReport, Error> {
         let (skills, skill) = self.skill(&options.skill)?;
+        // A session that is not there is told before anybody is paid.
+        let session = options.session.as_deref();
+        let session = session.map(|id| self.find_session(id)).transpose()?;
+        let session = session.as_ref();
         let mut warnings = Vec::new();
         let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
         let assembly = if options.without_memory {
@@ -135,7 +145,10 @@ impl Engine {
                 Ok(answer) => answer,
                 Err(error) => {
                     report.latency_ms = milliseconds(start.elapsed());
-                    return Err(self.failed(&report, &input, records, llm, error));
+                    if !records {
+                        return Err(error.into());
+                    }
+                    return Err(self.failed(&report, &input, session, llm, error));
                 }
             },
         };
@@ -148,7 +161,7 @@ impl Engine {
         report.usage = answer.usage;
         report.nearest_case = answer.nearest_case;
         if records {
-            let (id, of_record, trouble) = self.record(&report, &input)?;
+            let (id, of_record, trouble) = self.record(&report, &input, session)?;
             report.execution_id = Some(id);
             left_out.extend(of_record);
             report.warnings.extend(trouble);
@@ -255,6 +268,7 @@ impl Engine {
         &self,
         report: &RunReport,
         input: &RawValue,
+        session: Option<&Session>,
     ) -> Result<(String, Vec<&'static str>, Option<String>), Error> {
         let execution = Execution {
             execution_id: String::new(),
@@ -277,6 +291,8 @@ impl Engine {
             let stored = writer.append(execution.clone(), self.now)?;
             // A count that cannot be kept is no reason to lose an answer.
             let counted = evidence::count_shown(&mut writer, &stored);
+            // What the log tells stands in the execution too.
+            drop(writer.note_execution_logs(self.actions(report, &stored, session)));
             let trouble = counted.err().map(|error| evidence::uncounted(&error));
             Ok((stored.execution_id, writer.take_left_out(), trouble))
         });
@@ -285,6 +301,58 @@ impl Engine {
             Err(Error::Store(source)) => Err(self.keep_aside(&execution, source)),
             Err(error) => Err(error),
         }
+    }
+
+    /// A run as the log of what agents did has it: what was read, who was asked, what was written.
+    fn actions(
+        &self,
+        report: &RunReport,
+        stored: &Execution,
+        session: Option<&Session>,
+    ) -> Vec<ExecutionLog> {
+        let scribe = self.scribe(session.map(|session| session.session_id.as_str()));
+        let step = session.and_then(|session| session.current_step.as_deref());
+        let line = |action| scribe.line(step.unwrap_or("run"), action);
+        let id = &stored.execution_id;
+        let mut lines = Vec::new();
+        if !(report.injected.is_empty() && report.omitted.is_empty()) {
+            lines.push(ExecutionLog {
+                input_data: data(&json!({ "skill": stored.skill })),
+                output_data: data(&json!({
+                    "injected": stored.reflexions_injected,
+                    "withheld": stored.reflexions_withheld,
+                })),
+                ..line(ActionType::MemoryRead)
+            });
+        }
+        let failed = stored.outcome == Outcome::Error;
+        // The output of a run that failed is what was said of it.
+        let error = serde_json::from_str::<Value>(stored.output_summary.get()).ok();
+        let error = error.and_then(|output| output["error"].as_str().map(str::to_owned));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float cast to an integer saturates"
+        )]
+        let took = stored.latency_ms.map(|ms| ms.round() as u64);
+        lines.push(ExecutionLog {
+            tool_name: Some(stored.model_used.clone()),
+            input_data: data(&json!({ "skill": stored.skill })),
+            output_data: data(&json!({ "execution_id": id, "cost_usd": stored.cost_usd })),
+            execution_time_ms: took,
+            status: if failed {
+                LogStatus::Error
+            } else {
+                LogStatus::Success
+            },
+            error_message: error.filter(|_| failed),
+            ..line(ActionType::ToolCall)
+        });
+        lines.push(ExecutionLog {
+            output_data: data(&json!({ "execution_id": id, "outcome": stored.outcome })),
+            ..line(ActionType::MemoryWrite)
+        });
+        lines
     }
 
     /// Keeps an execution that the store does not take in a file of its own.
@@ -304,7 +372,7 @@ impl Engine {
         &self,
         report: &RunReport,
         input: &RawValue,
-        records: bool,
+        session: Option<&Session>,
         llm: &Llm,
         error: llm::Error,
     ) -> Error {
@@ -337,10 +405,7 @@ impl Engine {
             sample_input: None,
             warnings: Vec::new(),
         };
-        if !records {
-            return error.into();
-        }
-        match self.record(&failed, input) {
+        match self.record(&failed, input, session) {
             Ok((execution, _, _)) => Error::Asked {
                 execution,
                 source: error,

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
+use chrono::DateTime;
+
 use crate::learn::distil::{self, Lesson};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
@@ -100,6 +102,9 @@ pub(super) struct SessionTrace {
     pub(super) id: Option<String>,
     pub(super) steps: usize,
     pub(super) failures: usize,
+    /// When its first and its last step were made, in microseconds since 1970.
+    pub(super) began: Option<i64>,
+    pub(super) ended: Option<i64>,
     pub(super) broken: Vec<BrokenLine>,
     pub(super) found: Vec<Found>,
 }
@@ -149,6 +154,10 @@ pub(super) fn read(
     session.format = transcript::read(format, &mut input, &mut |event| match event {
         Event::Step(step) => {
             session.steps += 1;
+            if let Some(time) = step.time.as_deref().and_then(microseconds) {
+                session.began.get_or_insert(time);
+                session.ended = session.ended.max(Some(time));
+            }
             window.steps.push(*step);
             if window.steps.len() >= WINDOW {
                 window.look(&mut session, keep, on_step, false);
@@ -164,6 +173,21 @@ pub(super) fn read(
     })?;
     window.look(&mut session, keep, on_step, true);
     Ok(session)
+}
+
+/// A time as hosts write it: RFC 3339, or seconds or milliseconds since 1970; in microseconds.
+pub(super) fn microseconds(text: &str) -> Option<i64> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp_micros());
+    }
+    let number: f64 = text.parse().ok().filter(|n: &f64| n.is_finite())?;
+    let scale = if number.abs() > 1e11 { 1e3 } else { 1e6 };
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast to an integer saturates, and then the time is only far away"
+    )]
+    let micros = (number * scale) as i64;
+    Some(micros)
 }
 
 /// The steps that are looked at together.
@@ -264,6 +288,17 @@ impl io::Read for Counted<'_> {
 mod tests {
     use super::*;
     use crate::store::atomic;
+
+    #[test]
+    fn times_are_read_as_hosts_write_them() {
+        let check = |text: &str, expected| assert_eq!(microseconds(text), expected, "{text}");
+        check("1970-01-01T00:00:01.5Z", Some(1_500_000));
+        check("1970-01-01T01:00:01+01:00", Some(1_000_000));
+        check("1700000000", Some(1_700_000_000_000_000));
+        check("1700000000000", Some(1_700_000_000_000_000));
+        check("yesterday", None);
+        check("NaN", None);
+    }
 
     #[test]
     fn a_long_session_is_looked_at_in_windows() {

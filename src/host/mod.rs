@@ -91,6 +91,11 @@ impl Host {
             .to_string()
     }
 
+    /// What the session of an event is called here: the same name may be given by two hosts.
+    pub fn session(self, event: &Event) -> String {
+        format!("{}/{}", self.name(), event.session_id)
+    }
+
     /// The directory of its settings, in the user's home and in a project.
     pub const fn directory(self) -> &'static str {
         match self {

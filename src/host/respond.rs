@@ -12,8 +12,7 @@ const BRIEFING: usize = 2_000;
 
 /// Takes in an event, and answers what the host is to print; `None` for nothing.
 pub fn respond(host: Host, event: &Event, adviser: &Adviser<'_>) -> Result<Option<String>, Error> {
-    // The same name may be given by two hosts.
-    let session = format!("{}/{}", host.name(), event.session_id);
+    let session = host.session(event);
     let text = match event.kind {
         EventKind::ToolFailed => {
             let options = HintOptions {

@@ -22,7 +22,7 @@ pub struct ExecutionLog {
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub session_id: Option<String>,
     /// Whose it is. `None` is the owner of the files.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(default, deserialize_with = "lenient::name")]
     pub user_id: Option<String>,
     /// The step that the action was part of.
     #[serde(default, deserialize_with = "lenient::text")]

@@ -3,7 +3,7 @@
 //! A confidence of `"0.9"`, a cost of `null`: neither may hide the record that it stands in. These
 //! are `deserialize_with` functions; writing is always in the proper type.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 
 /// A number, or a string that holds one; anything else is `None`.
@@ -11,6 +11,27 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     let text = raw.get().trim_matches('"').trim();
     Ok(text.parse().ok().filter(|n: &f64| n.is_finite()))
+}
+
+/// Writes a number without a fraction as such: `38`, not `38.0`.
+#[expect(
+    clippy::ref_option,
+    reason = "the signature that `serialize_with` asks for"
+)]
+pub(super) fn plain_number<S: Serializer>(
+    number: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is no small whole number is written as it is"
+    )]
+    match number {
+        Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            serializer.serialize_i64(*number as i64)
+        }
+        number => number.serialize(serializer),
+    }
 }
 
 /// A string; numbers and booleans as they are written; anything else is empty.

@@ -34,7 +34,11 @@ pub struct Session {
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub current_step: Option<String>,
     /// 0 to 100. Whole numbers are written; others are read.
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        serialize_with = "lenient::plain_number"
+    )]
     pub progress_percentage: Option<f64>,
     /// How many steps there are in all; `None` where nobody has planned them.
     #[serde(default, deserialize_with = "lenient::whole")]

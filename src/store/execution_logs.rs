@@ -2,7 +2,8 @@
 //!
 //! It is read from its end, so that the newest actions cost the same in a log of any length. Its lines
 //! stand in the order of time; a reader who knows when a session began reads no further back than that.
-//! Lines belong to no domain, so a scope that is not everything sees none and writes none.
+//! Lines belong to no domain, so a scope that is not everything sees none and writes none; of those of
+//! several users each sees and writes his own.
 //!
 //! Deliberately absent: an index. Whoever wants the lines of a session of long ago reads what came after
 //! it.
@@ -80,7 +81,7 @@ impl Scoped {
                 .session_id
                 .as_ref()
                 .is_some_and(|id| names.contains(id));
-            if !is_wanted {
+            if !is_wanted || !self.viewer().sees(line.user_id.as_deref()) {
                 return ControlFlow::Continue(());
             }
             if listing.lines.len() == selection.newest {
@@ -99,7 +100,8 @@ impl Scoped {
     /// are passed over and harm nobody.
     pub fn inspect_execution_logs(&self) -> Result<Option<Problem>, Error> {
         let path = self.directory().join(FILE);
-        let Some(file) = directory::open_data(self.directory(), FILE)? else {
+        let file = directory::open_data(self.directory(), FILE)?;
+        let Some(file) = file.filter(|_| self.sees_all()) else {
             return Ok(None);
         };
         let mut input = BufReader::new(file);
@@ -141,20 +143,20 @@ impl Writer {
     /// they are stored.
     pub fn append_execution_logs(
         &mut self,
-        lines: &[ExecutionLog],
+        lines: Vec<ExecutionLog>,
     ) -> Result<Vec<ExecutionLog>, Error> {
         self.append_actions(lines, Sync::Wait)
     }
 
     /// The same without waiting for the disk, for those whom an agent waits for: a machine that fails
     /// may take the line with it.
-    pub fn note_execution_logs(&mut self, lines: &[ExecutionLog]) -> Result<(), Error> {
+    pub fn note_execution_logs(&mut self, lines: Vec<ExecutionLog>) -> Result<(), Error> {
         self.append_actions(lines, Sync::Leave).map(drop)
     }
 
     fn append_actions(
         &mut self,
-        lines: &[ExecutionLog],
+        lines: Vec<ExecutionLog>,
         sync: Sync,
     ) -> Result<Vec<ExecutionLog>, Error> {
         if lines.is_empty() {
@@ -166,8 +168,15 @@ impl Writer {
         }
         let mut stored = Vec::new();
         let mut texts = Vec::new();
-        for line in lines {
-            let (text, _) = self.redacted(line)?;
+        for mut line in lines {
+            let viewer = self.store().viewer();
+            let own = viewer.user_id().map(str::to_owned);
+            line.user_id = line.user_id.or(own);
+            if !viewer.sees(line.user_id.as_deref()) {
+                let what = FILE.to_owned();
+                return Err(Error::OutOfScope { what });
+            }
+            let (text, _) = self.redacted(&line)?;
             stored.push(serde_json::from_str(&text)?);
             // JSON that was given may be laid out over lines.
             texts.push(super::json_text::compact(&text));
@@ -223,7 +232,7 @@ mod tests {
             line("a", "3"),
             line("a", "4"),
         ];
-        writer.append_execution_logs(&lines).unwrap();
+        writer.append_execution_logs(lines.into()).unwrap();
         drop(writer);
         let check = |newest, expected: &[&str], older| {
             let (times, has_older) = times(&store, "a", "", newest);
@@ -248,7 +257,7 @@ mod tests {
         store
             .write(random)
             .unwrap()
-            .append_execution_logs(&[line("a", "1")])
+            .append_execution_logs(vec![line("a", "1")])
             .unwrap();
         assert_eq!(store.inspect_execution_logs().unwrap(), None);
         let path = dir.path().join(FILE);
@@ -256,7 +265,7 @@ mod tests {
         store
             .write(random)
             .unwrap()
-            .note_execution_logs(&[line("a", "2")])
+            .note_execution_logs(vec![line("a", "2")])
             .unwrap();
         assert_eq!(times(&store, "a", "", 9).0, ["1", "2"]);
         let problem = store.inspect_execution_logs().unwrap().unwrap();
@@ -272,14 +281,14 @@ mod tests {
         store
             .write(random)
             .unwrap()
-            .append_execution_logs(&[line("a", "1")])
+            .append_execution_logs(vec![line("a", "1")])
             .unwrap();
         let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
         assert_eq!(times(&narrow, "a", "", 9), (Vec::new(), false));
         let refused = narrow
             .write(random)
             .unwrap()
-            .append_execution_logs(&[line("a", "2")]);
+            .append_execution_logs(vec![line("a", "2")]);
         assert!(matches!(refused, Err(Error::OutOfScope { .. })));
     }
 

@@ -261,7 +261,8 @@ pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> S
         } else {
             ","
         };
-        out.extend([comma, "\n", &pad, "\"", name, "\": ", value]);
+        let name = serde_json::Value::from(*name).to_string();
+        out.extend([comma, "\n", &pad, &name, ": ", value]);
     }
     out.push_str(&object[tail_at..]);
     out

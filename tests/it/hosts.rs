@@ -479,3 +479,62 @@ fn asking_for_a_hint_changes_no_data_file() {
     assert_eq!(none.json(&["hint", "--error", ERROR])["hints"], json!([]));
     assert!(!none.memory("").exists());
 }
+
+#[test]
+fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
+    let workspace = taught();
+    let tried = |n: u64| failure(&workspace, "s", COMMAND, &format!("{ERROR}{n}"));
+    for n in 0..2 {
+        drop(hook(&workspace, "claude-code", tried(n)));
+    }
+    let log = fs::read_to_string(workspace.memory("execution_logs.jsonl")).unwrap();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let lines: Vec<&Value> = lines
+        .iter()
+        .filter(|l| l["session_id"] == "claude-code/s")
+        .collect();
+    assert_eq!(
+        (lines.len(), &lines[0]["action_type"]),
+        (1, &json!("memory_read")),
+        "{log}"
+    );
+    assert_eq!(lines[0]["output_data"]["hints"], json!(["FIX-001"]));
+    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
+    let text = fs::read_to_string(session.join("claude-code-stock.jsonl")).unwrap();
+    let transcript = workspace.write("session.jsonl", &text);
+    let end = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other",
+        "cwd": workspace.root(), "transcript_path": transcript});
+    // A session that a host takes up and ends again stays one record.
+    for more in ["", "\n"] {
+        fs::write(&transcript, format!("{text}{more}")).unwrap();
+        assert!(is_silent(&hook(&workspace, "claude-code", end.to_string())));
+        let sessions = workspace.stored("sessions.json")["entries"].clone();
+        assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+        let session = &sessions[0];
+        assert_eq!(session["status"], "completed");
+        assert!(
+            session["started_at"].as_str() < session["completed_at"].as_str(),
+            "{session}"
+        );
+        let data = &session["session_data"];
+        assert_eq!(data["native_id"], "claude-code/s");
+        assert!(data["steps"].as_u64() > data["failures"].as_u64(), "{data}");
+        assert_eq!(data["hints_shown"], 1);
+        assert!(data["learned"].as_array().unwrap().len() > 5, "{data}");
+        assert_eq!(data["pitfalls"][0]["error"], "KeyError");
+    }
+    // What was noted while it went on is found with it.
+    let shown = workspace.json(&["session", "show", "latest"]);
+    let steps: Vec<&str> = shown["logs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| l["step_name"].as_str().unwrap())
+        .collect();
+    assert_eq!(&steps[..3], ["hint", "learn", "session_end"]);
+    let page = workspace.run(&["session", "show", "latest"]);
+    assert!(page.stdout.contains("pitfalls:"), "{page:?}");
+}

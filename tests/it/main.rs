@@ -43,6 +43,7 @@ mod regression;
 mod rewriting;
 mod rules;
 mod search;
+mod session;
 mod simulation;
 mod stats;
 mod store;

@@ -6,11 +6,9 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
-use chrono::DateTime;
-
 use crate::engine::fixes::key_of;
 use crate::engine::learn::kept;
-use crate::engine::session_files::{SessionTrace, told};
+use crate::engine::session_files::{SessionTrace, microseconds, told};
 use crate::learn::distil::Lesson;
 use crate::model::Step;
 
@@ -168,21 +166,6 @@ pub(super) fn in_time(histories: &[History]) -> impl Iterator<Item = (usize, Wha
         .map(|(_, session, _, what)| (session, what))
 }
 
-/// A time as hosts write it: RFC 3339, or seconds or milliseconds since 1970.
-fn microseconds(text: &str) -> Option<i64> {
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Some(time.timestamp_micros());
-    }
-    let number: f64 = text.parse().ok().filter(|n: &f64| n.is_finite())?;
-    let scale = if number.abs() > 1e11 { 1e3 } else { 1e6 };
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a float cast to an integer saturates, and then the time is only far away"
-    )]
-    let micros = (number * scale) as i64;
-    Some(micros)
-}
-
 fn hash(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -192,17 +175,6 @@ fn hash(value: &impl std::hash::Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read_as_hosts_write_them() {
-        let check = |text: &str, expected| assert_eq!(microseconds(text), expected, "{text}");
-        check("1970-01-01T00:00:01.5Z", Some(1_500_000));
-        check("1970-01-01T01:00:01+01:00", Some(1_000_000));
-        check("1700000000", Some(1_700_000_000_000_000));
-        check("1700000000000", Some(1_700_000_000_000_000));
-        check("yesterday", None);
-        check("NaN", None);
-    }
 
     #[test]
     fn what_a_right_hint_saves_is_neither_an_end_nor_a_change() {

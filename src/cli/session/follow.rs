@@ -1,0 +1,267 @@
+//! Sessions as they go on: on a terminal a screen that redraws in place; piped, a line whenever something
+//! has happened.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::error::{self, CliError};
+use crate::cli::follow::{Event, Follower};
+use crate::cli::live::{self, Live};
+use crate::cli::output::{Page, Style, plural};
+use crate::engine::{Engine, SessionReport, SessionsReport};
+use crate::model::{ExecutionLog, Kind, Session, SessionState};
+use crate::store::{Scoped, compact};
+
+use super::{ListArgs, ShowArgs, pages};
+
+const LIST: &[&str] = &[Kind::Session.file()];
+const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
+
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
+    let engine = context.engine(None)?;
+    let mut follower = Follower::new(&context.places.memory, LIST)?;
+    let mut list = List {
+        context,
+        engine,
+        status: args.status.clone(),
+        limit: args.limit as usize,
+        seen: SessionsReport {
+            total: 0,
+            sessions: Vec::new(),
+            warnings: Vec::new(),
+        },
+    };
+    if is_screen(context) {
+        live::redraw(context, &mut follower, &mut list)
+    } else {
+        list.lines(&mut follower)
+    }
+}
+
+pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, CliError> {
+    let engine = context.engine(None)?;
+    let mut follower = Follower::new(&context.places.memory, SHOW)?;
+    // One that is not there is an error now; later looks go by its whole id.
+    let seen = engine.session(&args.session, args.limit as usize)?;
+    let mut show = Show {
+        context,
+        engine,
+        limit: args.limit as usize,
+        seen,
+    };
+    if is_screen(context) {
+        live::redraw(context, &mut follower, &mut show)
+    } else {
+        show.lines(&mut follower)
+    }
+}
+
+fn is_screen(context: &Context) -> bool {
+    std::io::stdout().is_terminal() && !context.printer.is_json()
+}
+
+struct List<'a> {
+    context: &'a Context,
+    engine: Engine,
+    status: Option<SessionState>,
+    limit: usize,
+    seen: SessionsReport,
+}
+
+impl Live for List<'_> {
+    fn look(&mut self) {
+        // A file that another program is just writing is looked at again at the next event.
+        if let Ok(seen) = self.engine.sessions(self.status.as_ref(), self.limit) {
+            self.seen = seen;
+        }
+    }
+
+    fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
+        let now = self.context.environment.now + since;
+        let colour = self.context.printer.page_has_colour();
+        // Heading, sums, and the line on which the cursor rests.
+        let room = rows.saturating_sub(4).max(1);
+        let shown = &self.seen.sessions[..self.seen.sessions.len().min(room)];
+        let live = shown.iter().filter(|session| !session.status.is_final());
+        let sums = format!(
+            "{} shown of {}  |  {} under way",
+            plural(shown.len() as u64, "session"),
+            self.seen.total,
+            live.count(),
+        );
+        let sums = if colour {
+            Style::Dim.paint(&sums)
+        } else {
+            sums
+        };
+        let table = pages::sessions_table(shown, now).render(columns, colour);
+        format!("{table}\n\n{sums}")
+    }
+}
+
+impl List<'_> {
+    /// Prints a line for each session, and one more whenever it has changed.
+    fn lines(&mut self, follower: &mut Follower) -> Result<u8, CliError> {
+        let mut shown: HashMap<String, String> = HashMap::new();
+        loop {
+            self.look();
+            for session in self.seen.sessions.iter().rev() {
+                let now = serde_json::to_string(session)?;
+                if shown.get(&session.session_id) == Some(&now) {
+                    continue;
+                }
+                if !self
+                    .context
+                    .printer
+                    .line(&session_line(self.context, session)?)
+                {
+                    return Ok(0);
+                }
+                shown.insert(session.session_id.clone(), now);
+            }
+            if let Some(code) = wait(self.context, follower)? {
+                return Ok(code);
+            }
+        }
+    }
+}
+
+struct Show<'a> {
+    context: &'a Context,
+    engine: Engine,
+    limit: usize,
+    seen: SessionReport,
+}
+
+impl Live for Show<'_> {
+    fn look(&mut self) {
+        let id = &self.seen.session.session_id;
+        if let Ok(seen) = self.engine.session(id, self.limit) {
+            self.seen = seen;
+        }
+    }
+
+    fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
+        let now = self.context.environment.now + since;
+        let colour = self.context.printer.page_has_colour();
+        let mut page = Page::new(columns, colour);
+        pages::head(&mut page, &self.seen.session, now);
+        let head = page.into_text();
+        // An empty line, the heading of the table, and the line on which the cursor rests.
+        let lines = head.lines().count();
+        let room = rows.saturating_sub(lines + 3);
+        let logs = &self.seen.logs;
+        if logs.is_empty() || room == 0 {
+            let head: Vec<&str> = head.lines().take(rows.saturating_sub(1)).collect();
+            return head.join("\n");
+        }
+        let newest = &logs[logs.len().saturating_sub(room)..];
+        let table = pages::actions_table(newest, now).render(columns, colour);
+        format!("{head}\n{table}")
+    }
+
+    fn is_over(&self) -> bool {
+        self.seen.session.status.is_final()
+    }
+}
+
+impl Show<'_> {
+    /// Prints a line for the session, one more whenever it has changed, and one for each action.
+    fn lines(&mut self, follower: &mut Follower) -> Result<u8, CliError> {
+        let mut session = String::new();
+        let mut shown: HashSet<String> = HashSet::new();
+        loop {
+            let mut lines = Vec::new();
+            if session != self.seen.record.get() {
+                self.seen.record.get().clone_into(&mut session);
+                lines.push(if self.context.printer.is_json() {
+                    document(&json!({ "session": self.seen.record }))
+                } else {
+                    session_line(self.context, &self.seen.session)?
+                });
+            }
+            for line in &self.seen.logs {
+                if shown.insert(line.id.clone()) {
+                    lines.push(self.action_line(line));
+                }
+            }
+            if !lines.iter().all(|line| self.context.printer.line(line)) || self.is_over() {
+                return Ok(0);
+            }
+            if let Some(code) = wait(self.context, follower)? {
+                return Ok(code);
+            }
+            self.look_back(&shown);
+        }
+    }
+
+    /// Looks again, so far back that no action is missed however many have come at once.
+    fn look_back(&mut self, shown: &HashSet<String>) {
+        let mut limit = self.limit;
+        loop {
+            let Ok(seen) = self.engine.session(&self.seen.session.session_id, limit) else {
+                return;
+            };
+            let meets = seen.logs.iter().any(|line| shown.contains(&line.id));
+            if meets || shown.is_empty() || !seen.has_older_logs {
+                self.seen = seen;
+                return;
+            }
+            limit *= 2;
+        }
+    }
+
+    fn action_line(&self, line: &ExecutionLog) -> String {
+        if self.context.printer.is_json() {
+            return document(&json!({ "log": line }));
+        }
+        let time: String = line.created_at.chars().take(19).collect();
+        one_line(self.context, pages::action(line, &time))
+    }
+}
+
+/// A session on one line.
+fn session_line(context: &Context, session: &Session) -> Result<String, CliError> {
+    if context.printer.is_json() {
+        return Ok(compact(&serde_json::to_string(session)?) + "\n");
+    }
+    let time: String = session.updated_at.chars().take(19).collect();
+    let cells = vec![
+        (Style::Dim, time),
+        (Style::Plain, session.session_id.clone()),
+        (pages::style(&session.status), session.status.to_string()),
+        (Style::Plain, pages::percent(session)),
+        (
+            Style::Plain,
+            session.current_step.clone().unwrap_or_default(),
+        ),
+    ];
+    Ok(one_line(context, cells))
+}
+
+fn one_line(context: &Context, cells: Vec<(Style, String)>) -> String {
+    let cells: Vec<String> = cells.into_iter().map(|(_, text)| text).collect();
+    let flat: Vec<&str> = cells.iter().flat_map(|text| text.lines().take(1)).collect();
+    let mut page = context.printer.page();
+    page.line(flat.join("  "));
+    page.into_text()
+}
+
+fn document(value: &serde_json::Value) -> String {
+    compact(&value.to_string()) + "\n"
+}
+
+/// Waits for the next change; the exit code where there is none to wait for any more.
+fn wait(context: &Context, follower: &mut Follower) -> Result<Option<u8>, CliError> {
+    match follower.next(None)? {
+        Event::Changed | Event::Nothing => {}
+        Event::Interrupted => return Ok(Some(error::Kind::Interrupted.code())),
+        Event::Failed(reason) => context.printer.warn(&reason),
+    }
+    Ok(None)
+}

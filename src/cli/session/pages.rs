@@ -1,0 +1,296 @@
+//! How sessions and their logs look.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
+use crate::cli::run::latency;
+use crate::engine::{ActionReport, ChangedSession, SessionReport, SessionsReport};
+use crate::learn::pitfall::{MAX_RULES, Pitfall};
+use crate::model::{ExecutionLog, LogStatus, Session, SessionState};
+
+use super::{ListArgs, ShowArgs};
+
+/// A session that has just been changed, and what was done to it.
+pub(super) struct Changed {
+    pub(super) done: &'static str,
+    pub(super) session: ChangedSession,
+}
+
+impl Report for Changed {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.session)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let session = &self.session.session;
+        let done = format!("{} ", self.done);
+        page.styled(&[(Style::Good, &done), (Style::Plain, &session.session_id)]);
+        page.field("status", session.status.as_str());
+        if let Some(step) = &session.current_step {
+            page.field("step", step);
+        }
+        page.field("progress", &progress(session));
+        if let Some(error) = &session.error_message {
+            page.field("error", error);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.session.warnings
+    }
+}
+
+impl Report for ActionReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let session = self.line.session_id.as_deref().unwrap_or_default();
+        let line = &self.line;
+        let done = format!(
+            "{} of {session}: {} ({})",
+            line.step_name, line.action_type, line.status
+        );
+        page.styled(&[(Style::Good, "logged "), (Style::Plain, &done)]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// The newest sessions, and the time that ages are counted from.
+struct Sessions {
+    report: SessionsReport,
+    now: DateTime<Utc>,
+}
+
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine(None)?;
+    Ok(Box::new(Sessions {
+        report: engine.sessions(args.status.as_ref(), args.limit as usize)?,
+        now: context.environment.now,
+    }))
+}
+
+impl Report for Sessions {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.report)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.report.sessions.is_empty() {
+            page.line("There are no sessions here.");
+            return;
+        }
+        page.table(&sessions_table(&self.report.sessions, self.now));
+        let shown = self.report.sessions.len() as u64;
+        if self.report.total > shown {
+            let rest = format!("the newest {shown} of {}", self.report.total);
+            page.styled(&[(Style::Dim, &rest)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.report.warnings
+    }
+}
+
+/// One session, and the time that ages are counted from.
+struct Shown {
+    report: SessionReport,
+    now: DateTime<Utc>,
+}
+
+pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine(None)?;
+    Ok(Box::new(Shown {
+        report: engine.session(&args.session, args.limit as usize)?,
+        now: context.environment.now,
+    }))
+}
+
+impl Report for Shown {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.report)
+    }
+
+    fn page(&self, page: &mut Page) {
+        head(page, &self.report.session, self.now);
+        if self.report.logs.is_empty() {
+            return;
+        }
+        page.line("");
+        page.table(&actions_table(&self.report.logs, self.now));
+        if self.report.has_older_logs {
+            let shown = format!(
+                "the newest {}",
+                plural(self.report.logs.len() as u64, "action")
+            );
+            page.styled(&[(Style::Dim, &shown)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.report.warnings
+    }
+}
+
+/// What is known of a session itself.
+pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
+    page.styled(&[(Style::Strong, &session.session_id)]);
+    page.styled(&[
+        (Style::Dim, "status:       "),
+        (style(&session.status), session.status.as_str()),
+    ]);
+    let step = session.current_step.as_deref();
+    for (label, value) in [("step", step), ("error", session.error_message.as_deref())] {
+        if let Some(value) = value {
+            page.field(label, value);
+        }
+    }
+    page.field("progress", &progress(session));
+    if !session.completed_steps.is_empty() {
+        page.field("done", &session.completed_steps.join(", "));
+    }
+    page.field("began", &when(&session.started_at, now));
+    if let Some(at) = &session.completed_at {
+        page.field("completed", &when(at, now));
+    }
+    let data: serde_json::Value =
+        serde_json::from_str(session.session_data.get()).unwrap_or_default();
+    let Some(data) = data.as_object() else {
+        return;
+    };
+    let fields = data.iter().filter(|(name, _)| *name != "pitfalls");
+    let fields: Vec<String> = fields
+        .map(|(name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            // What stands on a line of its own here is a field.
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            format!("{}: {}", name.escape_debug(), flat.join(" "))
+        })
+        .collect();
+    if !fields.is_empty() {
+        page.field("data", &fields.join("\n"));
+    }
+    let pitfalls = data.get("pitfalls").cloned().unwrap_or_default();
+    let pitfalls: Vec<Pitfall> = serde_json::from_value(pitfalls).unwrap_or_default();
+    for (i, pitfall) in pitfalls.iter().take(MAX_RULES).enumerate() {
+        let label = if i == 0 { "pitfalls" } else { "" };
+        page.field(label, &format!("{}: {}", pitfall.error, pitfall.rule));
+    }
+}
+
+/// Sessions as rows.
+pub(super) fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> Table {
+    let columns = [
+        ("ID", Align::Left),
+        ("Status", Align::Left),
+        ("Step", Align::Prose),
+        ("Progress", Align::Right),
+        ("Began", Align::Right),
+        ("Changed", Align::Right),
+    ];
+    let mut table = Table::new(&columns, &[2, 0]);
+    for session in sessions {
+        table.styled_row(vec![
+            (Style::Plain, session.session_id.clone()),
+            (style(&session.status), session.status.to_string()),
+            (
+                Style::Plain,
+                session.current_step.clone().unwrap_or_default(),
+            ),
+            (Style::Plain, percent(session)),
+            (Style::Dim, when(&session.started_at, now)),
+            (Style::Dim, when(&session.updated_at, now)),
+        ]);
+    }
+    table
+}
+
+/// Actions as rows.
+pub(super) fn actions_table(lines: &[ExecutionLog], now: DateTime<Utc>) -> Table {
+    let columns = [
+        ("Age", Align::Right),
+        ("Step", Align::Prose),
+        ("Action", Align::Left),
+        ("Tool", Align::Left),
+        ("Status", Align::Left),
+        ("Took", Align::Right),
+        ("Sure", Align::Right),
+        ("What", Align::Prose),
+    ];
+    let mut table = Table::new(&columns, &[7, 1, 3]);
+    for line in lines {
+        table.styled_row(action(line, &when(&line.created_at, now)));
+    }
+    table
+}
+
+/// An action as cells.
+pub(super) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
+    let unknown = || "–".to_owned();
+    let took = |ms: u64| latency(u32::try_from(ms).unwrap_or(u32::MAX).into());
+    let status = match line.status {
+        LogStatus::Success => Style::Good,
+        LogStatus::Error => Style::Bad,
+        LogStatus::Pending | LogStatus::Running => Style::Plain,
+        LogStatus::Other(_) => Style::Warn,
+    };
+    // What says most of it: what went wrong, why, what came out, what went in.
+    let data = [&line.output_data, &line.input_data].into_iter().flatten();
+    let said = [&line.error_message, &line.reasoning]
+        .into_iter()
+        .flatten()
+        .cloned();
+    let what = said.chain(data.map(|data| data.get().to_owned())).next();
+    vec![
+        (Style::Dim, time.to_owned()),
+        (Style::Plain, line.step_name.clone()),
+        (Style::Plain, line.action_type.to_string()),
+        (Style::Plain, line.tool_name.clone().unwrap_or_else(unknown)),
+        (status, line.status.to_string()),
+        (
+            Style::Plain,
+            line.execution_time_ms.map_or_else(unknown, took),
+        ),
+        (
+            Style::Plain,
+            line.confidence_score
+                .map_or_else(unknown, |score| format!("{score:.2}")),
+        ),
+        (Style::Plain, what.unwrap_or_default()),
+    ]
+}
+
+/// How a state is to be looked at.
+pub(super) fn style(status: &SessionState) -> Style {
+    match status {
+        SessionState::Completed => Style::Good,
+        SessionState::Error => Style::Bad,
+        SessionState::Cancelled => Style::Dim,
+        SessionState::AwaitingApproval | SessionState::Other(_) => Style::Warn,
+        _ => Style::Plain,
+    }
+}
+
+/// `38%`.
+pub(super) fn percent(session: &Session) -> String {
+    let percent = session.progress_percentage;
+    percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
+}
+
+/// `38%, 3 of 8 steps`.
+fn progress(session: &Session) -> String {
+    let done = session.completed_steps.len() as u64;
+    match session.total_steps {
+        Some(total) => format!("{}, {done} of {}", percent(session), plural(total, "step")),
+        None => percent(session),
+    }
+}
