@@ -1,8 +1,8 @@
-//! Removes a record, and remembers that it was removed.
+//! Removes a record, and remembers that it was removed. A session takes with it what was done in it.
 
 use serde::Serialize;
 
-use crate::model::Kind;
+use crate::model::{Kind, Session};
 
 use super::find::document;
 use super::index::Index;
@@ -37,6 +37,13 @@ impl Engine {
         } else {
             &content
         };
+        // What was done in a session goes first: after a crash it can be forgotten again.
+        if let Some(Ok(session)) = entry
+            .filter(|_| kind == Kind::Session)
+            .map(|entry| entry.parse::<Session>())
+        {
+            writer.remove_execution_logs(&session.names())?;
+        }
         if for_good {
             writer.remove_for_good(kind, &id, remembered, self.now)?;
         } else {

@@ -67,6 +67,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// The names that lines of the log know the session by.
+    pub fn names(&self) -> Vec<String> {
+        let own = Some(self.session_id.clone());
+        [own, self.native_id()].into_iter().flatten().collect()
+    }
+
     /// The name that a host has given to the session, where it is one of a host's.
     pub fn native_id(&self) -> Option<String> {
         #[derive(Deserialize)]
@@ -76,11 +82,6 @@ impl Session {
         serde_json::from_str::<Data>(self.session_data.get())
             .ok()?
             .native_id
-    }
-
-    /// Whether a line of the log that names this session is one of this session.
-    pub fn is_named(&self, name: &str) -> bool {
-        name == self.session_id || self.native_id().is_some_and(|native| native == name)
     }
 }
 

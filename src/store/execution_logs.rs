@@ -1,4 +1,5 @@
-//! The log of what agents did, `execution_logs.jsonl`: an action a line, only ever added to.
+//! The log of what agents did, `execution_logs.jsonl`: an action a line, only ever added to: a line goes
+//! only with its session.
 //!
 //! It is read from its end, so that the newest actions cost the same in a log of any length. Its lines
 //! stand in the order of time; a reader who knows when a session began reads no further back than that.
@@ -8,13 +9,15 @@
 //! Deliberately absent: an index. Whoever wants the lines of a session of long ago reads what came after
 //! it.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
 
 use crate::model::ExecutionLog;
 
+use super::atomic;
 use super::directory;
 use super::error::{Error, Problem, ProblemKind};
 use super::log::{self, Sync};
@@ -104,25 +107,18 @@ impl Scoped {
         let Some(file) = file.filter(|_| self.sees_all()) else {
             return Ok(None);
         };
-        let mut input = BufReader::new(file);
         let mut first = None;
         let (mut broken, mut number, mut offset) = (0_u64, 0, 0);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let length = input
-                .read_until(b'\n', &mut line)
-                .map_err(Error::io("read", &path))? as u64;
-            if length == 0 {
-                break;
-            }
+        each_line(file, &mut |line| {
             number += 1;
-            if !line.trim_ascii().is_empty() && read(&line).is_none() {
+            if !line.trim_ascii().is_empty() && read(line).is_none() {
                 broken += 1;
                 first.get_or_insert((number, offset));
             }
-            offset += length;
-        }
+            offset += line.len() as u64;
+            Ok(())
+        })
+        .map_err(Error::io("read", &path))?;
         Ok(first.map(|(line, offset)| Problem {
             path,
             offset,
@@ -152,6 +148,48 @@ impl Writer {
     /// may take the line with it.
     pub fn note_execution_logs(&mut self, lines: Vec<ExecutionLog>) -> Result<(), Error> {
         self.append_actions(lines, Sync::Leave).map(drop)
+    }
+
+    /// Removes the lines of a session, by the names that it has; every other line keeps its bytes. Answers
+    /// how many went.
+    pub fn remove_execution_logs(&mut self, sessions: &[String]) -> Result<u64, Error> {
+        let path = self.store().directory().join(FILE);
+        let is_gone = |line: &[u8]| {
+            let line = read(line).filter(|l| self.store().viewer().sees(l.user_id.as_deref()));
+            let session = line.and_then(|line| line.session_id);
+            session.is_some_and(|session| sessions.contains(&session))
+        };
+        let mut gone = 0;
+        if !self.store().scope().allows(None) {
+            return Ok(gone);
+        }
+        let Some(file) = directory::open_data(self.store().directory(), FILE)? else {
+            return Ok(gone);
+        };
+        // Most sessions have no line in most logs: what would not change is not written anew.
+        each_line(file, &mut |line| {
+            gone += u64::from(is_gone(line));
+            Ok(())
+        })
+        .map_err(Error::io("read", &path))?;
+        if gone == 0 {
+            return Ok(gone);
+        }
+        let Some(file) = directory::open_data(self.store().directory(), FILE)? else {
+            return Ok(gone);
+        };
+        atomic::replace_with(&path, |new| {
+            let mut new = BufWriter::new(new);
+            each_line(file, &mut |line| {
+                if is_gone(line) {
+                    Ok(())
+                } else {
+                    new.write_all(line)
+                }
+            })?;
+            new.flush()
+        })?;
+        Ok(gone)
     }
 
     fn append_actions(
@@ -186,6 +224,17 @@ impl Writer {
     }
 }
 
+/// Shows every line, with its line break, in the order of the file.
+fn each_line(file: File, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut input = BufReader::new(file);
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        visit(&line)?;
+        line.clear();
+    }
+    Ok(())
+}
+
 /// A line that is one: an object that says what was done.
 fn read(line: &[u8]) -> Option<ExecutionLog> {
     let line: &RawValue = serde_json::from_slice(line.trim_ascii()).ok()?;
@@ -198,7 +247,6 @@ fn read(line: &[u8]) -> Option<ExecutionLog> {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::atomic;
 
     fn line(session: &str, at: &str) -> ExecutionLog {
         ExecutionLog {
@@ -271,6 +319,26 @@ mod tests {
         let problem = store.inspect_execution_logs().unwrap().unwrap();
         assert_eq!(problem.line, 2);
         assert!(problem.message.starts_with("2 lines"), "{problem}");
+    }
+
+    #[test]
+    fn a_session_takes_its_lines_with_it_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let path = dir.path().join(FILE);
+        let of = |session: &str| {
+            format!("{{\"session_id\": \"{session}\",  \"action_type\":\"decision\"}}\n")
+        };
+        let others = format!("{}[]\n\n{{\"torn", of("b"));
+        let text = format!("{}{}{others}", of("a"), of("host/a"));
+        atomic::replace(&path, text.as_bytes()).unwrap();
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let mut remove = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            writer.remove_execution_logs(&names).unwrap()
+        };
+        assert_eq!((remove(&["c"]), remove(&["a", "host/a"])), (0, 2));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), others);
     }
 
     #[test]

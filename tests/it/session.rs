@@ -524,6 +524,25 @@ fn what_is_learnt_stands_in_the_log() {
 }
 
 #[test]
+fn a_session_that_is_forgotten_takes_its_actions_with_it() {
+    let (workspace, id) = started();
+    let mut workspace = workspace;
+    workspace.run(&LOG).succeeds();
+    workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
+    workspace.run(&["session", "start"]).succeeds();
+    workspace.run(&LOG).succeeds();
+    workspace.run(&["memory", "forget", &id]).succeeds();
+    let lines = logged(&workspace);
+    assert_eq!(
+        (lines.len(), &lines[0]["session_id"]),
+        (1, &json!("SESS-20260220125000"))
+    );
+    workspace
+        .run(&["session", "show", &id])
+        .fails(2, "was forgotten on");
+}
+
+#[test]
 fn many_processes_at_once_lose_no_line() {
     let (workspace, id) = started();
     std::thread::scope(|scope| {

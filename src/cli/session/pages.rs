@@ -146,8 +146,11 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
         (Style::Dim, "status:       "),
         (style(&session.status), session.status.as_str()),
     ]);
-    let step = session.current_step.as_deref();
-    for (label, value) in [("step", step), ("error", session.error_message.as_deref())] {
+    for (label, value) in [
+        ("user", session.user_id.as_deref()),
+        ("step", session.current_step.as_deref()),
+        ("error", session.error_message.as_deref()),
+    ] {
         if let Some(value) = value {
             page.field(label, value);
         }

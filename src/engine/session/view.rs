@@ -81,10 +81,6 @@ impl Engine {
             similar: Vec::new(),
         })?;
         let record = serde_json::from_slice(&entry.text).map_err(StoreError::from)?;
-        let names: Vec<String> = [Some(id), session.native_id()]
-            .into_iter()
-            .flatten()
-            .collect();
         // Of a host's session the one is its time, the other ours.
         let times = [&session.started_at, &session.created_at];
         let times = times
@@ -93,7 +89,7 @@ impl Engine {
         let began = times.min().map(|at| at.to_utc());
         let since = began.and_then(|at| at.checked_sub_signed(SLACK));
         let listing = self.store.execution_logs(LogSelection {
-            sessions: &names,
+            sessions: &session.names(),
             since: &since.map(stamp).unwrap_or_default(),
             newest: logs,
         })?;
