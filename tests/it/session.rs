@@ -6,6 +6,8 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use memctl::model::Scope;
+use memctl::store::{LogSelection, Scoped};
 use proptest::prelude::*;
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
@@ -375,6 +377,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn any_bytes_as_a_log_cost_no_line(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            &b"{"[..], b"}", b"[]", b"\n", b"\r\n", b"null", b"\xff\xfe", b"\0", b"\"", b"NaN",
+            b"{\"action_type\": \"decision\"}", b"{\"session_id\": 7, \"created_at\": [1]}", b"\xef\xbb\xbf",
+        ]), 0..24),
+    ) {
+        let line = br#"{"session_id": "a", "action_type": "decision", "id": "x"}"#;
+        let before = pieces.concat();
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(LOGS), [&before[..], b"\n", line, b"\n", &before].concat()).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let wanted = LogSelection { sessions: &["a".to_owned()], since: "", newest: 9 };
+        let listing = store.execution_logs(wanted).unwrap();
+        // What stands right behind the line belongs to the next one.
+        prop_assert_eq!(listing.lines.len(), 1);
+        prop_assert!(store.inspect_execution_logs().is_ok());
+    }
+}
+
 #[test]
 fn the_sessions_of_another_user_do_not_exist() {
     let workspace = Workspace::empty();
@@ -418,6 +443,22 @@ fn the_sessions_of_another_user_do_not_exist() {
     fs::write(&path, format!("{text}{line}\n")).unwrap();
     let seen = of("alice", &["session", "show", id, "--json"]).document();
     assert_eq!(seen["logs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_a_user_does_outside_of_any_session_is_still_his() {
+    let workspace = Workspace::sample();
+    workspace
+        .run(&[
+            "--user", "alice", "run", "hr/resume-screen", "--model", "offline",
+        ])
+        .succeeds();
+    let lines = logged(&workspace);
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines.iter().all(|line| line["user_id"] == "alice"),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -571,6 +612,33 @@ fn many_processes_at_once_lose_no_line() {
     );
     let shown = workspace.json(&["session", "show", &id, "-n", "100"]);
     assert_eq!(shown["logs"].as_array().unwrap().len(), 80);
+}
+
+#[test]
+fn steps_that_are_done_at_the_same_time_are_all_done() {
+    let (workspace, id) = started();
+    let names: Vec<String> = (0..12).map(|n| format!("step {n:02}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let args = ["session", "progress", &id, "--completed", name];
+            let workspace = &workspace;
+            scope.spawn(move || {
+                workspace.run(&args).succeeds();
+            });
+        }
+    });
+    let session = entry(&workspace);
+    let mut done: Vec<&str> = session["completed_steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    done.sort_unstable();
+    assert_eq!(
+        (done, &session["progress_percentage"]),
+        (names.iter().map(String::as_str).collect(), &json!(100))
+    );
 }
 
 #[test]
