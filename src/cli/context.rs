@@ -110,6 +110,7 @@ impl Context {
                 rewrite: config.parsed("search.rewrite")?,
                 withhold: config.parsed("experiment.withhold")?,
                 audit_reads: config.parsed("audit.reads")?,
+                task_days: config.parsed("memory.task_days")?,
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),

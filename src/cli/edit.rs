@@ -20,7 +20,7 @@ use super::output::{Page, Report, Style};
 #[command(after_help = "Examples:\n  memctl memory edit REFL-001\n  \
     memctl memory edit REFL-001 --set confidence=0.9 \\\n    \
     --set \"rule=When a ticket mentions an audit, ALWAYS escalate.\"\n  \
-    memctl memory edit MEM-002 --set expires_at=2027-01-31T12:00:00Z")]
+    memctl memory edit MEM-002 --set expires_at=30d --set metadata.tone='[\"calm\"]'")]
 pub(super) struct EditArgs {
     /// An id, the beginning of one, or `latest` for the newest execution
     id: String,

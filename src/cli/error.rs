@@ -202,6 +202,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         Error::BadField { field, .. } => usage(&format!(
             "give it as `--set {field}=VALUE`, in quotation marks for the shell"
         )),
+        Error::BadMemory { .. } => usage("memctl memory add --help lists the fields of each type"),
         Error::NotEditableText { .. } => usage("edit the file; memctl doctor says where it is"),
         Error::NotStored { source, .. } => {
             let (_, hint) = of_store(source);

@@ -158,6 +158,7 @@ fn learn(
             rewrite: RewriteBy::Off,
             withhold: Share::NONE,
             audit_reads: AuditReads::default(),
+            task_days: 0,
         },
         providers: Providers::default(),
         spare_dir: environment.temp_dir.clone(),

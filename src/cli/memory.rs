@@ -13,6 +13,7 @@ use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::edit::{EditArgs, edit};
 use super::error::CliError;
+use super::memories::{self, AddArgs, PruneArgs};
 use super::output::{Page, Report, Style, plural};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::search::{SearchArgs, search};
@@ -26,6 +27,7 @@ pub(super) enum MemoryCommand {
     Status(StatusArgs),
     Search(SearchArgs),
     Prompt(PromptArgs),
+    Add(AddArgs),
     List(ListArgs),
     Show(ShowArgs),
     Why(WhyArgs),
@@ -34,6 +36,7 @@ pub(super) enum MemoryCommand {
     Forget(ForgetArgs),
     Undo(UndoArgs),
     Audit(AuditArgs),
+    Prune(PruneArgs),
     Conflicts(ConflictsArgs),
 }
 
@@ -45,6 +48,7 @@ pub(super) fn memory(
         MemoryCommand::Status(args) => status(context, &args),
         MemoryCommand::Search(args) => search(context, &args),
         MemoryCommand::Prompt(args) => prompt(context, &args),
+        MemoryCommand::Add(args) => memories::add(context, args),
         MemoryCommand::List(args) => records::list(context, &args),
         MemoryCommand::Show(args) => records::show(context, &args),
         MemoryCommand::Why(args) => why(context, &args),
@@ -53,6 +57,7 @@ pub(super) fn memory(
         MemoryCommand::Forget(args) => records::forget(context, &args),
         MemoryCommand::Undo(args) => undo(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
+        MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
     }
 }

@@ -23,6 +23,7 @@ mod index;
 mod junit;
 mod learn;
 mod live;
+mod memories;
 mod memory;
 mod output;
 mod records;

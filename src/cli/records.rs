@@ -3,10 +3,11 @@
 use clap::{Args, ValueEnum};
 
 use crate::engine::{ForgetReport, ListReport, ShowReport};
-use crate::model::{Kind, SkillPath};
+use crate::model::{Condition, Kind, SkillPath};
 
 use super::context::Context;
 use super::error::CliError;
+use super::memories::{self, TypeName};
 use super::output::{Align, Page, Report, Style, Table, clean, when};
 
 /// A kind of record, in singular or plural.
@@ -46,15 +47,22 @@ impl KindName {
 /// List the newest records of a kind
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50"
+    after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
 )]
 pub(super) struct ListArgs {
-    /// The kind
-    #[arg(default_value = "reflexion", value_name = "KIND")]
-    kind: KindName,
+    /// The kind; rules where none is named, and memories where `--type` or `--where` asks for them
+    #[arg(value_name = "KIND")]
+    kind: Option<KindName>,
     /// Records of this skill only
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
+    /// Memories of this type only
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: Option<TypeName>,
+    /// Memories whose metadata fulfils this only, e.g. `tone=friendly` or `metrics.views>=1000`; all of
+    /// several
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<Condition>,
     /// How many at most
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
@@ -63,7 +71,24 @@ pub(super) struct ListArgs {
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, CliError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
-    let report = engine.list(args.kind.kind(), skill.as_ref(), args.limit as usize)?;
+    let limit = args.limit as usize;
+    let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
+    let report = match args.kind.map(KindName::kind) {
+        Some(Kind::Memory) | None if asks_memories => {
+            let memory_type = args.memory_type.map(TypeName::memory_type);
+            engine.list_memories(memory_type, &args.conditions, limit)?
+        }
+        Some(kind) if asks_memories => {
+            return Err(CliError::usage(
+                format!(
+                    "`--type` and `--where` are for memories, and not for {}",
+                    kind.plural()
+                ),
+                "memctl memory list memories --type brand_memory",
+            ));
+        }
+        kind => engine.list(kind.unwrap_or(Kind::Reflexion), skill.as_ref(), limit)?,
+    };
     Ok(Box::new(Listing {
         report,
         now: context.environment.now,
@@ -76,16 +101,8 @@ struct Listing {
     now: chrono::DateTime<chrono::Utc>,
 }
 
-impl Report for Listing {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
-    fn page(&self, page: &mut Page) {
-        if self.report.records.is_empty() {
-            page.line(format!("There are no {} here.", self.report.kind.plural()));
-            return;
-        }
+impl Listing {
+    fn table(&self) -> Table {
         let columns = [
             ("ID", Align::Left),
             ("Skill", Align::Left),
@@ -101,7 +118,25 @@ impl Report for Listing {
                 record.summary.clone(),
             ]);
         }
-        page.table(&table);
+        table
+    }
+}
+
+impl Report for Listing {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.report)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.report.records.is_empty() {
+            page.line(format!("There are no {} here.", self.report.kind.plural()));
+            return;
+        }
+        if self.report.kind == Kind::Memory {
+            page.table(&memories::table(&self.report.records, self.now));
+        } else {
+            page.table(&self.table());
+        }
         let shown = self.report.records.len() as u64;
         if self.report.total > shown {
             page.styled(&[(

@@ -4,18 +4,19 @@ use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
 use crate::engine::{FindOptions, FindReport, Found, Rewrite, RewriteBy};
-use crate::model::{MemoryType, Trust};
+use crate::model::{Condition, Kind, Trust};
 use crate::search::{Filter, Fusion, Rrf};
 
 use super::context::{Context, follow, wait};
 use super::error::CliError;
+use super::memories::TypeName;
 use super::output::{Align, Page, Report, Style, Table};
 use super::records::KindName;
 
 /// Find records by their words and their meaning
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain"
+    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
 pub(super) struct SearchArgs {
     /// The words
@@ -29,9 +30,13 @@ pub(super) struct SearchArgs {
     /// Records of this skill only
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Notes of this type only
+    /// Memories of this type only
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<TypeName>,
+    /// Memories whose metadata fulfils this only, e.g. `tone=friendly` or `metrics.views>=1000`; all of
+    /// several
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<Condition>,
     /// Records that may be believed at least so far
     #[arg(long, value_name = "TRUST")]
     trust: Option<TrustName>,
@@ -114,28 +119,6 @@ impl FusionArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum TypeName {
-    BrandMemory,
-    UserPreferences,
-    CompetitiveMemory,
-    TaskMemory,
-    PerformanceMemory,
-}
-
-impl TypeName {
-    const fn memory_type(self) -> MemoryType {
-        match self {
-            Self::BrandMemory => MemoryType::BrandMemory,
-            Self::UserPreferences => MemoryType::UserPreferences,
-            Self::CompetitiveMemory => MemoryType::CompetitiveMemory,
-            Self::TaskMemory => MemoryType::TaskMemory,
-            Self::PerformanceMemory => MemoryType::PerformanceMemory,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 enum TrustName {
     /// Taken from what tools printed
@@ -168,7 +151,7 @@ fn time(text: &str) -> Result<i64, String> {
 }
 
 pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, CliError> {
-    let filter = Filter {
+    let mut filter = Filter {
         kind: args.kind.map(KindName::kind),
         skill: args.skill.as_deref().map(str::parse).transpose()?,
         memory_type: args.memory_type.map(TypeName::memory_type),
@@ -178,6 +161,16 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         ..Filter::default()
     };
     let engine = context.engine(None)?;
+    if !args.conditions.is_empty() {
+        if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
+            return Err(CliError::usage(
+                format!("`--where` is for memories, and a {kind} has no metadata"),
+                "leave `--kind` out",
+            ));
+        }
+        filter.kind = Some(Kind::Memory);
+        filter.keys = Some(engine.memories_where(&args.conditions)?);
+    }
     let by = args
         .rewrite
         .map_or(engine.settings.rewrite, RewriteName::by);

@@ -78,6 +78,11 @@ pub(super) const KEYS: &[Key] = &[
         "who works here: sees and adds only this user's memories and sessions",
     ),
     Key::open(
+        "memory.task_days",
+        "90",
+        "days after which a task_memory expires; 0 is never",
+    ),
+    Key::open(
         "prompt.rules_tokens",
         "2000",
         "room for learned rules in a prompt, in tokens",

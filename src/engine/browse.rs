@@ -3,10 +3,11 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Execution, Kind, SkillPath};
-use crate::store::{Error as StoreError, Selection};
+use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath};
+use crate::store::{Entry, Error as StoreError, Selection};
 
 use super::find::document;
+use super::remember::misfits;
 use super::{Engine, Error};
 
 /// Records of one kind.
@@ -29,13 +30,36 @@ pub struct Listed {
     pub id: String,
     /// The skill that it belongs to.
     pub skill: Option<String>,
-    /// Whose it is, if it is somebody's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
     /// When it was made.
     pub created: String,
     /// Its words, on one line.
     pub summary: String,
+    /// Which type of memory it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_type: Option<MemoryType>,
+    /// Whose it is, of the kinds that have a user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// When it ends, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+impl Listed {
+    /// An entry in a list. Of one that cannot be read there is only the id.
+    pub(super) fn of(entry: Entry) -> Self {
+        let document = document(&entry);
+        let field = |of: fn(Document) -> Option<String>| document.clone().and_then(of);
+        Self {
+            skill: field(|d| d.skill),
+            created: field(|d| Some(d.created)).unwrap_or_default(),
+            summary: field(|d| Some(d.summary)).unwrap_or_default(),
+            memory_type: document.as_ref().and_then(|d| d.memory_type),
+            user_id: field(|d| d.user_id),
+            expires_at: field(|d| d.expires),
+            id: entry.id,
+        }
+    }
 }
 
 /// One record.
@@ -47,7 +71,9 @@ pub struct ShowReport {
     pub kind: Kind,
     /// The entry of its file, untouched.
     pub record: Box<RawValue>,
-    /// What went wrong and did not stop it.
+    /// What in it does not fit its type (hands and other programs write too), and what went wrong and
+    /// did not stop it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
@@ -65,17 +91,7 @@ impl Engine {
         };
         let mut records = Vec::new();
         let problems = self.store.each_entry(kind, &selection, &mut |entry| {
-            let document = document(&entry);
-            records.push(Listed {
-                id: entry.id,
-                skill: document.as_ref().and_then(|d| d.skill.clone()),
-                user_id: document.as_ref().and_then(|d| d.user_id.clone()),
-                created: document
-                    .as_ref()
-                    .map(|d| d.created.clone())
-                    .unwrap_or_default(),
-                summary: document.map(|d| d.summary).unwrap_or_default(),
-            });
+            records.push(Listed::of(entry));
         })?;
         records.reverse();
         let read = records.iter().map(|record| {
@@ -107,14 +123,20 @@ impl Engine {
             // An entry that only its author's parser reads is shown as text.
             serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
         });
+        let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
+        let misfits = memory
+            .flatten()
+            .map(|m| misfits(m.memory_type, &m.metadata));
+        let unnoted = self.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
         Ok(ShowReport {
-            warnings: self
-                .note_read([(kind, (id.as_str(), entry.user_id().as_deref()))])
-                .into_iter()
-                .collect(),
             id,
             kind,
             record: record.map_err(StoreError::from)?,
+            warnings: misfits
+                .unwrap_or_default()
+                .into_iter()
+                .chain(unnoted)
+                .collect(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{InvalidSkillPath, Kind, SkillPath};
+use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::{llm, search, skill, store};
 
 /// Why a verb did not do what was asked.
@@ -170,6 +170,17 @@ pub enum Error {
         field: &'static str,
         /// What it takes.
         reason: &'static str,
+    },
+    /// A memory that does not fit its type.
+    #[error("{}", match problems.as_slice() {
+        [only] => only.clone(),
+        all => format!("{} things do not fit a {}: {}", all.len(), memory_type.name(), all.join("; ")),
+    })]
+    BadMemory {
+        /// Its type.
+        memory_type: MemoryType,
+        /// What does not fit, all of it.
+        problems: Vec<String>,
     },
     /// An entry that is no JSON to other programs: its fields cannot be told apart.
     #[error("`{id}` cannot be edited here: its entry is not JSON")]

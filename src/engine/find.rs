@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::model::{
-    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
-    Trust,
+    Correction, Document, Execution, Fix, Kind, Memory, MemoryType, Procedure, Record, Reflexion,
+    Session, Trust,
 };
 use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, Vector, snippet, words};
 use crate::store::Entry;
@@ -75,6 +75,9 @@ pub struct Found {
     /// Whose it is, if it is somebody's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// Which type of memory it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_type: Option<MemoryType>,
     /// Higher is better; comparable within one answer only.
     pub score: f64,
     /// The part of it in which most of the words stand.
@@ -347,6 +350,7 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
         kind: document.kind,
         skill: document.skill.clone(),
         user_id: document.user_id.clone(),
+        memory_type: document.memory_type,
         score: rounded(ranked.score),
         snippet: snippet(&document.content, asked, SNIPPET),
         ranks: Ranks {

@@ -33,11 +33,14 @@ mod hint;
 mod index;
 mod init;
 mod learn;
+mod memories;
 mod merge;
 mod model;
 mod nearest;
+mod prune;
 mod record;
 mod reindex;
+mod remember;
 mod review;
 mod rewrite;
 mod rules;
@@ -82,8 +85,10 @@ pub use init::{InitReport, initialise};
 pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport};
 pub use merge::MergeReport;
 pub use model::{Chosen, Providers};
+pub use prune::{PruneReport, Pruned};
 pub use record::{RecordReport, Success};
 pub use reindex::{IndexOptions, IndexReport, IndexStage};
+pub use remember::{AddOptions, AddReport};
 pub use review::ReviewReport;
 pub use rewrite::{Rewrite, RewriteBy};
 pub use rules::Conflict;
@@ -141,6 +146,8 @@ pub struct Settings {
     pub withhold: Share,
     /// Which reads are noted in the audit.
     pub audit_reads: AuditReads,
+    /// After how many days a task memory expires where nobody says otherwise; 0 is never.
+    pub task_days: u32,
 }
 
 impl Engine {

@@ -1,6 +1,6 @@
 //! When a record is no longer to be found.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 
 /// What a record says of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,54 @@ impl Expiry {
     }
 }
 
+/// The end that a person asks for: a time, a date, a span from now on such as `30d`, or `never`.
+///
+/// # Errors
+///
+/// What should have been given instead.
+pub fn ending(given: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, &'static str> {
+    let given = given.trim();
+    if given == "never" {
+        return Ok(None);
+    }
+    let end = match span(given) {
+        Some(span) => now.checked_add_signed(span).ok_or("that is too far away")?,
+        None => moment(given).ok_or(
+            "it must be a time, as in `2027-01-31T12:00:00Z` or `2027-01-31`, a span from now on, as in \
+             `12h`, `30d`, `2w` or `1y`, or `never`",
+        )?,
+    };
+    if end <= now {
+        return Err("that is over already; it must be in the future");
+    }
+    Ok(Some(end))
+}
+
+/// A whole number of hours, days, weeks or years of 365 days.
+fn span(text: &str) -> Option<TimeDelta> {
+    let unit = text.chars().next_back()?;
+    let days = match unit {
+        'h' => None,
+        'd' => Some(1),
+        'w' => Some(7),
+        'y' => Some(365),
+        _ => return None,
+    };
+    let digits = &text[..text.len() - unit.len_utf8()];
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    // What does not fit is as far away as can be, and is said to be too far.
+    let count: i64 = digits.parse().unwrap_or(i64::MAX);
+    let span = match days {
+        None => TimeDelta::try_hours(count),
+        Some(days) => TimeDelta::try_days(count.saturating_mul(days)),
+    };
+    Some(span.unwrap_or(TimeDelta::MAX))
+}
+
 /// A moment as files and people write it.
-fn moment(text: &str) -> Option<DateTime<Utc>> {
+pub(super) fn moment(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
     }
@@ -79,6 +125,32 @@ mod tests {
         check(Some("2026-01-31"), Some("2026-01-31T00:00:00+00:00"));
         for bad in ["soon", "2026-13-01", "90", "2026-01-31T25:00:00Z"] {
             check(Some(bad), None);
+        }
+    }
+
+    #[test]
+    fn an_end_is_asked_for_in_several_ways_and_lies_ahead() {
+        let now = DateTime::parse_from_rfc3339("2026-01-31T12:00:00Z").unwrap();
+        let check = |given: &str, expected: Option<&str>| {
+            let found = ending(given, now.to_utc()).ok();
+            let found = found.map(|end| end.map_or("never".to_owned(), |end| end.to_rfc3339()));
+            assert_eq!(found.as_deref(), expected, "{given}");
+        };
+        check("never", Some("never"));
+        check("36h", Some("2026-02-02T00:00:00+00:00"));
+        check("30d", Some("2026-03-02T12:00:00+00:00"));
+        check("2w", Some("2026-02-14T12:00:00+00:00"));
+        check("1y", Some("2027-01-31T12:00:00+00:00"));
+        check("2026-02-01", Some("2026-02-01T00:00:00+00:00"));
+        check(
+            "2026-01-31T14:00:00+01:00",
+            Some("2026-01-31T13:00:00+00:00"),
+        );
+        for bad in [
+            "", "0d", "-1d", "1.5d", "d", "30", "30m", "2026-01-31", "2026-01-31T12:00:00Z",
+            "soon", "99999999999999999999d", "9999999h d", "9999999y",
+        ] {
+            check(bad, None);
         }
     }
 

@@ -201,6 +201,28 @@ pub enum MemoryType {
     PerformanceMemory,
 }
 
+impl MemoryType {
+    /// Every type, in the order of the source document.
+    pub const ALL: [Self; 5] = [
+        Self::BrandMemory,
+        Self::UserPreferences,
+        Self::CompetitiveMemory,
+        Self::TaskMemory,
+        Self::PerformanceMemory,
+    ];
+
+    /// Its name, as in `--type task_memory` and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BrandMemory => "brand_memory",
+            Self::UserPreferences => "user_preferences",
+            Self::CompetitiveMemory => "competitive_memory",
+            Self::TaskMemory => "task_memory",
+            Self::PerformanceMemory => "performance_memory",
+        }
+    }
+}
+
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Memory {

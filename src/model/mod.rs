@@ -7,6 +7,7 @@
 //! `episodic_memory.json`, and so on), and is seen by everything that does not care about the kind
 //! (search, listing, export) as one [`Document`].
 
+mod condition;
 mod counting;
 mod episode;
 mod evidence;
@@ -17,6 +18,7 @@ mod id;
 mod kind;
 mod knowledge;
 mod lenient;
+mod memory_schema;
 mod session;
 mod session_state;
 mod skill_path;
@@ -24,14 +26,16 @@ mod trace;
 mod trial;
 mod viewer;
 
+pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
-pub use expiry::Expiry;
+pub use expiry::{Expiry, ending};
 pub use fix::{Fix, Origin, Procedure};
 pub use id::{IdShape, numbered, timestamped};
 pub use kind::{Document, Kind, Record, Trust};
 pub use knowledge::{Memory, MemoryType, Reflexion, UTILITY_FLOOR};
+pub use memory_schema::{MetadataField, Misfit, Shape};
 pub use session::{Session, TOTAL_STEPS};
 pub use session_state::SessionState;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};

@@ -3,6 +3,9 @@
 //! Applied before anything is counted or ranked: what is not admitted has no part in how rare a word
 //! is, so that nothing about it can be learnt from the scores of others.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use crate::model::{Kind, MemoryType, Scope, SkillPath, Trust, Viewer};
 
 use super::attributes::{Attributes, kind_number, name_hash, note_number, trust_number};
@@ -28,6 +31,8 @@ pub struct Filter {
     pub since: Option<i64>,
     /// Made before this time, in seconds since 1970.
     pub until: Option<i64>,
+    /// One of these versions of records, by their keys.
+    pub keys: Option<Arc<HashSet<u64>>>,
 }
 
 impl Default for Filter {
@@ -42,6 +47,7 @@ impl Default for Filter {
             trust: None,
             since: None,
             until: None,
+            keys: None,
         }
     }
 }
@@ -58,6 +64,7 @@ pub(super) struct Admission {
     trust: u8,
     since: Option<i64>,
     until: Option<i64>,
+    keys: Option<Arc<HashSet<u64>>>,
 }
 
 /// Of the kinds that have a user, only what is his.
@@ -111,6 +118,7 @@ impl Filter {
             trust: self.trust.map_or(0, trust_number),
             since: self.since,
             until: self.until,
+            keys: self.keys.clone(),
         }
     }
 }
@@ -126,6 +134,7 @@ impl Admission {
             && self.since.is_none_or(|since| document.created >= since)
             // What does not say when it was made is not known to be older.
             && self.until.is_none_or(|until| document.created < until && document.created > i64::MIN)
+            && self.keys.as_ref().is_none_or(|keys| keys.contains(&document.key))
             && self
                 .domains
                 .as_ref()
@@ -140,6 +149,7 @@ mod tests {
     #[test]
     fn every_condition_holds_by_itself() {
         let document = Attributes {
+            key: 7,
             created: 100,
             expires: 200,
             skill: name_hash("hr/screening"),
@@ -177,6 +187,12 @@ mod tests {
         check(viewer(Viewer::User("alice".parse().unwrap())), true);
         check(viewer(Viewer::User("bob".parse().unwrap())), false);
         check(viewer(Viewer::Nobody), false);
+        let keys = |keys: &[u64]| Filter {
+            keys: Some(Arc::new(keys.iter().copied().collect())),
+            ..all()
+        };
+        check(keys(&[6, 7]), true);
+        check(keys(&[]), false);
         let note = |memory_type| Filter {
             memory_type: Some(memory_type),
             ..all()

@@ -246,10 +246,13 @@ fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
     )
 }
 
-/// Drops what the journal knows of a record that is removed for good.
-pub(super) fn scrub(lock: &Lock, kind: Kind, id: &str) -> Result<(), Error> {
+/// Drops what the journal knows of records that are removed for good.
+pub(super) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> {
     let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
-    let concerns = |line: &&Line| line.step.kind() == Some(kind) && line.step.target() == Some(id);
+    let ids: HashSet<&str> = ids.iter().copied().collect();
+    let concerns = |line: &&Line| {
+        line.step.kind() == Some(kind) && line.step.target().is_some_and(|id| ids.contains(id))
+    };
     if lines.iter().any(|line| concerns(&line)) {
         rewrite(lock, lines.iter().filter(|line| !concerns(line)))?;
     }
@@ -298,7 +301,7 @@ mod tests {
         append(&lock, &act("a"), added("MEM-001")).unwrap();
         append(&lock, &act("b"), added("MEM-002")).unwrap();
         append(&lock, &act(""), added("MEM-003")).unwrap();
-        scrub(&lock, Kind::Memory, "MEM-001").unwrap();
+        scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
         let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].step, added("MEM-002"));

@@ -27,6 +27,8 @@ use super::offsets::{Header, Offsets, Row, Stamp};
 const RECOVERED: &str = "recovered";
 /// What may stand behind the last entry: closing brackets and a few keys of the root.
 const LONGEST_CLOSING: u64 = 1 << 20;
+/// What stands between two entries is a comma and some white space; more is looked at as damage.
+const LONGEST_GAP: usize = 1 << 16;
 const CLOSING: &str = "\n  ]\n}\n";
 
 impl JsonFile<'_> {
@@ -237,12 +239,35 @@ impl JsonFile<'_> {
 
     /// Removes one entry, with the comma that belongs to it.
     pub(super) fn remove(self, snapshot: &Snapshot, row: &Row) -> Result<(), Error> {
+        self.remove_all(snapshot, std::slice::from_ref(row))
+    }
+
+    /// Removes some entries, in the order of the file, with the commas that belong to them.
+    pub(super) fn remove_all(self, snapshot: &Snapshot, rows: &[Row]) -> Result<(), Error> {
         let Some(file) = &snapshot.file else {
             return Ok(());
         };
-        let span = removal(file, row, &snapshot.table.header)
-            .map_err(Error::io("read", &snapshot.path))?;
-        self.rewrite(snapshot, &[(span, b"")])
+        let header = &snapshot.table.header;
+        // Neighbours go as one: what each takes along by itself would overlap at the end.
+        let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
+        for row in rows {
+            let end = row.at + u64::from(row.length);
+            match runs.last_mut() {
+                Some(run)
+                    if follows(file, run.end, row.at)
+                        .map_err(Error::io("read", &snapshot.path))? =>
+                {
+                    run.end = end;
+                }
+                _ => runs.push(row.at..end),
+            }
+        }
+        let mut changes: Vec<(_, &[u8])> = Vec::new();
+        for run in runs {
+            let span = removal(file, run, header).map_err(Error::io("read", &snapshot.path))?;
+            changes.push((span, b""));
+        }
+        self.rewrite(snapshot, &changes)
     }
 
     fn rewrite(
@@ -296,9 +321,25 @@ fn byte_before(file: &File, at: u64) -> io::Result<u8> {
     Ok(byte[0])
 }
 
-/// The span that has to go so that the rest is an array again.
-fn removal(file: &File, row: &Row, header: &Header) -> io::Result<std::ops::Range<u64>> {
-    let (start, end) = (row.at, row.at + u64::from(row.length));
+/// Whether nothing but a comma and white space stands between two entries.
+fn follows(file: &File, end: u64, start: u64) -> io::Result<bool> {
+    let length = start.checked_sub(end).and_then(|n| usize::try_from(n).ok());
+    let Some(length) = length.filter(|n| *n <= LONGEST_GAP) else {
+        return Ok(false);
+    };
+    let mut between = vec![0; length];
+    file.read_exact_at(&mut between, end)?;
+    Ok(between
+        .iter()
+        .all(|b| b.is_ascii_whitespace() || *b == b','))
+}
+
+/// The span that has to go with an entry, or a run of them, so that the rest is an array again.
+fn removal(
+    file: &File,
+    std::ops::Range { start, end }: std::ops::Range<u64>,
+    header: &Header,
+) -> io::Result<std::ops::Range<u64>> {
     let skip = |mut at: u64| -> io::Result<u64> {
         while at < header.stamp.size && byte_before(file, at + 1)?.is_ascii_whitespace() {
             at += 1;

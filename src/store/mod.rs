@@ -22,6 +22,7 @@
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose.
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`: reading and writing records, within that.
+//! - `prune`: removing what has expired.
 //! - `repair`: what `doctor` finds and mends.
 //!
 //! Deliberately absent: any interpretation of a record beyond its id, skill, user
@@ -45,6 +46,7 @@ mod map;
 mod notes;
 mod offsets;
 mod positions;
+mod prune;
 mod repair;
 mod scan;
 mod scoped;
@@ -66,6 +68,7 @@ pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
 pub use positions::Positions;
+pub use prune::Expired;
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};

@@ -67,6 +67,10 @@ impl Writer {
         &self.lock
     }
 
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// What crashes had left and this writer has mended; asked for once, at the end.
     pub fn take_mended(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.mended)
@@ -276,7 +280,7 @@ impl Writer {
             };
             self.journal(step);
         } else {
-            changes::scrub(&self.lock, kind, id)?;
+            changes::scrub(&self.lock, kind, &[id])?;
         }
         self.store
             .audit(Did::Removed, &[(id, entry.user_id().as_deref())])?;

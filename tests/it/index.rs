@@ -58,6 +58,7 @@ fn engine(store: Scoped) -> Engine {
             rewrite: RewriteBy::Off,
             withhold: memctl::engine::Share::NONE,
             audit_reads: memctl::engine::AuditReads::default(),
+            task_days: 0,
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),

@@ -36,6 +36,7 @@ mod layers;
 mod learn;
 mod learning;
 mod llm_wire;
+mod memories;
 mod merge;
 mod models;
 mod readme;

@@ -9,6 +9,7 @@
 //! which of them still say the old words is told instead.
 
 mod field;
+mod memory;
 
 use std::collections::HashMap;
 
@@ -25,9 +26,10 @@ use super::door::kept_out;
 use super::fixes::{QUARANTINED, key_of, prepare};
 use super::index::Index;
 use super::learn::raw;
+use super::remember::timestamp;
 use super::{Engine, Error, mended};
 
-use field::{Field, editable};
+use field::{Field, Form, editable};
 
 /// What was changed.
 #[derive(Debug, Serialize)]
@@ -89,16 +91,25 @@ impl Engine {
     pub fn edit(&self, id: &str, given: &[(String, String)]) -> Result<EditReport, Error> {
         let (kind, id) = self.locate(id)?;
         let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
+        let mut paths: Vec<(&str, String)> = Vec::new();
         for (name, text) in given {
+            if let Some(path) = memory::path(name).filter(|_| kind == Kind::Memory) {
+                paths.push((path, text.clone()));
+                continue;
+            }
             let known = editable(kind).iter().find(|field| field.name == name);
             let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
             // Hints are looked up by keys, and an error as it was printed is none.
             let key = (field.name == "error_key").then(|| key_of(text)).flatten();
-            let value = field.form.json(key.as_deref().unwrap_or(text));
-            let value = value.map_err(|reason| Error::BadField {
+            let unfit = |reason| Error::BadField {
                 field: field.name,
                 reason,
-            })?;
+            };
+            let end = self.ending(field, text).map_err(unfit)?;
+            let value = field
+                .form
+                .json(key.as_deref().or(end.as_deref()).unwrap_or(text));
+            let value = value.map_err(unfit)?;
             values.retain(|(other, _)| *other != field);
             values.push((field, value));
         }
@@ -106,6 +117,11 @@ impl Engine {
         let entry = writer.store().find(kind, &id)?;
         let entry = entry.ok_or_else(|| not_found(kind, &id))?;
         let stored = fields_of(&entry)?;
+        if kind == Kind::Memory
+            && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
+        {
+            memory::fit(&mut values, &paths, *metadata, &stored)?;
+        }
         values.retain(|(field, value)| {
             let before = stored.get(field.name);
             before.is_none_or(|before| !is_same(before, value))
@@ -146,7 +162,11 @@ impl Engine {
         let stored = fields_of(&entry)?;
         for field in editable(kind) {
             if report.changed.contains(&field.name) {
-                let text = field.form.text(stored.get(field.name).map(Box::as_ref));
+                let new = stored.get(field.name).map(Box::as_ref);
+                let text = match (field.form, new) {
+                    (Form::Object, Some(object)) => crate::store::compact(object.get()),
+                    (form, new) => form.text(new),
+                };
                 report.now.push((field.name, text));
             }
         }
@@ -154,6 +174,15 @@ impl Engine {
         // A text can be guessed from its words and its vector: the old ones go as well.
         Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
         Ok(report)
+    }
+
+    /// The end that is asked for as it is stored; `None` for other fields, and for no end.
+    fn ending(&self, field: Field, given: &str) -> Result<Option<String>, &'static str> {
+        if field.form != Form::Time || matches!(given.trim(), "" | "null") {
+            return Ok(None);
+        }
+        let end = crate::model::ending(given, self.now)?;
+        Ok(Some(end.map_or_else(String::new, timestamp)))
     }
 
     /// Warns of what does not follow an edited record, and of what is odd about it now.

@@ -63,10 +63,16 @@ impl Engine {
         };
         sessions.reverse();
         sessions.truncate(limit);
+        let read = sessions.iter().map(|session| {
+            let touched = (session.session_id.as_str(), session.user_id.as_deref());
+            (Kind::Session, touched)
+        });
+        let unnoted = self.note_read(read);
+        let warnings = listing.problems.iter().map(ToString::to_string);
         Ok(SessionsReport {
             total,
+            warnings: warnings.chain(unnoted).collect(),
             sessions,
-            warnings: listing.problems.iter().map(ToString::to_string).collect(),
         })
     }
 
@@ -93,12 +99,13 @@ impl Engine {
             since: &since.map(stamp).unwrap_or_default(),
             newest: logs,
         })?;
+        let unnoted = self.note_read([(Kind::Session, (id.as_str(), entry.user_id().as_deref()))]);
         Ok(SessionReport {
             record,
             session,
             logs: listing.lines,
             has_older_logs: listing.has_older,
-            warnings: Vec::new(),
+            warnings: unnoted.into_iter().collect(),
         })
     }
 }

@@ -1,0 +1,244 @@
+//! `memory add`, `memory prune`: typed memories.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use clap::{Args, ValueEnum};
+use serde_json::value::RawValue;
+
+use crate::engine::{AddOptions, AddReport, Listed, PruneReport};
+use crate::model::{MemoryType, MetadataField, Shape};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Align, Page, Report, Style, Table, plural, when};
+
+/// A type of memory.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum TypeName {
+    /// Voice, messages and customers of a brand
+    BrandMemory,
+    /// What a user likes
+    UserPreferences,
+    /// What competitors do, and what of it works
+    CompetitiveMemory,
+    /// What was done, decided, and what came of it; expires after 90 days
+    TaskMemory,
+    /// What the numbers say of what was made
+    PerformanceMemory,
+}
+
+impl TypeName {
+    pub(super) const fn memory_type(self) -> MemoryType {
+        match self {
+            Self::BrandMemory => MemoryType::BrandMemory,
+            Self::UserPreferences => MemoryType::UserPreferences,
+            Self::CompetitiveMemory => MemoryType::CompetitiveMemory,
+            Self::TaskMemory => MemoryType::TaskMemory,
+            Self::PerformanceMemory => MemoryType::PerformanceMemory,
+        }
+    }
+}
+
+/// Add a typed memory
+///
+/// Its metadata is checked against its type; fields that the type does not know are kept as they are. The
+/// same memory added again is one memory. Secrets, and what stands between `private` tags, are left out.
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub(super) struct AddArgs {
+    /// Its type
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: TypeName,
+    /// What it says; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    content: String,
+    /// Its metadata, a JSON object; `@FILE` reads a file and `-` standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    metadata: Option<String>,
+    /// When it ends: `2027-01-31`, `2027-01-31T12:00:00Z`, `30d`, or `never`. A `task_memory` ends after 90
+    /// days (the setting `memory.task_days`), all others never
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    expires_at: Option<String>,
+}
+
+/// An example, and the fields of each type.
+fn help() -> String {
+    let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
+         memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
+         Metadata (* must be there):"
+        .to_owned();
+    for memory_type in MemoryType::ALL {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {}", memory_type.name());
+        for field in memory_type.fields() {
+            describe(&mut text, "", field);
+        }
+    }
+    text
+}
+
+fn describe(text: &mut String, indent: &str, field: &MetadataField) {
+    let mark = if field.is_required { "*" } else { "" };
+    let name = format!("{indent}{}{mark}", field.name);
+    let Shape::Fields(fields) = field.shape else {
+        let shape = field.shape.to_string().replace('`', "");
+        let _ = write!(text, "\n    {name:<19} {shape}");
+        return;
+    };
+    let _ = write!(text, "\n    {name:<19} an object:");
+    for inner in fields {
+        describe(text, "  ", inner);
+    }
+}
+
+pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, CliError> {
+    if args.content == "-" && args.metadata.as_deref() == Some("-") {
+        return Err(CliError::usage(
+            "only one of `--content` and `--metadata` can come from standard input",
+            "give the metadata as `--metadata @FILE`",
+        ));
+    }
+    let metadata = args.metadata.as_deref();
+    let options = AddOptions {
+        memory_type: args.memory_type.memory_type(),
+        content: context.text(&args.content)?,
+        metadata: metadata.map(|given| json(context, given)).transpose()?,
+        expires_at: args.expires_at,
+    };
+    Ok(Box::new(context.engine(None)?.add_memory(&options)?))
+}
+
+/// JSON that was given as it is, as a file, or as standard input.
+fn json(context: &Context, given: &str) -> Result<Box<RawValue>, CliError> {
+    if given == "-" {
+        return context.json(Path::new("-"));
+    }
+    if let Some(file) = given.strip_prefix('@') {
+        return context.json(Path::new(file));
+    }
+    serde_json::from_str(given.trim()).map_err(|error| {
+        CliError::usage(
+            format!("`--metadata` is not JSON: {error}"),
+            "put it into single quotation marks: --metadata '{\"tone\": [\"calm\"]}'",
+        )
+    })
+}
+
+impl Report for AddReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let word = if self.added { "added " } else { "kept " };
+        page.styled(&[(Style::Good, word), (Style::Plain, &self.id)]);
+        page.field("type", self.memory_type.name());
+        if let Some(user) = &self.user_id {
+            page.field("user", user);
+        }
+        if let Some(end) = &self.expires_at {
+            page.field("expires", &minute(end));
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Remove from the disk what has expired
+///
+/// What has expired is hidden from every command already; this removes it with its words and vectors in
+/// the index. Its id is never given again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
+pub(super) struct PruneArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Report>, CliError> {
+    Ok(Box::new(context.engine(None)?.prune(args.dry_run)?))
+}
+
+impl Report for PruneReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.removed.is_empty() {
+            page.line("Nothing has expired.");
+            return;
+        }
+        let columns = [
+            ("ID", Align::Left),
+            ("Type", Align::Left),
+            ("Expired", Align::Left),
+        ];
+        let mut table = Table::new(&columns, &[1]);
+        for record in &self.removed {
+            let name = record
+                .memory_type
+                .map_or(record.kind.name(), MemoryType::name);
+            table.row([
+                record.id.clone(),
+                name.to_owned(),
+                minute(&record.expired_at),
+            ]);
+        }
+        page.table(&table);
+        let done = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let count = plural(self.removed.len() as u64, "record");
+        page.styled(&[(Style::Dim, &format!("{count} {done}"))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Memories, each on a line.
+pub(super) fn table(memories: &[Listed], now: DateTime<Utc>) -> Table {
+    let columns = [
+        ("ID", Align::Left),
+        ("Type", Align::Left),
+        ("User", Align::Left),
+        ("Age", Align::Right),
+        ("Expires", Align::Left),
+        ("Text", Align::Prose),
+    ];
+    let mut table = Table::new(&columns, &[5, 2]);
+    for memory in memories {
+        table.row([
+            memory.id.clone(),
+            memory.memory_type.map_or("", MemoryType::name).to_owned(),
+            memory.user_id.clone().unwrap_or_default(),
+            when(&memory.created, now),
+            memory.expires_at.as_deref().map(day).unwrap_or_default(),
+            memory.summary.clone(),
+        ]);
+    }
+    table
+}
+
+/// The day of a time, or its text where that is no time.
+fn day(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
+}
+
+/// A time to the minute, or its text where that is no time.
+fn minute(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    let utc = parsed.map(|at| at.to_utc().format("%Y-%m-%d %H:%M UTC").to_string());
+    utc.unwrap_or_else(|_| time.to_owned())
+}

@@ -1,0 +1,103 @@
+//! Removing what has expired.
+//!
+//! What has expired is hidden already; here it leaves the disk, each record with a tombstone, and the
+//! file is written once however many there are. An entry whose end nobody can read stays: it is a
+//! person's to mend.
+
+use crate::model::{Expiry, Kind};
+
+use super::audit::Did;
+use super::changes;
+use super::error::Error;
+use super::json_file::Snapshot;
+use super::offsets::Row;
+use super::scoped::{Entry, Scoped};
+use super::sight::expiry;
+use super::writer::Writer;
+use super::{json_text, tombstones};
+
+/// Records that have expired.
+#[derive(Debug, Default)]
+pub struct Expired {
+    /// Those whose end has come, oldest first.
+    pub over: Vec<Entry>,
+    /// The ids of those that are hidden because nobody can read when they end.
+    pub unreadable: Vec<String>,
+}
+
+impl Scoped {
+    /// The records of a kind that have expired, of those that the scope and the viewer cover. None
+    /// where nobody has said what time it is.
+    pub fn expired(&self, kind: Kind) -> Result<Expired, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        Ok(self.expired_in(&snapshot, kind)?.1)
+    }
+
+    fn expired_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<(Vec<Row>, Expired), Error> {
+        let mut rows = Vec::new();
+        let mut expired = Expired::default();
+        let Some(now) = self.sight().now.filter(|_| kind.may_expire()) else {
+            return Ok((rows, expired));
+        };
+        let mut all = Vec::new();
+        snapshot.each(false, &mut |row| {
+            all.push(row.clone());
+            true
+        })?;
+        for row in all {
+            let entry = Self::read(snapshot, kind, &row)?;
+            if !self.sight().covers(kind, &entry.text) {
+                continue;
+            }
+            match expiry(&entry.text) {
+                Expiry::At(end) if end <= now => {
+                    rows.push(row);
+                    expired.over.push(entry);
+                }
+                Expiry::Unreadable => expired.unreadable.push(entry.id),
+                Expiry::At(_) | Expiry::Never => {}
+            }
+        }
+        Ok((rows, expired))
+    }
+}
+
+impl Writer {
+    /// Removes the records of a kind that have expired, and leaves a tombstone of each with the hash
+    /// of its `content`. They are gone for good, from the journal of changes too. `at` is the time that the tombstones say: RFC 3339, UTC.
+    pub fn remove_expired(
+        &mut self,
+        kind: Kind,
+        at: &str,
+        content: &dyn Fn(&Entry) -> String,
+    ) -> Result<Expired, Error> {
+        let snapshot = self.prepare(kind)?;
+        let (rows, expired) = self.store().expired_in(&snapshot, kind)?;
+        if rows.is_empty() {
+            return Ok(expired);
+        }
+        let ids: Vec<&str> = expired.over.iter().map(|entry| entry.id.as_str()).collect();
+        changes::scrub(self.lock(), kind, &ids)?;
+        let users: Vec<_> = expired.over.iter().map(Entry::user_id).collect();
+        let touched = ids.iter().zip(&users);
+        let touched: Vec<_> = touched.map(|(id, user)| (*id, user.as_deref())).collect();
+        self.store().audit(Did::Removed, &touched)?;
+        // The tombstones come first, as in every removal: a crash between leaves records that are
+        // hidden still and can be removed again.
+        for entry in &expired.over {
+            let user = json_text::string_field(&entry.text, "user_id");
+            let content = content(entry);
+            tombstones::bury(
+                self.lock(),
+                &self.identity().tombstone_key,
+                &entry.id,
+                kind,
+                at,
+                user.as_deref().filter(|_| kind.has_user()),
+                &content,
+            )?;
+        }
+        self.store().file(kind).remove_all(&snapshot, &rows)?;
+        Ok(expired)
+    }
+}
