@@ -96,6 +96,7 @@ impl Reflexion {
     pub fn has_taken_over(&self, other: &Self) -> bool {
         let correction = &other.correction_id;
         !self.reflexion_id.is_empty()
+            && !correction.is_empty()
             && other.superseded_by == self.reflexion_id
             && (self.correction_id == *correction || self.also_corrected_by.contains(correction))
     }
@@ -180,5 +181,27 @@ mod tests {
         let mut none = rule(r#""confidence": 0.9"#);
         none.take_back_outcome(false);
         assert_eq!((none.confidence, none.times_harmed), (Some(0.9), None));
+    }
+
+    #[test]
+    fn only_what_stands_for_the_same_correction_has_taken_over() {
+        let check = |kept: &str, other: &str, expected: bool| {
+            let rule = |json: &str| -> Reflexion { serde_json::from_str(json).unwrap() };
+            assert_eq!(
+                rule(kept).has_taken_over(&rule(other)),
+                expected,
+                "{kept} {other}"
+            );
+        };
+        let other = r#"{"correction_id": "CORR-002", "superseded_by": "REFL-001"}"#;
+        let merged = r#"{"reflexion_id": "REFL-001", "also_corrected_by": ["CORR-002"]}"#;
+        check(merged, other, true);
+        check(merged, r#"{"correction_id": "CORR-002"}"#, false);
+        check(r#"{"reflexion_id": "REFL-001"}"#, other, false);
+        check(
+            r#"{"reflexion_id": "REFL-001"}"#,
+            r#"{"superseded_by": "REFL-001"}"#,
+            false,
+        );
     }
 }
