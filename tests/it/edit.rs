@@ -220,7 +220,7 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
-    let note = json!({"id": "MEM-001", "memory_type": "task_memory", "content": "old",
+    let note = json!({"id": "MEM-001", "memory_type": "brand_memory", "content": "old",
         "metadata": {"z": 1}, "created_at": "2026-01-01T00:00:00Z", "updated_at": "", "mine": 1});
     workspace.write(
         ".agentura/memories.json",

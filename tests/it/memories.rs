@@ -693,6 +693,14 @@ fn what_hands_wrote_before_there_were_users_works_for_the_owner() {
     }
     let list = workspace.json(&["memory", "list", "--type", "task_memory"]);
     assert_eq!(ids(&list["records"]), ["MEM-009"]);
+    // One field can be mended while others wait for it; what was right cannot be made wrong.
+    let set = |set: &str| workspace.run(&["memory", "edit", "MEM-009", "--set", set]);
+    set("metadata.outcome=success").succeeds();
+    let ran = set("metadata.outcome=won");
+    assert!(
+        ran.code == 2 && !ran.stderr.contains("session_id"),
+        "{ran:?}"
+    );
 }
 
 #[test]

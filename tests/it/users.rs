@@ -226,3 +226,46 @@ fn an_end_that_nobody_can_read_hides_and_is_told_by_the_doctor() {
         assert_eq!(report["healthy"], true);
     }
 }
+
+#[test]
+fn no_command_shows_or_changes_what_is_another_s() {
+    let workspace = shared();
+    let before = workspace.read(MEMORIES);
+    for id in ["MEM-001", "MEM-003", "MEM-004"] {
+        for args in [
+            &["memory", "show", id][..],
+            &["memory", "why", id],
+            &["memory", "edit", id, "--set", "content=mine"],
+            &["memory", "edit", id, "--set", "metadata.tone=[]"],
+            &["memory", "forget", id],
+        ] {
+            let ran = workspace.run(&[args, &["--user", "bob", "--json"]].concat());
+            let text = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(ran.code, 2, "{args:?}: {ran:?}");
+            for others in ["calm", "ours", "shy", "alice"] {
+                assert!(!text.contains(others), "{args:?}: {ran:?}");
+            }
+        }
+    }
+    assert_eq!(workspace.read(MEMORIES), before);
+    // The beginning of an id, and `latest`, are resolved among his own.
+    let shown = workspace.json(&["memory", "show", "mem-", "--user", "bob"]);
+    assert_eq!(shown["id"], "MEM-002");
+    for args in [
+        &["memory", "list", "memories"][..],
+        &["memory", "list", "--where", "x!=y"],
+        &["memory", "search", "saffron voice", "-n", "9"],
+        &["memory", "status"],
+        &["memory", "prune", "--dry-run"],
+        &["stats"],
+    ] {
+        let report = workspace
+            .json(&[args, &["--user", "bob"]].concat())
+            .to_string();
+        for others in [
+            "calm", "ours", "shy", "alice", "MEM-001", "MEM-003", "MEM-004",
+        ] {
+            assert!(!report.contains(others), "{args:?}: {report}");
+        }
+    }
+}

@@ -39,8 +39,8 @@ pub(super) fn fit(
     let of = new_type.as_ref().or(stored.get("memory_type"));
     let of: Option<MemoryType> = of.and_then(|of| serde_json::from_str(of.get()).ok());
     let new = given(values, "metadata");
-    let before = new.as_ref().or(stored.get("metadata"));
-    let mut text = before.map_or("{}", |raw| raw.get()).to_owned();
+    let start = new.as_ref().or(stored.get("metadata"));
+    let mut text = start.map_or("{}", |raw| raw.get()).to_owned();
     if !paths.is_empty() {
         for (path, value) in paths {
             let shape = of.and_then(|of| of.field(path)).map(|field| field.shape);
@@ -61,7 +61,14 @@ pub(super) fn fit(
         return Ok(());
     };
     let raw = RawValue::from_string(text).map_err(StoreError::from)?;
-    let problems = misfits(of, &raw);
+    let mut problems = misfits(of, &raw);
+    // Who mends one field of what hands have written need not mend all of them at once.
+    if new_type.is_none() && new.is_none() {
+        let before = stored.get("metadata").map_or("{}", |raw| raw.get());
+        let before = RawValue::from_string(before.to_owned()).map_err(StoreError::from)?;
+        let before = misfits(of, &before);
+        problems.retain(|problem| !before.contains(problem));
+    }
     if problems.is_empty() {
         return Ok(());
     }
