@@ -5,9 +5,10 @@
 //! carries that name; it stands in `session_data.native_id`, so that the two are found together.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record};
+use super::kind::{Kind, Record, Trust};
 use super::lenient;
 use super::session_state::SessionState;
 
@@ -85,6 +86,22 @@ impl Session {
     }
 }
 
+/// How much of the texts in its data a session is found by, in bytes.
+const FOUND_BY: usize = 8_000;
+
+/// Adds the texts of a value, a line each, until there are enough.
+fn add_texts(value: &Value, words: &mut String) {
+    match value {
+        Value::String(text) if words.len() < FOUND_BY => {
+            let end = text.floor_char_boundary(FOUND_BY);
+            words.extend(["\n", &text[..end]]);
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_texts(value, words)),
+        Value::Object(fields) => fields.values().for_each(|value| add_texts(value, words)),
+        _ => {}
+    }
+}
+
 impl Record for Session {
     const KIND: Kind = Kind::Session;
 
@@ -109,7 +126,14 @@ impl Record for Session {
             words.push('\n');
             words.push_str(text);
         }
+        let data = serde_json::from_str(self.session_data.get()).unwrap_or_default();
+        add_texts(&data, &mut words);
         words
+    }
+
+    /// An agent has written it, and has read all kinds of things before.
+    fn trust(&self) -> Trust {
+        Trust::Observed
     }
 
     fn created(&self) -> &str {
@@ -122,5 +146,43 @@ impl Record for Session {
 
     fn set_user_id(&mut self, id: &str) {
         self.user_id = Some(id.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_found_by_its_steps_and_the_texts_of_its_data() {
+        let check = |json: &str, expected: &[&str]| {
+            let session: Session = serde_json::from_str(json).unwrap();
+            let content = session.content();
+            let lines: Vec<&str> = content.lines().filter(|line| !line.is_empty()).collect();
+            assert_eq!(lines, expected, "{json}");
+        };
+        check(
+            r#"{"completed_steps": ["brand", "trends"], "current_step": "scripts",
+                "session_data": {"campaign": "spring", "tags": ["a", 7, {"deep": "b"}]}}"#,
+            &["brand", "trends", "scripts", "spring", "a", "b"],
+        );
+        check(r#"{"session_data": "plain"}"#, &["plain"]);
+        check(r#"{"session_data": 7, "completed_steps": null}"#, &[]);
+        let long = "é".repeat(FOUND_BY);
+        let session = format!(r#"{{"session_data": ["{long}", "{long}"]}}"#);
+        let session: Session = serde_json::from_str(&session).unwrap();
+        assert!(session.content().len() <= FOUND_BY + 1);
+    }
+
+    #[test]
+    fn the_log_knows_a_session_of_a_host_by_two_names() {
+        let check = |data: &str, expected: &[&str]| {
+            let json = format!(r#"{{"session_id": "SESS-1", "session_data": {data}}}"#);
+            let session: Session = serde_json::from_str(&json).unwrap();
+            assert_eq!(session.names(), expected, "{data}");
+        };
+        check(r#"{"native_id": "codex/3f"}"#, &["SESS-1", "codex/3f"]);
+        check(r#"{"native_id": 7}"#, &["SESS-1"]);
+        check("null", &["SESS-1"]);
     }
 }

@@ -759,6 +759,21 @@ fn piped_a_session_is_followed_until_it_ends() {
     assert_eq!(document(&follow)["session"]["status"], "completed");
     assert_eq!(follow.ends(), Some(0));
 
+    // Who is followed and forgotten is told to be.
+    let mut workspace = workspace;
+    workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
+    let other = workspace.json(&["session", "start"])["session_id"].clone();
+    let other = other.as_str().unwrap();
+    let follow = Followed::start(&workspace, &["session", "show", other, "--json"]);
+    assert_eq!(document(&follow)["session"]["session_id"], other);
+    workspace.run(&["memory", "forget", other]).succeeds();
+    assert!(
+        document(&follow)["error"]["message"]
+            .to_string()
+            .contains("was forgotten on")
+    );
+    assert_eq!(follow.ends(), Some(2));
+
     let list = Followed::start(&workspace, &["session", "list"]);
     assert!(list.line().contains("completed"));
     workspace.run(&["session", "start"]).succeeds();

@@ -13,7 +13,7 @@ use crate::cli::error::{self, CliError};
 use crate::cli::follow::{Event, Follower};
 use crate::cli::live::{self, Live};
 use crate::cli::output::{Page, Style, plural};
-use crate::engine::{Engine, SessionReport, SessionsReport};
+use crate::engine::{Engine, Error, SessionReport, SessionsReport};
 use crate::model::{ExecutionLog, Kind, Session, SessionState};
 use crate::store::{Scoped, compact};
 
@@ -53,12 +53,14 @@ pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, CliError> {
         engine,
         limit: args.limit as usize,
         seen,
+        gone: None,
     };
-    if is_screen(context) {
-        live::redraw(context, &mut follower, &mut show)
+    let code = if is_screen(context) {
+        live::redraw(context, &mut follower, &mut show)?
     } else {
-        show.lines(&mut follower)
-    }
+        show.lines(&mut follower)?
+    };
+    show.gone.map_or(Ok(code), |error| Err(error.into()))
 }
 
 fn is_screen(context: &Context) -> bool {
@@ -136,14 +138,13 @@ struct Show<'a> {
     engine: Engine,
     limit: usize,
     seen: SessionReport,
+    /// Why it is not there any more.
+    gone: Option<Error>,
 }
 
 impl Live for Show<'_> {
     fn look(&mut self) {
-        let id = &self.seen.session.session_id;
-        if let Ok(seen) = self.engine.session(id, self.limit) {
-            self.seen = seen;
-        }
+        self.look_at(self.limit);
     }
 
     fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
@@ -166,7 +167,7 @@ impl Live for Show<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.seen.session.status.is_final()
+        self.gone.is_some() || self.seen.session.status.is_final()
     }
 }
 
@@ -203,17 +204,27 @@ impl Show<'_> {
     /// Looks again, so far back that no action is missed however many have come at once.
     fn look_back(&mut self, shown: &HashSet<String>) {
         let mut limit = self.limit;
-        loop {
-            let Ok(seen) = self.engine.session(&self.seen.session.session_id, limit) else {
-                return;
-            };
-            let meets = seen.logs.iter().any(|line| shown.contains(&line.id));
-            if meets || shown.is_empty() || !seen.has_older_logs {
-                self.seen = seen;
+        while self.look_at(limit) {
+            let meets = self.seen.logs.iter().any(|line| shown.contains(&line.id));
+            if meets || shown.is_empty() || !self.seen.has_older_logs {
                 return;
             }
             limit *= 2;
         }
+    }
+
+    /// Looks at so many actions. A file that another program is just writing is looked at again at the next
+    /// event.
+    fn look_at(&mut self, limit: usize) -> bool {
+        match self.engine.session(&self.seen.session.session_id, limit) {
+            Ok(seen) => {
+                self.seen = seen;
+                return true;
+            }
+            Err(error @ Error::Forgotten { .. }) => self.gone = Some(error),
+            Err(_) => {}
+        }
+        false
     }
 
     fn action_line(&self, line: &ExecutionLog) -> String {
