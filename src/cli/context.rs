@@ -204,18 +204,10 @@ impl Context {
         self.environment.config_dir.as_deref().and_then(read)
     }
 
-    /// The id of the session that a command is part of: the one that is named, else that of the variable
-    /// `MEMCTL_SESSION`. It must be there.
-    pub(super) fn session(
-        &self,
-        engine: &Engine,
-        given: Option<&str>,
-    ) -> Result<Option<String>, CliError> {
-        let of_environment = || self.environment.var("MEMCTL_SESSION");
-        let Some(id) = given.map(str::to_owned).or_else(of_environment) else {
-            return Ok(None);
-        };
-        Ok(Some(engine.find_session(&id)?.session_id))
+    /// The session that a command is part of, as it is named: by a flag, else by the variable
+    /// `MEMCTL_SESSION`.
+    pub(super) fn session(&self, given: Option<String>) -> Option<String> {
+        given.or_else(|| self.environment.var("MEMCTL_SESSION"))
     }
 
     /// Text that was given as it is, or as `-` for standard input.

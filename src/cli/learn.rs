@@ -52,7 +52,7 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
             .collect(),
         format: args.format.as_deref().and_then(Format::of_name),
         dry_run: args.dry_run,
-        session: context.session(&engine, None)?,
+        session: context.session(None),
         host_session: None,
     };
     let mut report = reading(context, |progress| engine.learn(&options, progress))?;

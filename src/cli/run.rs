@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         without_memory: args.no_memory,
         without_record: args.no_record,
         dry_run: args.dry_run,
-        session: context.session(&engine, args.session.as_deref())?,
+        session: context.session(args.session.clone()),
     };
     let report = wait(engine.run(options, &mut follow(&spinner)))?;
     drop(spinner);

@@ -31,7 +31,8 @@ pub struct LearnOptions {
     pub format: Option<Format>,
     /// Writes nothing, and reads also what was read before.
     pub dry_run: bool,
-    /// The session that learns, for the log of what agents did; `None` takes the one that is read.
+    /// The session that learns, by its id or the beginning of one, for the log of what agents did; `None`
+    /// takes the one that is read.
     pub session: Option<String>,
     /// What a host calls the session that it has just ended: it becomes a record.
     pub host_session: Option<String>,
@@ -131,6 +132,12 @@ impl Engine {
         options: &LearnOptions,
         progress: OnBytes<'_>,
     ) -> Result<LearnReport, Error> {
+        let session = options.session.as_deref();
+        let session = session.map(|id| self.find_session(id)).transpose()?;
+        let options = &LearnOptions {
+            session: session.map(|session| session.session_id),
+            ..options.clone()
+        };
         let files = session_files::files(&options.paths)?;
         let total: u64 = files.iter().map(|file| file.size).sum();
         let mut report = LearnReport {

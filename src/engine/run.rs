@@ -100,6 +100,7 @@ impl Engine {
         let (skills, skill) = self.skill(&options.skill)?;
         // A session that is not there is told before anybody is paid.
         let session = options.session.as_deref();
+        let session = session.filter(|_| !options.without_memory);
         let session = session.map(|id| self.find_session(id)).transpose()?;
         let session = session.as_ref();
         let mut warnings = Vec::new();

@@ -89,6 +89,9 @@ impl Session {
 /// How much of the texts in its data a session is found by, in bytes.
 const FOUND_BY: usize = 8_000;
 
+/// The field of the data of a host's session that names records: ids are no words.
+const LEARNED: &str = "learned";
+
 /// Adds the texts of a value, a line each, until there are enough.
 fn add_texts(value: &Value, words: &mut String) {
     match value {
@@ -97,7 +100,10 @@ fn add_texts(value: &Value, words: &mut String) {
             words.extend(["\n", &text[..end]]);
         }
         Value::Array(values) => values.iter().for_each(|value| add_texts(value, words)),
-        Value::Object(fields) => fields.values().for_each(|value| add_texts(value, words)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| *name != LEARNED)
+            .for_each(|(_, value)| add_texts(value, words)),
         _ => {}
     }
 }
@@ -163,7 +169,7 @@ mod tests {
         };
         check(
             r#"{"completed_steps": ["brand", "trends"], "current_step": "scripts",
-                "session_data": {"campaign": "spring", "tags": ["a", 7, {"deep": "b"}]}}"#,
+                "session_data": {"learned": ["FIX-001"], "campaign": "spring", "tags": ["a", 7, {"deep": "b"}]}}"#,
             &["brand", "trends", "scripts", "spring", "a", "b"],
         );
         check(r#"{"session_data": "plain"}"#, &["plain"]);

@@ -562,6 +562,15 @@ fn what_is_learnt_stands_in_the_log() {
     assert_eq!(json!(learned), report["learned"]);
     workspace.json(&["learn", &sessions]);
     assert_eq!(logged(&workspace).len(), 1);
+    // Who learns in a session of its own says so; it has to be there.
+    let mut workspace = Workspace::empty();
+    workspace.set("MEMCTL_SESSION", "latest");
+    workspace
+        .run(&["learn", &sessions])
+        .fails(2, "session `latest` not found");
+    workspace.run(&["session", "start"]).succeeds();
+    workspace.json(&["learn", &sessions]);
+    assert_eq!(logged(&workspace)[0]["session_id"], "SESS-20260220124341");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How sessions and their logs look.
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -163,17 +164,14 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     if let Some(at) = &session.completed_at {
         page.field("completed", &when(at, now));
     }
-    let data: serde_json::Value =
-        serde_json::from_str(session.session_data.get()).unwrap_or_default();
+    let data: Value = serde_json::from_str(session.session_data.get()).unwrap_or_default();
     let Some(data) = data.as_object() else {
         return;
     };
     let fields = data.iter().filter(|(name, _)| *name != "pitfalls");
     let fields: Vec<String> = fields
         .map(|(name, value)| {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
+            let text = words(value);
             // What stands on a line of its own here is a field.
             let flat: Vec<&str> = text.split_whitespace().collect();
             format!("{}: {}", name.escape_debug(), flat.join(" "))
@@ -187,6 +185,19 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     for (i, pitfall) in pitfalls.iter().take(MAX_RULES).enumerate() {
         let label = if i == 0 { "pitfalls" } else { "" };
         page.field(label, &format!("{}: {}", pitfall.error, pitfall.rule));
+    }
+}
+
+/// A value as it is read: texts without quotation marks, also in a list.
+fn words(value: &Value) -> String {
+    let texts = value
+        .as_array()
+        .map(|values| values.iter().map(Value::as_str));
+    match texts.and_then(Iterator::collect::<Option<Vec<&str>>>) {
+        Some(texts) => texts.join(", "),
+        None => value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned),
     }
 }
 
