@@ -18,6 +18,7 @@ use crate::store::{Act, Scoped};
 use super::Global;
 use super::error::CliError;
 use super::output::{Printer, Spinner};
+use super::switch::Off;
 
 /// The longest text that is taken from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;
@@ -33,6 +34,8 @@ pub(super) struct Context {
     pub(super) environment: Environment,
     pub(super) places: Places,
     pub(super) printer: Printer,
+    /// Whether memory is switched off, and why.
+    pub(super) off: Option<Off>,
     scope: Scope,
     user: Option<String>,
     verbose: bool,
@@ -49,10 +52,12 @@ impl Context {
         printer: Printer,
         why: String,
     ) -> Self {
+        let places = Places::find(&environment, global.root.as_deref());
         Self {
             why,
             change: Act::change_name(&random()),
-            places: Places::find(&environment, global.root.as_deref()),
+            off: Off::of(&environment, &places),
+            places,
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
             user: global.user.clone(),
             verbose: global.verbose,

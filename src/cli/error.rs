@@ -265,6 +265,7 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
                 path.display()
             )),
         ),
+        Error::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
         Error::Serialize(_) => (Kind::Store, None),
     }
 }

@@ -41,6 +41,11 @@ pub(super) struct HintArgs {
 }
 
 pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>, CliError> {
+    if let Some(off) = &context.off {
+        // Who asks for help is not told off: there is none, and this is why.
+        context.printer.note(&off.to_string());
+        return Ok(Box::new(HintReport::default()));
+    }
     let config = context.config(&[])?;
     let store = context.store(&config)?;
     let report = adviser(context, &config, &store)?.hint(&HintOptions {

@@ -23,6 +23,7 @@ use crate::model::{Scope, Viewer};
 use crate::store::{Act, Scoped};
 
 use super::context::{act, random};
+use super::switch::Off;
 
 /// From start to end, with room for the start of the process in the 500 ms that are promised.
 const DEADLINE: Duration = Duration::from_millis(400);
@@ -94,7 +95,7 @@ fn answer(
     }
     let places = Places::find(&environment, root);
     // An agent at work somewhere is no reason to begin a memory there.
-    if !places.memory.is_dir() {
+    if !places.memory.is_dir() || Off::of(&environment, &places).is_some() {
         return None;
     }
     // The other events show nothing and are nobody's in particular, and come far more often.

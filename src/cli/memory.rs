@@ -17,6 +17,7 @@ use super::memories::{self, AddArgs, PruneArgs};
 use super::output::{Page, Report, Style, plural};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::search::{SearchArgs, search};
+use super::switch::{DisableArgs, EnableArgs, disable, enable};
 use super::undo::{UndoArgs, undo};
 use super::why::{WhyArgs, why};
 
@@ -38,6 +39,8 @@ pub(super) enum MemoryCommand {
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
+    Disable(DisableArgs),
+    Enable(EnableArgs),
 }
 
 pub(super) fn memory(
@@ -59,6 +62,8 @@ pub(super) fn memory(
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
+        MemoryCommand::Disable(args) => disable(context, &args),
+        MemoryCommand::Enable(args) => enable(context, &args),
     }
 }
 
@@ -68,7 +73,9 @@ pub(super) fn memory(
 pub(super) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, CliError> {
-    Ok(Box::new(context.engine(None)?.status()?))
+    let mut report = context.engine(None)?.status()?;
+    report.enabled = context.off.is_none();
+    Ok(Box::new(report))
 }
 
 impl Report for StatusReport {
@@ -101,6 +108,12 @@ impl Report for StatusReport {
             page.line(others.join("  |  "));
         }
         page.styled(&[(Style::Dim, &self.directory)]);
+        if !self.enabled {
+            page.styled(&[
+                (Style::Warn, "off: "),
+                (Style::Plain, "nothing of it is read or written"),
+            ]);
+        }
         for problem in &self.problems {
             page.styled(&[(Style::Warn, "problem: "), (Style::Plain, problem)]);
         }

@@ -33,6 +33,7 @@ mod search;
 mod session;
 mod setup;
 mod stats;
+mod switch;
 mod test;
 mod undo;
 mod watch;
@@ -201,6 +202,7 @@ fn dispatch(
     command: Command,
     root: Option<std::path::PathBuf>,
 ) -> Result<u8, CliError> {
+    switch::permit(context, &command)?;
     let report: Box<dyn Report> = match command {
         Command::Init(args) => setup::init(context, &args)?,
         Command::Run(args) => run::run(context, &args)?,

@@ -59,6 +59,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         without_record: args.no_record,
         dry_run: args.dry_run,
         session: context.session(args.session.clone()),
+        stateless: context.off.as_ref().map(ToString::to_string),
     };
     let report = wait(engine.run(options, &mut follow(&spinner)))?;
     drop(spinner);
@@ -94,7 +95,11 @@ impl Report for RunReport {
         }
         page.field(
             "execution",
-            self.execution_id.as_deref().unwrap_or("not recorded"),
+            match (&self.execution_id, self.stateless) {
+                (Some(id), _) => id,
+                (None, true) => "not recorded: memory is disabled",
+                (None, false) => "not recorded",
+            },
         );
         page.field("model", &self.model_used);
         if let Some(nearest) = &self.nearest_case {

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::prompt::{Assembly, Injected, LayerSize, Omitted};
 use crate::skill::{Skill, Skills};
-use crate::store::Selection;
+use crate::store::{self, Selection};
 
 use super::door::kept_out;
 use super::model::Chosen;
@@ -42,6 +42,9 @@ pub struct RunOptions {
     pub dry_run: bool,
     /// The session that it is part of, by its id or the beginning of one.
     pub session: Option<String>,
+    /// The memory is switched off, and this says how: nothing of it is read or written, whatever the
+    /// other options say. Skills and their examples are no memory.
+    pub stateless: Option<String>,
 }
 
 /// What came of it.
@@ -76,6 +79,8 @@ pub struct RunReport {
     pub nearest_case: Option<NearestCase>,
     /// The sample that stood in for an input, where none was given.
     pub sample_input: Option<String>,
+    /// Whether the memory is switched off, so that nothing was read from it or written to it.
+    pub stateless: bool,
     /// What went wrong and did not stop it.
     pub warnings: Vec<String>,
 }
@@ -100,18 +105,21 @@ impl Engine {
         let (skills, skill) = self.skill(&options.skill)?;
         // A session that is not there is told before anybody is paid.
         let session = options.session.as_deref();
-        let session = session.filter(|_| !options.without_memory);
+        let session = session.filter(|_| !options.without_memory && options.stateless.is_none());
         let session = session.map(|id| self.find_session(id)).transpose()?;
         let session = session.as_ref();
         let mut warnings = Vec::new();
         let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
-        let assembly = if options.without_memory {
+        let stateless = options.stateless.is_some();
+        warnings.extend(options.stateless.as_deref().map(says_stateless));
+        let assembly = if options.without_memory || stateless {
             self.assemble_without_rules(&skill)
         } else {
             self.assemble(&skill, Some(input.get()), &mut warnings)?
         };
         let chosen = self.providers.choose(skill.model.as_deref()).await?;
-        let records = !options.without_memory && !options.without_record && !options.dry_run;
+        let records =
+            !options.without_memory && !options.without_record && !options.dry_run && !stateless;
         if records {
             let mut writer = self.writer()?;
             writer.check(Kind::Execution)?;
@@ -132,6 +140,7 @@ impl Engine {
             layers: assembly.layers.clone(),
             nearest_case: None,
             sample_input,
+            stateless,
             warnings,
         };
         if options.dry_run {
@@ -139,9 +148,7 @@ impl Engine {
         }
         let start = Instant::now();
         let answer = match &chosen {
-            Chosen::Offline => {
-                self.answer_offline(&skills, &skill, &input, &mut report.warnings)?
-            }
+            Chosen::Offline => self.answer_offline(&skills, &skill, &input, &mut report)?,
             Chosen::Model(llm) => match self.answer(llm, &assembly, &input, progress).await {
                 Ok(answer) => answer,
                 Err(error) => {
@@ -162,10 +169,19 @@ impl Engine {
         report.usage = answer.usage;
         report.nearest_case = answer.nearest_case;
         if records {
-            let (id, of_record, trouble) = self.record(&report, &input, session)?;
-            report.execution_id = Some(id);
-            left_out.extend(of_record);
-            report.warnings.extend(trouble);
+            match self.record(&report, &input, session) {
+                Ok((id, of_record, trouble)) => {
+                    report.execution_id = Some(id);
+                    left_out.extend(of_record);
+                    report.warnings.extend(trouble);
+                }
+                // Somebody has switched the memory off meanwhile: what was answered is still given.
+                Err(Error::Store(off @ store::Error::Disabled { .. })) => {
+                    let said = format!("not recorded: {off} since the run began");
+                    report.warnings.push(said);
+                }
+                Err(error) => return Err(error),
+            }
         }
         report.warnings.extend(kept_out(left_out));
         Ok(report)
@@ -211,17 +227,22 @@ impl Engine {
         skills: &Skills,
         skill: &Skill,
         input: &RawValue,
-        warnings: &mut Vec<String>,
+        report: &mut RunReport,
     ) -> Result<Answer, Error> {
         let start = Instant::now();
         let of_skill = Selection {
             skill: Some(&skill.path),
             newest: None,
         };
+        let warnings = &mut report.warnings;
         let examples = skills.examples(&skill.path)?;
         warnings.extend(examples.problems.iter().map(ToString::to_string));
-        let executions = self.store.list(&of_skill)?.records;
-        let corrections = self.store.list(&of_skill)?.records;
+        let (executions, corrections) = if report.stateless {
+            (Vec::new(), Vec::new())
+        } else {
+            let executions = self.store.list(&of_skill)?.records;
+            (executions, self.store.list(&of_skill)?.records)
+        };
         let cases = nearest::cases(examples.cases, &executions, &corrections);
         let known = cases.len();
         let (found, greatest) = nearest::nearest(cases, input, self.settings.min_similarity);
@@ -299,6 +320,7 @@ impl Engine {
         });
         match stored {
             Ok(recorded) => Ok(recorded),
+            Err(Error::Store(off @ store::Error::Disabled { .. })) => Err(off.into()),
             Err(Error::Store(source)) => Err(self.keep_aside(&execution, source)),
             Err(error) => Err(error),
         }
@@ -357,7 +379,7 @@ impl Engine {
     }
 
     /// Keeps an execution that the store does not take in a file of its own.
-    fn keep_aside(&self, execution: &Execution, source: crate::store::Error) -> Error {
+    fn keep_aside(&self, execution: &Execution, source: store::Error) -> Error {
         let Ok(text) = serde_json::to_string_pretty(execution) else {
             return source.into();
         };
@@ -404,6 +426,7 @@ impl Engine {
             layers: Vec::new(),
             nearest_case: None,
             sample_input: None,
+            stateless: report.stateless,
             warnings: Vec::new(),
         };
         match self.record(&failed, input, session) {
@@ -416,6 +439,11 @@ impl Engine {
             Err(_) => error.into(),
         }
     }
+}
+
+/// What a run says that has no memory.
+fn says_stateless(how: &str) -> String {
+    format!("stateless: {how}; no rule was read, and the run is not recorded")
 }
 
 /// The input that was given, or the skill's sample and its name.

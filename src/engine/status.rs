@@ -26,6 +26,8 @@ pub struct StatusReport {
     pub tests: usize,
     /// The size of the data files; `None` where the scope is not everything.
     pub bytes: Option<u64>,
+    /// Whether memory is on; off it is neither read nor written.
+    pub enabled: bool,
     /// What is wrong with the files, one sentence each.
     pub problems: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl Engine {
             sessions,
             tests: skills.map_or(0, |skills| skills.count_generated_tests()),
             bytes: self.store.bytes(),
+            enabled: !crate::store::is_disabled(self.store.directory()),
             problems,
         })
     }

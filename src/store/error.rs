@@ -74,6 +74,12 @@ pub enum Error {
         /// The skill or record that was to be written.
         what: String,
     },
+    /// The memory is switched off.
+    #[error("memory is disabled by `{}`", path.display())]
+    Disabled {
+        /// The marker that says so.
+        path: PathBuf,
+    },
     /// A record could not be turned into JSON.
     #[error("cannot write the record as JSON")]
     Serialize(#[from] serde_json::Error),

@@ -23,6 +23,8 @@
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
+//! - `scoped`, `writer`: reading and writing records, within a scope.
+//! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
 //!
 //! Deliberately absent: any interpretation of a record beyond its id, skill, user
@@ -52,6 +54,7 @@ mod scan;
 mod scoped;
 mod sight;
 mod sources;
+mod switch;
 mod take_back;
 mod terms;
 mod tombstones;
@@ -72,6 +75,7 @@ pub use prune::Expired;
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};
+pub use switch::is_disabled;
 pub use take_back::Reverted;
 pub use terms::Terms;
 pub use tombstones::Tombstone;

@@ -47,6 +47,7 @@ impl Scoped {
             return Err(Error::io("read", directory)(missing));
         }
         let lock = Lock::take(directory, self.lock_limit())?;
+        self.must_be_enabled()?;
         Ok(Notes {
             path: path(directory, session),
             _lock: lock,

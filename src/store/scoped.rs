@@ -39,6 +39,8 @@ pub struct Scoped {
     redaction: Option<Redaction>,
     /// Who reads and writes, and why.
     act: Arc<Act>,
+    /// Writes even where the memory is switched off.
+    pub(super) regardless: bool,
 }
 
 /// One entry, as the text that it is in its file.
@@ -99,6 +101,7 @@ impl Scoped {
             held: false,
             redaction: None,
             act: Arc::default(),
+            regardless: false,
         }
     }
 

@@ -46,7 +46,10 @@ impl Writer {
         limit: Duration,
         random: &mut dyn FnMut() -> String,
     ) -> Result<Self, Error> {
+        // Asked before, so that a refusal makes no directory, and after, so that nobody slips through.
+        store.must_be_enabled()?;
         let lock = Lock::take(store.directory(), limit)?;
+        store.must_be_enabled()?;
         let identity = lock.identity(random)?;
         Ok(Self {
             store: store.held(),

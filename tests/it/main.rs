@@ -21,6 +21,7 @@ mod clients;
 mod conformance;
 mod contract;
 mod crowd;
+mod disable;
 mod edit;
 mod embedders;
 mod eval;
