@@ -13,12 +13,17 @@ test: ## all tests
 	$(CARGO) test --locked
 
 CLIENTS = target/clients
-test-clients: ## the tests with real coding agents, which are installed from npm
+test-clients: ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	@mkdir -p $(CLIENTS)
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
 		|| echo "skipped: npm could not install the coding agents"
-	$(CARGO) test --locked --test it clients -- --ignored --nocapture
+	@npm install --no-audit --no-fund --silent --force --prefix $(CLIENTS) @oven/bun-linux-x64@1.4.5 \
+		&& mkdir -p $(CLIENTS)/claude-mem && cd $(CLIENTS)/claude-mem && npm pack --silent claude-mem@13.25.3 >/dev/null && tar xzf claude-mem-*.tgz \
+		|| echo "skipped: npm could not install claude-mem"
+	@python3 -m venv $(CLIENTS)/mem0 && $(CLIENTS)/mem0/bin/pip install --quiet --disable-pip-version-check mem0ai==2.2.1 \
+		|| echo "skipped: pip could not install mem0"
+	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories
 
 test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes
 	@mkdir -p $(CLIENTS)/promptfoo

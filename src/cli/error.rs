@@ -204,6 +204,13 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         )),
         Error::BadMemory { .. } => usage("memctl memory add --help lists the fields of each type"),
         Error::NotEditableText { .. } => usage("edit the file; memctl doctor says where it is"),
+        Error::Occupied { .. } => {
+            usage("name another place, or take the place of a file with `--force`")
+        }
+        Error::NeedsDirectory => usage("memctl memory export --format skills --output DIR"),
+        Error::NoImport { .. } => usage(
+            "memctl memory import FILE --from SOURCE; docs/import.md says what each source looks like",
+        ),
         Error::NotStored { source, .. } => {
             let (_, hint) = of_store(source);
             (Kind::Store, hint)

@@ -13,8 +13,11 @@ use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::edit::{EditArgs, edit};
 use super::error::CliError;
+use super::export::{ExportArgs, export};
+use super::import::{ImportArgs, import};
 use super::memories::{self, AddArgs, PruneArgs};
 use super::output::{Page, Report, Style, plural};
+use super::purge::{PurgeArgs, purge};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::search::{SearchArgs, search};
 use super::switch::{DisableArgs, EnableArgs, disable, enable};
@@ -39,6 +42,9 @@ pub(super) enum MemoryCommand {
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
+    Purge(PurgeArgs),
     Disable(DisableArgs),
     Enable(EnableArgs),
 }
@@ -62,6 +68,9 @@ pub(super) fn memory(
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
+        MemoryCommand::Export(args) => export(context, &args),
+        MemoryCommand::Import(args) => import(context, &args),
+        MemoryCommand::Purge(args) => purge(context, &args),
         MemoryCommand::Disable(args) => disable(context, &args),
         MemoryCommand::Enable(args) => enable(context, &args),
     }

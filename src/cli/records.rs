@@ -8,7 +8,7 @@ use crate::model::{Condition, Kind, SkillPath};
 use super::context::Context;
 use super::error::CliError;
 use super::memories::{self, TypeName};
-use super::output::{Align, Page, Report, Style, Table, clean, when};
+use super::output::{Align, Page, Report, Style, Table, clean, plural, when};
 
 /// A kind of record, in singular or plural.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -41,6 +41,16 @@ impl KindName {
             Self::Memory => Kind::Memory,
             Self::Session => Kind::Session,
         }
+    }
+}
+
+/// `1 fix`, `3 memories`, `2 of hints.jsonl`: a count under the plural of a kind, or the name of a log.
+pub(super) fn counted(name: &str, count: u64) -> String {
+    match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
+        Some(kind) if count == 1 => format!("1 {kind}"),
+        Some(_) => format!("{count} {name}"),
+        None if name == "skills" => plural(count, "skill"),
+        None => format!("{count} of {name}"),
     }
 }
 

@@ -12,7 +12,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::{Environment, Places};
-use crate::store::is_disabled;
+use crate::model::Scope;
+use crate::store::{Scoped, is_disabled};
 
 use super::Command;
 use super::context::Context;
@@ -89,7 +90,11 @@ fn works_without(command: &Command) -> bool {
         | Command::Doctor(_) => true,
         Command::Memory(command) => matches!(
             command,
-            MemoryCommand::Status(_) | MemoryCommand::Enable(_) | MemoryCommand::Disable(_)
+            MemoryCommand::Status(_)
+                | MemoryCommand::Export(_)
+                | MemoryCommand::Purge(_)
+                | MemoryCommand::Enable(_)
+                | MemoryCommand::Disable(_)
         ),
         _ => false,
     }
@@ -112,13 +117,19 @@ pub(super) struct EnableArgs {}
 pub(super) struct DisableArgs {}
 
 pub(super) fn enable(context: &Context, _args: &EnableArgs) -> Result<Box<dyn Report>, CliError> {
-    let changed = context.store(&context.config(&[])?)?.enable()?;
+    let changed = store(context).enable()?;
     Ok(Box::new(SwitchReport::of(context, changed)))
 }
 
 pub(super) fn disable(context: &Context, _args: &DisableArgs) -> Result<Box<dyn Report>, CliError> {
-    let changed = context.store(&context.config(&[])?)?.disable()?;
+    let changed = store(context).disable()?;
     Ok(Box::new(SwitchReport::of(context, changed)))
+}
+
+/// The switch is no record, and needs no settings: those that cannot be read are no reason to leave it
+/// as it is.
+fn store(context: &Context) -> Scoped {
+    Scoped::new(&context.places.memory, Scope::All)
 }
 
 /// How the switch stands.
@@ -187,7 +198,7 @@ mod tests {
         for word in ["off", "0", "false", "no", "nonsense"] {
             assert_eq!(off(word), Some(Off::Variable(word.to_owned())));
         }
-        crate::store::Scoped::new(home.path().join("m"), crate::model::Scope::All)
+        Scoped::new(home.path().join("m"), Scope::All)
             .disable()
             .unwrap();
         assert!(matches!(off("on"), Some(Off::Marker(_))));

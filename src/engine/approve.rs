@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::model::{Fix, Kind, Procedure, Record as _, Trust};
+use crate::model::{Fix, Kind, Memory, Procedure, Record as _, Trust};
 use crate::store::{Entry, Writer};
 
 use super::fixes::{QUARANTINED, prepare};
@@ -65,6 +65,7 @@ impl Engine {
             approved.push(match entry.kind {
                 Kind::Fix => approve_fix(&mut writer, entry)?,
                 Kind::Procedure => approve_procedure(&mut writer, entry)?,
+                Kind::Memory => approve_memory(&mut writer, entry)?,
                 _ => said(entry),
             });
         }
@@ -137,6 +138,28 @@ fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Err
         id: entry.id.clone(),
         kind: Kind::Procedure,
         before: if was_approved { "approved" } else { "observed" },
+        trust: Trust::Approved,
+        warnings: suspicions(&entry.id, &says),
+        says,
+    })
+}
+
+/// A note counts already where a person has said it here; one that was imported counts from now on.
+fn approve_memory(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let memory: Memory = writer.store().get(&entry.id)?;
+    let before = match memory.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            writer.update(Kind::Memory, &entry.id, &[("trust", json!("approved"))])?;
+            "observed"
+        }
+    };
+    let says = vec![("memory", memory.content)];
+    Ok(Approved {
+        id: entry.id.clone(),
+        kind: Kind::Memory,
+        before,
         trust: Trust::Approved,
         warnings: suspicions(&entry.id, &says),
         says,

@@ -55,6 +55,12 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
     Ok(atomic::remove(path)?)
 }
 
+/// Writes what goes out to the caller. It has been through [`redact`] record by record: as a whole it
+/// would take as long again.
+pub(super) fn hand_over(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    Ok(atomic::replace(path, bytes)?)
+}
+
 /// The same, and makes the directories above it.
 pub(super) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
     if let Some(parent) = path.parent() {

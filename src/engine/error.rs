@@ -190,6 +190,23 @@ pub enum Error {
         /// Where and why.
         source: serde_json::Error,
     },
+    /// What an export would be written over is none.
+    #[error("`{}` is there already, and is no export of this program", path.display())]
+    Occupied {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// Skills are folders.
+    #[error("skills are folders, and cannot go to standard output")]
+    NeedsDirectory,
+    /// Nobody knows what an import is to be read as, or it is not what it is said to be.
+    #[error("`{}` cannot be imported: {reason}", path.display())]
+    NoImport {
+        /// What was named.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// An answer was paid for and could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
     NotStored {

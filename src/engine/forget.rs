@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Kind, Session};
+use crate::model::{Document, Kind, Session};
 
 use super::find::document;
 use super::index::Index;
@@ -29,14 +29,6 @@ impl Engine {
         let mut writer = self.writer()?;
         let entry = writer.store().find(kind, &id)?;
         let document = entry.as_ref().and_then(document);
-        let (content, summary) = document.map(|d| (d.content, d.summary)).unwrap_or_default();
-        // A rule comes back word for word when the same thing is said again; that is what is
-        // remembered of it, not its circumstances.
-        let remembered = if kind == Kind::Reflexion {
-            &summary
-        } else {
-            &content
-        };
         // What was done in a session goes first: after a crash it can be forgotten again.
         if let Some(Ok(session)) = entry
             .filter(|_| kind == Kind::Session)
@@ -44,11 +36,13 @@ impl Engine {
         {
             writer.remove_execution_logs(&session.names())?;
         }
+        let content = document.as_ref().map(remembered).unwrap_or_default();
         if for_good {
-            writer.remove_for_good(kind, &id, remembered, self.now)?;
+            writer.remove_for_good(kind, &id, content, self.now)?;
         } else {
-            writer.remove(kind, &id, remembered, self.now)?;
+            writer.remove(kind, &id, content, self.now)?;
         }
+        let summary = document.map(|d| d.summary).unwrap_or_default();
         let warnings = mended(writer.take_mended()).collect();
         drop(writer);
         // A text can be guessed from its words and its vector: they go as well.
@@ -59,5 +53,15 @@ impl Engine {
             summary,
             warnings,
         })
+    }
+}
+
+/// What a tombstone remembers of a record, as a hash. A rule comes back word for word when the same thing
+/// is said again; that is what is remembered of it, not its circumstances.
+pub(super) fn remembered(document: &Document) -> &str {
+    if document.kind == Kind::Reflexion {
+        &document.summary
+    } else {
+        &document.content
     }
 }

@@ -82,6 +82,7 @@ impl Engine {
             user_id: self.store.viewer().user_id().map(str::to_owned),
             memory_type,
             content: content.to_owned(),
+            trust: String::new(),
             metadata,
             created_at: self.timestamp(),
             updated_at: self.timestamp(),

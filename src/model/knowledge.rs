@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
-use super::kind::{Kind, Record, one_line};
+use super::kind::{Kind, Record, Trust, one_line};
 use super::lenient;
 
 /// Rules whose utility has sunk below this are no longer shown; the reference's limit.
@@ -253,6 +253,14 @@ pub struct Memory {
     /// RFC 3339, UTC; `None` is kept for good.
     #[serde(default, deserialize_with = "lenient::text_or_none")]
     pub expires_at: Option<String>,
+    /// `observed` where it was imported from another memory, `approved` where a person has approved that;
+    /// empty where a person has said it here.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub trust: String,
 }
 
 impl Record for Memory {
@@ -276,6 +284,15 @@ impl Record for Memory {
 
     fn created(&self) -> &str {
         &self.created_at
+    }
+
+    fn trust(&self) -> Trust {
+        match self.trust.as_str() {
+            "" | "user" => Trust::User,
+            "approved" => Trust::Approved,
+            // A word of nobody's making is no reason to believe.
+            _ => Trust::Observed,
+        }
     }
 
     fn expires(&self) -> Option<&str> {

@@ -126,6 +126,13 @@ pub(super) fn open_lock(path: &Path) -> Result<File, Error> {
         .map_err(Error::io("lock", path))
 }
 
+/// Waits until what was removed from a directory is gone from the disk.
+pub(super) fn sync(directory: &Path) -> Result<(), Error> {
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(Error::io("write", directory))
+}
+
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {

@@ -110,6 +110,9 @@ fn append(directory: &Path, act: &Act, did: Did, touched: &[Touched<'_>]) -> Res
 impl Scoped {
     /// Notes that something was done with records, where no writer has noted it.
     pub fn audit(&self, did: Did, touched: &[Touched<'_>]) -> Result<(), Error> {
+        if touched.is_empty() {
+            return Ok(());
+        }
         append(self.directory(), self.act(), did, touched)
     }
 

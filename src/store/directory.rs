@@ -17,8 +17,8 @@ use super::error::Error;
 pub const DIRECTORY: &str = ".agentura";
 /// The name of the directory for files that can be made again, inside the memory directory.
 pub(super) const DERIVED: &str = ".index";
-const IDENTITY: &str = "workspace.json";
-const LOCK: &str = ".lock";
+pub(super) const IDENTITY: &str = "workspace.json";
+pub(super) const LOCK: &str = ".lock";
 
 /// Looks for `.agentura` in `start` and the directories above it, but never above `home`.
 pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {

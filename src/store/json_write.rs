@@ -24,12 +24,12 @@ use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::offsets::{Header, Offsets, Row, Stamp};
 
 /// Where the tails that crashes left are put, inside the memory directory.
-const RECOVERED: &str = "recovered";
+pub(super) const RECOVERED: &str = "recovered";
 /// What may stand behind the last entry: closing brackets and a few keys of the root.
 const LONGEST_CLOSING: u64 = 1 << 20;
 /// What stands between two entries is a comma and some white space; more is looked at as damage.
 const LONGEST_GAP: usize = 1 << 16;
-const CLOSING: &str = "\n  ]\n}\n";
+pub(super) const CLOSING: &str = "\n  ]\n}\n";
 
 impl JsonFile<'_> {
     /// The file as it is now, mended and fit to be written to. What was mended is reported.
@@ -182,6 +182,58 @@ impl JsonFile<'_> {
         };
         self.record(&path, &header, row, Some(&snapshot.table));
         Ok(())
+    }
+
+    /// Adds entries behind the last one, the file being written once. `around` is what stands in front
+    /// of them and behind them where there is no file yet.
+    pub(super) fn append_all(
+        self,
+        snapshot: &Snapshot,
+        entries: &[&str],
+        around: (&str, &str),
+    ) -> Result<(), Error> {
+        let joined = entries.join(",\n    ");
+        let Some(file) = &snapshot.file else {
+            let text = [around.0, &joined, around.1].concat();
+            atomic::replace(&self.path(), text.as_bytes())?;
+            return self.refresh();
+        };
+        let path = &snapshot.path;
+        let old = &snapshot.table.header;
+        let closing = read_closing(file, old).map_err(Error::io("read", path))?;
+        let is_first = byte_before(file, old.tail).map_err(Error::io("read", path))? == b'[';
+        let between = usize::try_from(old.close - old.tail).unwrap_or(0);
+        let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
+        let gap = if keep { &closing[..between] } else { b"\n  " };
+        let comma: &[u8] = if is_first { b"" } else { b"," };
+        let bytes = [comma, b"\n    ", joined.as_bytes(), gap].concat();
+        self.rewrite(snapshot, &[(old.tail..old.close, &bytes)])
+    }
+
+    /// Keeps only the entries that are wanted, each with its bytes.
+    pub(super) fn keep_only(
+        self,
+        snapshot: &Snapshot,
+        is_kept: &dyn Fn(&Row) -> bool,
+    ) -> Result<(), Error> {
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let start = first.at;
+        let mut kept = Vec::new();
+        for row in rows.iter().filter(|row| is_kept(row)) {
+            if !kept.is_empty() {
+                kept.extend_from_slice(b",\n    ");
+            }
+            kept.extend_from_slice(&snapshot.read(row)?);
+        }
+        let end = snapshot.table.header.tail;
+        self.rewrite(snapshot, &[(start..end, &kept)])
     }
 
     /// Moves the saved table on to a file that has just got one more entry. What fails here is

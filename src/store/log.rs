@@ -42,6 +42,9 @@ pub(super) fn append_all(
     lines: &[String],
     sync: Sync,
 ) -> Result<(), Error> {
+    if lines.is_empty() {
+        return Ok(());
+    }
     let path = lock.directory().join(name);
     let mut text = lines.join("\n");
     text.push('\n');
@@ -121,6 +124,21 @@ fn ends_inside_a_line(path: &Path) -> io::Result<bool> {
         file.read_exact_at(&mut last, length - 1)?;
     }
     Ok(last != [b'\n'])
+}
+
+/// The lines of the log of this name as they are, without empty ones; none where it is missing.
+pub(super) fn lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let Some(mut file) = directory::open_data(directory, name)? else {
+        return Ok(Vec::new());
+    };
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes)
+        .map_err(Error::io("read", &directory.join(name)))?;
+    let lines = bytes.split(|b| *b == b'\n');
+    Ok(lines
+        .filter(|line| !line.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect())
 }
 
 /// Every object of the log of this name that can be read; none where it is missing.

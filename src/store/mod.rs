@@ -24,6 +24,7 @@
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
 //! - `scoped`, `writer`: reading and writing records, within a scope.
+//! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
 //! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
 //!
@@ -34,12 +35,14 @@
 mod act;
 pub(crate) mod atomic;
 mod audit;
+mod carry;
 mod changes;
 mod derived;
 mod directory;
 mod error;
 mod execution_logs;
 mod hints;
+mod inventory;
 mod json_file;
 mod json_text;
 mod json_write;
@@ -62,11 +65,15 @@ mod writer;
 
 pub use act::Act;
 pub use audit::{Audited, Did, Flaw, Line as AuditLine, Touched};
+pub use carry::{
+    Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, text_field,
+};
 pub use changes::{Field, Line as ChangeLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
 pub use execution_logs::{LogListing, LogSelection};
+pub use inventory::{Item, Role, inventory, logs};
 pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
@@ -78,5 +85,5 @@ pub use sources::{Source, Sources};
 pub use switch::is_disabled;
 pub use take_back::Reverted;
 pub use terms::Terms;
-pub use tombstones::Tombstone;
+pub use tombstones::{Buried, Tombstone};
 pub use writer::{Redacted, Redaction, Writer};

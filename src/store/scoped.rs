@@ -457,6 +457,11 @@ impl Scoped {
         !tombstone.kind.has_user() || self.viewer().sees(tombstone.user_id.as_deref())
     }
 
+    /// Everything that was removed on purpose.
+    pub fn all_buried(&self) -> Result<tombstones::Buried, Error> {
+        tombstones::Buried::read(&self.directory, &|t| self.is_own_removal(t))
+    }
+
     /// The ids of a kind that were removed on purpose, whoever they belonged to.
     pub fn buried_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
         tombstones::ids(&self.directory, kind)

@@ -90,7 +90,7 @@ impl Writer {
     }
 
     /// Puts a record that was removed back where it stood: behind the record `after`, or first.
-    pub fn restore(
+    pub fn put_back(
         &mut self,
         kind: Kind,
         id: &str,
@@ -220,7 +220,7 @@ mod tests {
             else {
                 panic!("{lines:?}");
             };
-            let back = writer.restore(Kind::Correction, id, after.as_deref(), text, "");
+            let back = writer.put_back(Kind::Correction, id, after.as_deref(), text, "");
             assert_eq!(back.unwrap(), Reverted::Done);
             assert_eq!(bytes(dir.path()), before, "{id}");
             assert!(store.buried_ids(Kind::Correction).unwrap().is_empty());

@@ -14,9 +14,9 @@ use crate::model::{IdShape, Kind};
 
 use super::directory::{self, Lock};
 use super::error::Error;
-use super::log;
+use super::log::{self, Sync};
 
-const FILE: &str = "tombstones.jsonl";
+pub(super) const FILE: &str = "tombstones.jsonl";
 
 /// One removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +85,22 @@ fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
     Ok(standing)
 }
 
+/// Remembers the ids of records that were removed, and nothing else of them.
+pub(super) fn bury_ids(lock: &Lock, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
+    let lines = ids.iter().map(|id| {
+        serde_json::to_string(&Tombstone {
+            id: id.clone(),
+            kind,
+            at: at.to_owned(),
+            digest: String::new(),
+            user_id: None,
+            lifted: false,
+        })
+    });
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    log::append_all(lock, FILE, &lines, Sync::Wait)
+}
+
 /// The last removal of a record of this kind with this content, among those that count.
 pub(super) fn find(
     directory: &Path,
@@ -125,6 +141,60 @@ pub(super) fn highest(directory: &Path, kind: Kind) -> IdShape {
         .filter_map(|t| IdShape::of(kind, &t.id))
         .max()
         .unwrap_or_default()
+}
+
+/// Everything that was removed here, for those who ask about many records at once.
+#[derive(Debug, Default)]
+pub struct Buried {
+    key: String,
+    stones: Vec<Tombstone>,
+    ids: HashSet<(Kind, String)>,
+    digests: HashSet<(Kind, String)>,
+}
+
+impl Buried {
+    /// Those of them that count.
+    pub(super) fn read(
+        directory: &Path,
+        counts: &dyn Fn(&Tombstone) -> bool,
+    ) -> Result<Self, Error> {
+        let key = directory::identity(directory).map(|identity| identity.tombstone_key);
+        let stones: Vec<Tombstone> = log::read(directory, FILE)?;
+        // An id is gone for everybody; what was said is its user's business.
+        let said = stones
+            .iter()
+            .filter(|stone| counts(stone) && !stone.digest.is_empty());
+        Ok(Self {
+            digests: said
+                .map(|stone| (stone.kind, stone.digest.clone()))
+                .collect(),
+            ids: stones
+                .iter()
+                .map(|stone| (stone.kind, stone.id.clone()))
+                .collect(),
+            key: key.unwrap_or_default(),
+            stones,
+        })
+    }
+
+    /// Whether a record with this id was removed.
+    pub fn has_id(&self, kind: Kind, id: &str) -> bool {
+        self.ids.contains(&(kind, id.to_owned()))
+    }
+
+    /// Whether a record with this content was removed.
+    pub fn has_content(&self, kind: Kind, content: &str) -> bool {
+        !self.digests.is_empty()
+            && self
+                .digests
+                .contains(&(kind, digest(&self.key, kind, content)))
+    }
+
+    /// The ids of a kind that were removed.
+    pub fn ids(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let of_kind = self.stones.iter().filter(move |stone| stone.kind == kind);
+        of_kind.map(|stone| stone.id.as_str())
+    }
 }
 
 fn digest(key: &str, kind: Kind, content: &str) -> String {

@@ -328,6 +328,17 @@ impl Writer {
             .map_or_else(|| json.to_owned(), |filter| filter(json).text.into_owned())
     }
 
+    /// Remembers what the redaction of the store has left out.
+    pub(super) fn leave_out(&mut self, found: Vec<&'static str>) {
+        self.left_out.extend(found);
+    }
+
+    /// Leaves tombstones that say of records nothing but their ids: they were there, and no more is to be
+    /// known of them.
+    pub(super) fn bury_ids(&mut self, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
+        tombstones::bury_ids(&self.lock, kind, ids, at)
+    }
+
     pub(super) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
         self.store.file(kind).prepare(&self.lock, &mut self.mended)
     }

@@ -24,7 +24,9 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         &[
             "async", "await", "tokio", "std::fs", "fs", "File", "OpenOptions",
         ],
-        May::AllBut(&["model", "search", "transcript", "learn", "guard", "prompt"]),
+        May::AllBut(&[
+            "model", "search", "transcript", "learn", "guard", "prompt", "exchange",
+        ]),
         "it is pure: neither files nor waiting",
     ),
     (&["anyhow"], May::Only(&["cli"]), "errors are typed inside"),

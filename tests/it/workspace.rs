@@ -110,6 +110,11 @@ impl Workspace {
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.document()
     }
+
+    /// The same for a check, which may find something.
+    pub(crate) fn json_of<S: AsRef<OsStr>>(&self, args: &[S]) -> Value {
+        Ran::of(self.command().args(args).arg("--json").output().unwrap()).document()
+    }
 }
 
 /// What a call of the program left.

@@ -191,7 +191,7 @@ impl Engine {
                 let done = if dry_run {
                     Reverted::Done
                 } else {
-                    writer.restore(*kind, id, after.as_deref(), text, &self.timestamp())?
+                    writer.put_back(*kind, id, after.as_deref(), text, &self.timestamp())?
                 };
                 let did = if done == Reverted::Done {
                     "restored"

@@ -1,0 +1,110 @@
+//! `memory export`: what is remembered, given out.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::engine::{ExportFormat, ExportOptions, ExportReport};
+use crate::model::SkillPath;
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+use super::records::{KindName, counted};
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// JSON Lines: everything, byte for byte; `memory import` takes it in
+    Jsonl,
+    /// A page for people
+    Markdown,
+    /// A folder with a `SKILL.md` for each approved procedure
+    Skills,
+}
+
+/// Give out what is remembered
+///
+/// The JSON Lines of an export come back exactly with `memory import`, with tombstones and logs. Secrets do
+/// not go out. A file is replaced only if it is an export; a skill's folder only if it was made here.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
+    memctl memory export --format markdown --kind reflexion --output -\n  \
+    memctl memory export --format skills --output ~/.claude/skills"
+)]
+pub(super) struct ExportArgs {
+    /// The file, `-` for standard output; for skills the directory that gets their folders
+    #[arg(long, short, value_name = "FILE|-")]
+    output: PathBuf,
+    /// The form
+    #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
+    format: FormatName,
+    /// Records of this kind only, and no logs; may be said more than once
+    #[arg(long = "kind", value_name = "KIND")]
+    kinds: Vec<KindName>,
+    /// Records of this skill only, and no logs
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// Take the place of a file that is no export, too
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, CliError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let is_stdout = args.output == Path::new("-");
+    if is_stdout && context.printer.is_json() {
+        return Err(CliError::usage(
+            "an export and a report cannot both go to standard output",
+            "memctl memory export --output FILE --json",
+        ));
+    }
+    let options = ExportOptions {
+        output: (!is_stdout).then(|| context.environment.absolute(&args.output)),
+        format: match args.format {
+            FormatName::Jsonl => ExportFormat::Jsonl,
+            FormatName::Markdown => ExportFormat::Markdown,
+            FormatName::Skills => ExportFormat::Skills,
+        },
+        kinds: args.kinds.iter().map(|kind| kind.kind()).collect(),
+        skill,
+        force: args.force,
+    };
+    let bar = context.printer.bar("exporting");
+    let report = context.engine(None)?.export(&options, &mut |done, of| {
+        let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        bar.reach(count(done), count(of));
+    });
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+impl Report for ExportReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let Some(output) = &self.output else {
+            return page.verbatim(self.text.as_deref().unwrap_or_default());
+        };
+        let counts: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(name, n)| counted(name, *n))
+            .collect();
+        let what = if counts.is_empty() {
+            "nothing".to_owned()
+        } else {
+            counts.join(", ")
+        };
+        page.styled(&[(Style::Good, "exported "), (Style::Plain, &what)]);
+        let kilobytes = plural(self.bytes.div_ceil(1_000), "kilobyte");
+        page.styled(&[(Style::Dim, &format!("{} ({kilobytes})", output.display()))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,120 @@
+//! `memory import`: what was given out, or what another memory has kept, taken in.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::engine::{ImportOptions, ImportReport, ImportSource};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+use super::records::counted;
+
+/// So many reasons are shown to a person; `--json` has them all.
+const SHOWN: usize = 15;
+
+/// Take in an export, or what another memory has kept
+///
+/// Reads exports of this program and `.agentura` directories byte for byte; claude-mem's database, mem0's
+/// answers and history, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. What
+/// is read is imported, known already, or skipped with a reason; nothing that is here changes, and the
+/// same import twice is one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
+    memctl memory import ~/.claude-mem/claude-mem.db --dry-run\n  \
+    memctl memory import CLAUDE.md\n  \
+    memctl memory import get_all.json --from mem0")]
+pub(super) struct ImportArgs {
+    /// A file or a directory
+    #[arg(value_name = "FILE|DIR")]
+    path: PathBuf,
+    /// What it is, where that cannot be seen
+    #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
+    from: Option<String>,
+    /// Say what would be imported, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take in what was forgotten here, too
+    #[arg(long)]
+    restore: bool,
+}
+
+pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Report>, CliError> {
+    let from = args.from.as_deref();
+    let options = ImportOptions {
+        path: context.environment.absolute(&args.path),
+        from: ImportSource::ALL
+            .into_iter()
+            .find(|source| Some(source.name()) == from),
+        dry_run: args.dry_run,
+        restore: args.restore,
+    };
+    let spinner = context.printer.spinner("importing");
+    let report = context.engine(None)?.import(&options);
+    drop(spinner);
+    Ok(Box::new(report?))
+}
+
+impl Report for ImportReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let skipped: u64 = self.skipped.iter().map(|skipped| skipped.count).sum();
+        let verb = if self.dry_run {
+            "would be imported"
+        } else {
+            "imported"
+        };
+        let line = format!(
+            "{} read: {} {verb}, {} known already, {skipped} skipped ({})",
+            self.read,
+            self.imported,
+            self.duplicates,
+            self.source.name()
+        );
+        page.line(line);
+        for (name, count) in &self.by_kind {
+            page.styled(&[
+                (Style::Good, verb),
+                (Style::Plain, " "),
+                (Style::Plain, &counted(name, *count)),
+            ]);
+        }
+        for renamed in self.renamed.iter().take(SHOWN) {
+            page.line(format!("{} is {} here", renamed.from, renamed.to));
+        }
+        if self.renamed.len() > SHOWN {
+            page.line(format!(
+                "… and {} more have another id",
+                self.renamed.len() - SHOWN
+            ));
+        }
+        for skipped in self.skipped.iter().take(SHOWN) {
+            let what = match skipped.count {
+                1 => skipped.what.clone(),
+                n => format!("{n} {}", skipped.what),
+            };
+            page.styled(&[
+                (Style::Warn, "skipped "),
+                (Style::Plain, &format!("{what}: {}", skipped.reason)),
+            ]);
+        }
+        if self.skipped.len() > SHOWN {
+            let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
+            page.line(format!("… and {more}; --json has them all"));
+        }
+        let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
+        if is_foreign && self.imported > 0 && !self.dry_run {
+            let hint = "nobody has approved them yet: memctl memory list memories, memctl memory approve ID";
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

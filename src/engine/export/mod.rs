@@ -1,0 +1,323 @@
+//! Gives out what is remembered: whole, for this program; readable, for people; as skills, for agents.
+//!
+//! Only what the caller may see goes out, and no secret goes with it. A file is written whole or not at
+//! all, and takes the place of nothing but an earlier export.
+
+mod readable;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
+use crate::exchange::skill_md;
+use crate::model::{Kind, Procedure, Record as _, SkillPath, Trust};
+use crate::store::{Entry, Frame, Selection, logs};
+
+use super::door::{self, kept_out};
+use super::{Engine, Error};
+
+/// The form in which it goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportFormat {
+    /// JSON Lines, from which everything comes back.
+    Jsonl,
+    /// A page for people.
+    Markdown,
+    /// A folder with a `SKILL.md` for each approved procedure.
+    Skills,
+}
+
+/// What goes out, and where to.
+#[derive(Debug)]
+pub struct ExportOptions {
+    /// The file, or the directory of skills; `None` gives the text back to the caller.
+    pub output: Option<PathBuf>,
+    /// The form.
+    pub format: ExportFormat,
+    /// Records of these kinds only; empty is all of them, and the logs.
+    pub kinds: Vec<Kind>,
+    /// Records of this skill only, and no logs.
+    pub skill: Option<SkillPath>,
+    /// Takes the place of a file that is no export, too.
+    pub force: bool,
+}
+
+/// What went out.
+#[derive(Debug, Serialize)]
+pub struct ExportReport {
+    /// Where it is; `None` where the text is in [`Self::text`].
+    pub output: Option<PathBuf>,
+    /// The form.
+    pub format: ExportFormat,
+    /// How many records of each kind, by its plural, and lines of each log.
+    pub counts: BTreeMap<String, u64>,
+    /// The size of what was written.
+    pub bytes: u64,
+    /// What is not in it, and why.
+    pub warnings: Vec<String>,
+    /// The text, where no file was wanted.
+    #[serde(skip)]
+    pub text: Option<String>,
+}
+
+/// Told how far it is: records, of how many.
+pub type OnRecords<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// The first line of a readable export, by which it is known again.
+const PAGE_MARK: &str = "<!-- memctl-export -->\n";
+
+impl Engine {
+    /// Gives out what the caller may see.
+    pub fn export(
+        &self,
+        options: &ExportOptions,
+        progress: OnRecords<'_>,
+    ) -> Result<ExportReport, Error> {
+        if let Some(skill) = &options.skill {
+            self.permit(skill)?;
+        }
+        let mut report = ExportReport {
+            output: options.output.clone(),
+            format: options.format,
+            counts: BTreeMap::new(),
+            bytes: 0,
+            warnings: Vec::new(),
+            text: None,
+        };
+        let text = match options.format {
+            ExportFormat::Jsonl => self.lines(options, &mut report, progress)?,
+            ExportFormat::Markdown => {
+                let entries = self.entries(options, &mut report, progress)?;
+                let name = self.store.directory().parent().and_then(Path::file_name);
+                let name = name.unwrap_or_default().to_string_lossy();
+                PAGE_MARK.to_owned() + &readable::page(&name, &self.timestamp(), &entries)
+            }
+            ExportFormat::Skills => {
+                self.skills_of(options, &mut report, progress)?;
+                return Ok(report);
+            }
+        };
+        report.bytes = text.len() as u64;
+        match &options.output {
+            None => report.text = Some(text),
+            Some(path) => {
+                let is_ours = |text: &str| {
+                    text.starts_with(PAGE_MARK)
+                        || text.lines().next().and_then(Header::of).is_some()
+                };
+                may_replace(path, options.force, is_ours)?;
+                door::hand_over(path, text.as_bytes())?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// The entries that go out, in the order of kinds, without their secrets.
+    fn entries(
+        &self,
+        options: &ExportOptions,
+        report: &mut ExportReport,
+        progress: OnRecords<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        let kinds = Kind::ALL.into_iter();
+        let kinds: Vec<Kind> = kinds
+            .filter(|kind| options.kinds.is_empty() || options.kinds.contains(kind))
+            .collect();
+        let mut total = 0;
+        for kind in &kinds {
+            total += self.store.count(*kind)?;
+        }
+        let selection = Selection {
+            skill: options.skill.as_ref(),
+            newest: None,
+        };
+        let mut entries = Vec::new();
+        let mut left_out = Vec::new();
+        for kind in kinds {
+            let before = entries.len();
+            let problems = self.store.each_entry(kind, &selection, &mut |mut entry| {
+                if let Ok(text) = std::str::from_utf8(&entry.text) {
+                    let filtered = door::redact(text);
+                    if !filtered.found.is_empty() {
+                        left_out.extend(filtered.found);
+                        entry.text = filtered.text.into_owned().into_bytes();
+                    }
+                }
+                entries.push(entry);
+                progress(entries.len() as u64, total);
+            })?;
+            let problems = problems
+                .iter()
+                .map(|problem| format!("not exported: {problem}"));
+            report.warnings.extend(problems);
+            let count = (entries.len() - before) as u64;
+            if count > 0 {
+                report.counts.insert(kind.plural().to_owned(), count);
+            }
+        }
+        report.warnings.extend(kept_out(left_out));
+        Ok(entries)
+    }
+
+    /// Everything, line by line.
+    fn lines(
+        &self,
+        options: &ExportOptions,
+        report: &mut ExportReport,
+        progress: OnRecords<'_>,
+    ) -> Result<String, Error> {
+        let cannot_write = crate::store::Error::from;
+        let mut body = String::new();
+        let mut push = |line: &Line| -> Result<(), Error> {
+            body.push_str(&line.write().map_err(cannot_write)?);
+            body.push('\n');
+            Ok(())
+        };
+        for entry in self.entries(options, report, progress)? {
+            push(&Line::Entry {
+                kind: entry.kind,
+                id: entry.id,
+                text: entry.text,
+            })?;
+        }
+        if options.skill.is_none() {
+            for kind in Kind::ALL {
+                let is_wanted = options.kinds.is_empty() || options.kinds.contains(&kind);
+                let frame = self.store.frame(kind)?.filter(|_| is_wanted);
+                if let Some(frame) = frame.filter(|frame| *frame != Frame::plain(kind)) {
+                    let clean = |text: String| door::redact(&text).text.into_owned();
+                    let (head, tail) = (clean(frame.head), clean(frame.tail));
+                    push(&Line::Frame {
+                        kind,
+                        frame: Frame { head, tail },
+                    })?;
+                }
+            }
+        }
+        if options.skill.is_none() && options.kinds.is_empty() {
+            for (name, _) in logs() {
+                let lines = self.store.lines(name)?;
+                if !lines.is_empty() {
+                    report.counts.insert(name.to_owned(), lines.len() as u64);
+                }
+                for text in lines {
+                    let text = match std::str::from_utf8(&text) {
+                        Ok(line) => door::redact(line).text.into_owned().into_bytes(),
+                        Err(_) => text,
+                    };
+                    let name = name.to_owned();
+                    push(&Line::Log { name, text })?;
+                }
+            }
+        }
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            workspace: self.store.identity().map(|identity| identity.origin),
+            exported_at: self.timestamp(),
+            counts: report.counts.clone(),
+        };
+        let mut text = serde_json::to_string(&header).map_err(cannot_write)?;
+        text.push('\n');
+        Ok(text + &body)
+    }
+
+    /// The approved procedures, as folders that agents load.
+    fn skills_of(
+        &self,
+        options: &ExportOptions,
+        report: &mut ExportReport,
+        progress: OnRecords<'_>,
+    ) -> Result<(), Error> {
+        let Some(directory) = &options.output else {
+            return Err(Error::NeedsDirectory);
+        };
+        let only = ExportOptions {
+            output: None,
+            format: options.format,
+            kinds: vec![Kind::Procedure],
+            skill: options.skill.clone(),
+            force: false,
+        };
+        let entries = self.entries(&only, report, progress)?;
+        report.counts.clear();
+        let mut folders = Vec::new();
+        let mut observed = 0;
+        for entry in entries {
+            let Ok(procedure) = entry.parse::<Procedure>() else {
+                report
+                    .warnings
+                    .push(format!("`{}` cannot be read", entry.id));
+                continue;
+            };
+            if procedure.trust() != Trust::Approved {
+                observed += 1;
+                continue;
+            }
+            match skill_md::skill(&entry.id, &procedure.data) {
+                Some(folder) => folders.push(folder),
+                None => report
+                    .warnings
+                    .push(format!("`{}` says no step to take", entry.id)),
+            }
+        }
+        if observed > 0 {
+            report.warnings.push(format!(
+                "left out, since nobody has approved them: {observed}; memctl memory list procedures, \
+                 then memctl memory approve ID"
+            ));
+        }
+        // Everything is looked at before anything is written.
+        for folder in &folders {
+            let path = directory.join(&folder.name);
+            let file = path.join("SKILL.md");
+            if path.symlink_metadata().is_ok() && !file.is_file() {
+                return Err(Error::Occupied { path });
+            }
+            may_replace(&file, false, skill_md::is_generated)?;
+        }
+        for folder in &folders {
+            let file = directory.join(&folder.name).join("SKILL.md");
+            door::create(&file, &folder.text)?;
+            report.bytes += folder.text.len() as u64;
+        }
+        report
+            .counts
+            .insert("skills".to_owned(), folders.len() as u64);
+        Ok(())
+    }
+}
+
+/// Refuses to write over what this program has not written.
+fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let occupied = || Error::Occupied {
+        path: path.to_owned(),
+    };
+    if metadata.is_dir() {
+        return Err(occupied());
+    }
+    if force || metadata.len() == 0 {
+        return Ok(());
+    }
+    // The beginning says what it is.
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).map_err(|source| Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    drop(std::io::Read::read_to_end(
+        &mut std::io::Read::take(file, 64 << 10),
+        &mut start,
+    ));
+    if is_ours(&String::from_utf8_lossy(&start)) {
+        Ok(())
+    } else {
+        Err(occupied())
+    }
+}

@@ -1,0 +1,333 @@
+//! Finds out what a file or a directory is, and reads it. Nothing is written beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::exchange::lines::{Header, Line, VERSION};
+use crate::exchange::sqlite::{Database, is_sqlite};
+use crate::exchange::{Found, Skipped, claude_mem, mem0, notes};
+use crate::model::Kind;
+use crate::store::{DIRECTORY, foreign_entries, foreign_lines, foreign_origin, logs};
+
+use super::super::Error;
+use super::{ImportSource, unreadable};
+
+/// The largest file that is read: 4 GiB.
+const LARGEST: u64 = 4 << 30;
+
+/// What was found.
+pub(super) struct Opened {
+    pub(super) source: ImportSource,
+    pub(super) content: Content,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What it holds.
+pub(super) enum Content {
+    /// Records of this program's own form.
+    Own(Carried),
+    /// What another memory says.
+    Foreign(Found),
+}
+
+/// Records of this program's own form, on their way.
+#[derive(Default)]
+pub(super) struct Carried {
+    /// The workspace that they come from, if it has a name.
+    pub(super) workspace: Option<String>,
+    pub(super) lines: Vec<Line>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Opens what was named.
+pub(super) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let metadata = fs::metadata(path).map_err(unreadable(path))?;
+    let opened = if metadata.is_dir() {
+        directory(path, from)?
+    } else {
+        file(path, from)?
+    };
+    match from {
+        Some(wanted) if wanted != opened.source && !is_own(wanted, opened.source) => {
+            let reason = format!(
+                "it looks like `{}`, not like `{}`",
+                opened.source.name(),
+                wanted.name()
+            );
+            Err(no_import(path, reason))
+        }
+        _ => Ok(opened),
+    }
+}
+
+/// A memory directory is one, whoever has written it last.
+fn is_own(a: ImportSource, b: ImportSource) -> bool {
+    let own = [ImportSource::Memctl, ImportSource::Agentura];
+    own.contains(&a) && own.contains(&b)
+}
+
+fn no_import(path: &Path, reason: impl Into<String>) -> Error {
+    Error::NoImport {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let wants = |source| from.is_none_or(|from| from == source || is_own(from, source));
+    let inner = path.join(DIRECTORY);
+    let memory = if inner.is_dir() {
+        inner
+    } else {
+        path.to_owned()
+    };
+    let has_records = Kind::ALL
+        .iter()
+        .any(|kind| memory.join(kind.file()).is_file());
+    if has_records && wants(ImportSource::Agentura) {
+        return own_directory(&memory);
+    }
+    for (name, source) in [
+        ("claude-mem.db", ImportSource::ClaudeMem),
+        ("history.db", ImportSource::Mem0),
+    ] {
+        let database = path.join(name);
+        if database.is_file() && wants(source) {
+            return file(&database, from);
+        }
+    }
+    let mut names: Vec<PathBuf> = fs::read_dir(path)
+        .map_err(unreadable(path))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|file| is_markdown(file) && file.is_file())
+        .collect();
+    names.sort();
+    if names.is_empty() || !wants(ImportSource::ClaudeMd) {
+        return Err(no_import(
+            path,
+            "nothing in it is a memory that is known here",
+        ));
+    }
+    let mut found = Found::default();
+    for file in names {
+        let read = markdown(&file)?;
+        found.records.extend(read.records);
+        found.skipped.extend(read.skipped);
+    }
+    Ok(foreign(ImportSource::ClaudeMd, found))
+}
+
+fn foreign(source: ImportSource, found: Found) -> Opened {
+    Opened {
+        source,
+        content: Content::Foreign(found),
+        warnings: Vec::new(),
+    }
+}
+
+/// The memory directory of another workspace, or of the reference implementation.
+fn own_directory(memory: &Path) -> Result<Opened, Error> {
+    let workspace = foreign_origin(memory);
+    let mut carried = Carried::default();
+    let mut warnings = Vec::new();
+    for kind in Kind::ALL {
+        let (entries, problems) = foreign_entries(memory, kind)?;
+        warnings.extend(problems.iter().map(ToString::to_string));
+        carried
+            .lines
+            .extend(entries.into_iter().map(|entry| Line::Entry {
+                kind,
+                id: entry.id,
+                text: entry.text,
+            }));
+    }
+    for (name, _) in logs() {
+        for text in foreign_lines(memory, name)? {
+            let name = name.to_owned();
+            carried.lines.push(Line::Log { name, text });
+        }
+    }
+    // The reference keeps what failed in a file of its own.
+    let cases = fs::read(memory.join("failure_cases.json")).unwrap_or_default();
+    let cases: Value = serde_json::from_slice(&cases).unwrap_or_default();
+    let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
+    if cases > 0 {
+        let reason = "memctl has no such record; the execution that failed is imported";
+        carried
+            .skipped
+            .push(Skipped::some(cases, "failure cases", reason));
+    }
+    let source = if workspace.is_some() {
+        ImportSource::Memctl
+    } else {
+        ImportSource::Agentura
+    };
+    carried.workspace = workspace;
+    Ok(Opened {
+        source,
+        content: Content::Own(carried),
+        warnings,
+    })
+}
+
+fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let bytes = read(path)?;
+    if is_sqlite(&bytes) {
+        return database(path, bytes);
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| no_import(path, "it is neither text nor a database that is known here"))?;
+    if let Some(header) = text.lines().next().and_then(Header::of) {
+        return own_lines(path, &header, &text);
+    }
+    if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
+        return Ok(foreign(
+            ImportSource::ClaudeMd,
+            notes::read(&name(path), &text),
+        ));
+    }
+    if let Some(documents) = documents(&text)
+        && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
+    {
+        return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
+    }
+    if Kind::ALL
+        .iter()
+        .any(|kind| path.file_name().is_some_and(|name| name == kind.file()))
+    {
+        return Err(no_import(
+            path,
+            "it is one file of a memory directory; name the directory",
+        ));
+    }
+    Err(no_import(path, "its form is not known; say what it is"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let size = fs::metadata(path).map_err(unreadable(path))?.len();
+    if size > LARGEST {
+        return Err(no_import(path, "it is larger than 4 GiB"));
+    }
+    fs::read(path).map_err(unreadable(path))
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn markdown(path: &Path) -> Result<Found, Error> {
+    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    Ok(notes::read(&name(path), &text))
+}
+
+/// One JSON document, or one a line.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    let text = text.trim_start_matches('\u{feff}');
+    if let Ok(document) = serde_json::from_str(text) {
+        return Some(vec![document]);
+    }
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let documents: Option<Vec<Value>> = lines.map(|line| serde_json::from_str(line).ok()).collect();
+    documents.filter(|documents| !documents.is_empty())
+}
+
+/// The lines of an export. One that cannot be read is skipped with its number, and what the header
+/// promises and the file does not hold is missed.
+fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> {
+    if header.version > VERSION {
+        let reason = format!(
+            "it has version {}, and this program reads {VERSION}",
+            header.version
+        );
+        return Err(no_import(path, reason));
+    }
+    let mut carried = Carried {
+        workspace: header.workspace.clone(),
+        ..Carried::default()
+    };
+    let mut counts = header.counts.clone();
+    for (i, line) in text.lines().enumerate().skip(1) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match Line::read(line) {
+            Ok(line) => {
+                let counted = match &line {
+                    Line::Entry { kind, .. } => Some(kind.plural()),
+                    Line::Log { name, .. } => Some(name.as_str()),
+                    Line::Frame { .. } => None,
+                };
+                if let Some(count) = counted.and_then(|name| counts.get_mut(name)) {
+                    *count = count.saturating_sub(1);
+                }
+                carried.lines.push(line);
+            }
+            Err(reason) => carried
+                .skipped
+                .push(Skipped::one(format!("line {}", i + 1), reason)),
+        }
+    }
+    let missing = counts.into_iter().filter(|(_, count)| *count > 0);
+    let warnings = missing
+        .map(|(name, count)| {
+            format!(
+                "the export says {count} more of `{name}` than it holds: it was cut off, or edited"
+            )
+        })
+        .collect();
+    Ok(Opened {
+        source: ImportSource::Memctl,
+        content: Content::Own(carried),
+        warnings,
+    })
+}
+
+fn database(path: &Path, bytes: Vec<u8>) -> Result<Opened, Error> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        fs::read(PathBuf::from(name))
+            .ok()
+            .filter(|bytes| !bytes.is_empty())
+    };
+    let broken = |error: crate::exchange::sqlite::Broken| no_import(path, error.to_string());
+    let log = beside("-wal");
+    let database = Database::open(bytes, log.as_deref()).map_err(broken)?;
+    let (source, found) = if claude_mem::is_one(&database) {
+        (
+            ImportSource::ClaudeMem,
+            claude_mem::read(&database).map_err(broken)?,
+        )
+    } else if mem0::is_history(&database) {
+        (
+            ImportSource::Mem0,
+            mem0::history(&database).map_err(broken)?,
+        )
+    } else {
+        let names: Vec<&str> = database.tables().take(5).collect();
+        let reason = format!(
+            "a database with the tables {} is not known here",
+            names.join(", ")
+        );
+        return Err(no_import(path, reason));
+    };
+    let mut opened = foreign(source, found);
+    if beside("-journal").is_some() {
+        opened.warnings.push(format!(
+            "`{}-journal` lies beside the database: a write was cut off, and its program has not mended it yet",
+            path.display()
+        ));
+    }
+    Ok(opened)
+}

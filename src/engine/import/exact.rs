@@ -1,0 +1,369 @@
+//! Records of this program's own form, taken in byte for byte.
+//!
+//! A record that is here already is not taken twice, under whatever id. One whose id belongs to another
+//! record here gets a new one, remembers its old one in `imported_from`, and what refers to it among the
+//! records that come with it says the new one. What was forgotten here stays forgotten, unless it is
+//! asked for. A record that has changed here since it was given out stays as it is here.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::json;
+
+use crate::exchange::Skipped;
+use crate::exchange::lines::Line;
+use crate::model::{IdShape, Kind};
+use crate::store::{
+    Carried as Text, Entry, Frame, Role, Tombstone, foreign_lines, logs, text_field, with_fields,
+};
+
+use super::super::door::{self, kept_out};
+use super::super::find::document;
+use super::super::forget::remembered;
+use super::super::{Engine, Error, mended};
+use super::detect::Carried;
+use super::here::{FROM, Here, Known, Origin, created, digest};
+use super::mend::mend;
+use super::{ImportOptions, ImportReport, Renamed};
+
+/// A record on its way in.
+struct Incoming {
+    kind: Kind,
+    id: String,
+    text: String,
+    created: String,
+    /// The new id of one that could not keep its own, and where it came from.
+    renamed: Option<(String, String)>,
+}
+
+impl Incoming {
+    fn what(&self) -> String {
+        match self.id.as_str() {
+            "" => format!("a {} without an id", self.kind),
+            id => format!("{} {id}", self.kind),
+        }
+    }
+}
+
+pub(super) fn import(
+    engine: &Engine,
+    options: &ImportOptions,
+    carried: &Carried,
+    report: &mut ImportReport,
+) -> Result<(), Error> {
+    for skipped in &carried.skipped {
+        report.skip(skipped.clone());
+    }
+    // The lock is held from here on: what is decided is true until it is written.
+    let mut writer = if options.dry_run {
+        None
+    } else {
+        Some(engine.writer()?)
+    };
+    let identity = engine.store.identity().map(|identity| identity.origin);
+    let is_ours = carried.workspace.is_some() && carried.workspace == identity;
+    let mut import = Import {
+        engine,
+        restore: options.restore,
+        is_ours,
+        workspace: carried.workspace.clone().unwrap_or_default(),
+        here: Here::read(engine)?,
+        renames: HashMap::new(),
+        kept: HashSet::new(),
+        left_out: Vec::new(),
+    };
+    let (incoming, frames) = import.incoming(carried, report);
+    let mut ready = import.decide(incoming, report);
+    for entry in &mut ready {
+        if let Some(text) = mend(&entry.text, &import.renames) {
+            entry.text = text;
+        }
+        // Where it came from is said last: it names the old id.
+        if let Some((id, from)) = entry.renamed.take() {
+            let id_text = serde_json::Value::from(id.as_str()).to_string();
+            let changes = [(entry.kind.id_field(), id_text), (FROM, from)];
+            entry.text = with_fields(&entry.text, &changes, 6);
+            entry.id = id;
+        }
+    }
+    let lines = import.lines(carried, report)?;
+    report
+        .warnings
+        .extend(kept_out(std::mem::take(&mut import.left_out)));
+    let Some(writer) = &mut writer else {
+        return Ok(());
+    };
+    for kind in Kind::ALL {
+        let texts: Vec<Text> = ready
+            .iter()
+            .filter(|entry| entry.kind == kind)
+            .map(|entry| Text {
+                id: entry.id.clone(),
+                text: entry.text.clone(),
+            })
+            .collect();
+        writer.restore(kind, &texts, frames.get(&kind))?;
+    }
+    // Last the tombstones: with them, but without the records, a second try would take the records for
+    // forgotten.
+    for (name, lines) in lines {
+        writer.restore_lines(name, &lines)?;
+    }
+    report.warnings.extend(mended(writer.take_mended()));
+    Ok(())
+}
+
+struct Import<'a> {
+    engine: &'a Engine,
+    restore: bool,
+    /// Whether it comes from this very workspace.
+    is_ours: bool,
+    workspace: String,
+    here: Here,
+    /// The new ids of what could not keep its own.
+    renames: HashMap<String, String>,
+    /// The ids that this import has brought.
+    kept: HashSet<(Kind, String)>,
+    left_out: Vec<&'static str>,
+}
+
+impl Import<'_> {
+    /// What may come in, without its secrets, and what stood around it.
+    fn incoming(
+        &mut self,
+        carried: &Carried,
+        report: &mut ImportReport,
+    ) -> (Vec<Incoming>, HashMap<Kind, Frame>) {
+        let mut incoming = Vec::new();
+        let mut frames = HashMap::new();
+        for line in &carried.lines {
+            match line {
+                Line::Entry { kind, id, text } => {
+                    let what = || format!("{kind} {id}");
+                    let Ok(text) = std::str::from_utf8(text) else {
+                        report.skip(Skipped::one(what(), "it is not UTF-8"));
+                        continue;
+                    };
+                    let filtered = door::redact(text);
+                    self.left_out.extend(&filtered.found);
+                    let text = filtered.text.into_owned();
+                    if !self.engine.store.covers(*kind, text.as_bytes()) {
+                        let reason = "it is outside the scope, or another user's";
+                        report.skip(Skipped::one(what(), reason));
+                        continue;
+                    }
+                    incoming.push(Incoming {
+                        kind: *kind,
+                        id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
+                        created: created(*kind, &text),
+                        renamed: None,
+                        text,
+                    });
+                }
+                Line::Frame { kind, frame } => {
+                    frames.insert(*kind, frame.clone());
+                }
+                Line::Log { .. } => {}
+            }
+        }
+        (incoming, frames)
+    }
+
+    /// What is new, with the id that it will have.
+    fn decide(&mut self, incoming: Vec<Incoming>, report: &mut ImportReport) -> Vec<Incoming> {
+        let mut ready: Vec<Incoming> = Vec::new();
+        let mut clashing: Vec<(usize, bool)> = Vec::new();
+        for entry in incoming {
+            let key = (entry.kind, entry.id.clone());
+            let digest = digest(&entry.text);
+            if entry.id.is_empty() {
+                if self.here.bare.insert((entry.kind, digest)) {
+                    ready.push(entry);
+                } else {
+                    report.known();
+                }
+                continue;
+            }
+            let known = self.here.known.get(&key).filter(|known| known.is_visible);
+            if known.is_some_and(|known| known.digest == digest) {
+                report.known();
+                continue;
+            }
+            if known.is_some_and(|known| self.is_same(known, &entry)) {
+                let reason = "it is here already, and has changed since; what is here stays";
+                report.skip(Skipped::one(entry.what(), reason));
+                continue;
+            }
+            let origin = (entry.kind, self.origin(&entry));
+            if let Some(id) = self.here.origins.get(&origin) {
+                self.renames
+                    .entry(entry.id.clone())
+                    .or_insert_with(|| id.clone());
+                report.known();
+                continue;
+            }
+            let was_forgotten = self.was_forgotten(&entry);
+            if was_forgotten && !self.restore {
+                let reason = "it was forgotten here on purpose; `--restore` takes it in";
+                report.skip(Skipped::one(entry.what(), reason));
+                continue;
+            }
+            let is_free = !self.here.taken.holds(&entry.id)
+                || (was_forgotten && self.is_ours && !self.here.known.contains_key(&key));
+            if is_free && self.kept.insert(key) {
+                self.here.taken.take(entry.kind, &entry.id);
+            } else {
+                // Its namesake came with it, or is another record here: only then do others mean it.
+                let is_meant = !self.kept.contains(&(entry.kind, entry.id.clone()));
+                clashing.push((ready.len(), is_meant));
+            }
+            ready.push(entry);
+        }
+        // Every id that keeps its place is known by now.
+        for (at, is_meant) in clashing {
+            let origin = self.origin(&ready[at]);
+            let entry = &mut ready[at];
+            let id = self
+                .here
+                .taken
+                .free(entry.kind, &entry.created, self.engine.now);
+            report.renamed.push(Renamed {
+                from: entry.id.clone(),
+                to: id.clone(),
+            });
+            let from = json!({"source": report.source.name(), "workspace": origin.0, "id": origin.1, "created": origin.2});
+            if is_meant && !self.renames.contains_key(&entry.id) {
+                self.renames.extend(tests(entry.kind, &entry.id, &id));
+                self.renames.insert(entry.id.clone(), id.clone());
+            }
+            entry.renamed = Some((id, from.to_string()));
+        }
+        for entry in &ready {
+            report.take(entry.kind.plural());
+        }
+        ready
+    }
+
+    /// Whether two records with one id are one record, at two times of its life.
+    fn is_same(&self, known: &Known, entry: &Incoming) -> bool {
+        // Nobody makes two records in one microsecond; whole seconds are shared by programs and people.
+        let is_exact = entry.created.contains('.');
+        !entry.created.is_empty() && known.created == entry.created && (self.is_ours || is_exact)
+    }
+
+    fn origin(&self, entry: &Incoming) -> Origin {
+        (
+            self.workspace.clone(),
+            entry.id.clone(),
+            entry.created.clone(),
+        )
+    }
+
+    fn was_forgotten(&self, entry: &Incoming) -> bool {
+        if self.is_ours && self.here.buried.has_id(entry.kind, &entry.id) {
+            return true;
+        }
+        let read = Entry {
+            kind: entry.kind,
+            id: entry.id.clone(),
+            text: entry.text.clone().into_bytes(),
+            offset: 0,
+        };
+        document(&read).is_some_and(|document| {
+            self.here
+                .buried
+                .has_content(entry.kind, remembered(&document))
+        })
+    }
+
+    /// The lines of logs that are new, the tombstones last.
+    fn lines(
+        &mut self,
+        carried: &Carried,
+        report: &mut ImportReport,
+    ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
+        let mut new = Vec::new();
+        for line in &carried.lines {
+            if let Line::Log { name, .. } = line
+                && !logs().any(|(known, _)| known == name)
+            {
+                let what = format!("a line of `{name}`");
+                report.skip(Skipped::one(what, "memctl has no such log"));
+            }
+        }
+        for (name, role) in logs() {
+            let here: HashSet<Vec<u8>> = foreign_lines(self.engine.store.directory(), name)?
+                .into_iter()
+                .collect();
+            let mut lines = Vec::new();
+            for line in &carried.lines {
+                let Line::Log { name: of, text } = line else {
+                    continue;
+                };
+                if of != name {
+                    continue;
+                }
+                match self.line(name, role, text, &here) {
+                    Ok(Some(line)) => {
+                        report.take(name);
+                        lines.push(line);
+                    }
+                    Ok(None) => report.known(),
+                    Err(reason) => {
+                        report.skip(Skipped::one(format!("lines of `{name}`"), reason));
+                    }
+                }
+            }
+            if !lines.is_empty() {
+                new.push((name, lines));
+            }
+        }
+        new.sort_by_key(|(name, _)| {
+            logs().any(|(known, role)| known == *name && role == Role::Tombstones)
+        });
+        Ok(new)
+    }
+
+    /// The line as it is to be stored; `None` where it is here, and why where it is not wanted.
+    fn line(
+        &mut self,
+        name: &str,
+        role: Role,
+        text: &[u8],
+        here: &HashSet<Vec<u8>>,
+    ) -> Result<Option<String>, &'static str> {
+        if !self.engine.store.sees_all() {
+            return Err("only who sees everything may write it");
+        }
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
+        let filtered = door::redact(text);
+        self.left_out.extend(&filtered.found);
+        if role == Role::Account {
+            return Err("it tells what was done elsewhere or before, and is true of nothing here");
+        }
+        if role == Role::Tombstones {
+            if here.contains(text.as_bytes()) {
+                return Ok(None);
+            }
+            if !self.is_ours {
+                return Err(
+                    "its hash is under the key of another workspace, and says nothing here",
+                );
+            }
+            let stone: Tombstone = serde_json::from_str(text).map_err(|_| "it cannot be read")?;
+            if self.here.known.contains_key(&(stone.kind, stone.id)) {
+                return Err("what was forgotten there is remembered here");
+            }
+            return Ok(Some(text.to_owned()));
+        }
+        debug_assert_eq!(role, Role::Log, "{name}");
+        let line =
+            mend(&filtered.text, &self.renames).unwrap_or_else(|| filtered.text.into_owned());
+        Ok((!here.contains(line.as_bytes())).then_some(line))
+    }
+}
+
+/// The names of the regression tests of a correction: they carry its number.
+fn tests(kind: Kind, from: &str, to: &str) -> Option<(String, String)> {
+    let name = |id: &str| Some(format!("test_correction_{}", IdShape::of(kind, id)?.number));
+    (kind == Kind::Correction).then(|| name(from).zip(name(to)))?
+}

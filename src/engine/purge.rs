@@ -1,0 +1,226 @@
+//! Forgets everything: what is remembered, what was made from it, and what was kept aside of it.
+//!
+//! Settings, prompts and the name of the workspace stay: they are a person's, and say nothing of what was
+//! remembered. So does whatever nobody here knows, and what corrections left in skills: it is named, and
+//! a person removes it. Within a scope, or for a user, only what the caller may see goes.
+//!
+//! Deliberately absent: wiping. Deleted files may be read from the disk until they are overwritten.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::{Kind, Scope, Viewer};
+use crate::skill::Skills;
+use crate::store::{Item, Role, inventory, logs, text_field};
+
+use super::index::Index;
+use super::{Engine, Error, mended};
+
+/// What is taken away at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Removed {
+    /// The file or directory below the memory directory.
+    pub name: String,
+    /// How many files it is.
+    pub files: u64,
+    /// Their size.
+    pub bytes: u64,
+}
+
+/// What went, and what stayed.
+#[derive(Debug, Serialize)]
+pub struct PurgeReport {
+    /// The memory directory.
+    pub directory: String,
+    /// Whether that was everything, or only what the caller may see.
+    pub complete: bool,
+    /// The records that went, by the plural of their kind.
+    pub records: BTreeMap<String, u64>,
+    /// The lines of logs that went.
+    pub lines: u64,
+    /// The files that went whole.
+    pub removed: Vec<Removed>,
+    /// The size of all of these.
+    pub bytes: u64,
+    /// What is no memory, and stayed.
+    pub kept: Vec<String>,
+    /// What nobody here knows, and stayed.
+    pub unknown: Vec<String>,
+    /// What corrections left in skills, and stayed.
+    pub in_skills: Vec<String>,
+    /// Whether nothing was removed.
+    pub dry_run: bool,
+    /// What went wrong and did not stop it.
+    pub warnings: Vec<String>,
+}
+
+impl Engine {
+    /// Forgets everything that the caller may see. A dry run only says what that is.
+    pub fn purge(&self, dry_run: bool) -> Result<PurgeReport, Error> {
+        let directory = self.store.directory();
+        let items = inventory(directory)?;
+        let complete = self.store.sees_all();
+        let mut report = PurgeReport {
+            directory: directory.display().to_string(),
+            complete,
+            records: BTreeMap::new(),
+            lines: 0,
+            removed: Vec::new(),
+            bytes: 0,
+            kept: Vec::new(),
+            unknown: Vec::new(),
+            in_skills: Vec::new(),
+            dry_run,
+            warnings: Vec::new(),
+        };
+        if complete {
+            self.purge_all(items, &mut report)?;
+        } else {
+            self.purge_visible(&items, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    fn purge_all(&self, items: Vec<Item>, report: &mut PurgeReport) -> Result<(), Error> {
+        for item in &items {
+            if let Role::Records(kind) = item.role {
+                // A file that is damaged goes as well; only its records are not counted.
+                let count = self.store.count(kind).unwrap_or_default();
+                if count > 0 {
+                    report.records.insert(kind.plural().to_owned(), count);
+                }
+            }
+        }
+        for (name, _) in logs() {
+            report.lines += self.store.lines(name).map_or(0, |lines| lines.len() as u64);
+        }
+        for item in items {
+            match item.role {
+                role if role.is_memory() => {
+                    report.bytes += item.bytes;
+                    report.removed.push(Removed {
+                        name: item.name,
+                        files: item.files,
+                        bytes: item.bytes,
+                    });
+                }
+                Role::Unknown => report.unknown.push(item.name),
+                Role::Lock => {}
+                _ => report.kept.push(item.name),
+            }
+        }
+        report.in_skills = self.left_in_skills();
+        // Where there is nothing, nothing is made.
+        if !report.dry_run && !report.removed.is_empty() {
+            self.writer()?.purge()?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a user, or a scope, may see.
+    fn purge_visible(&self, items: &[Item], report: &mut PurgeReport) -> Result<(), Error> {
+        if report.dry_run {
+            for kind in Kind::ALL {
+                let is_own = *self.store.viewer() == Viewer::Owner || kind.has_user();
+                let count = if is_own { self.store.count(kind)? } else { 0 };
+                if count > 0 {
+                    report.records.insert(kind.plural().to_owned(), count);
+                }
+            }
+            return Ok(());
+        }
+        if !self.store.directory().is_dir() {
+            return Ok(());
+        }
+        let mut writer = self.writer()?;
+        let before = self.bytes_of(items);
+        let mut gone = Vec::new();
+        for kind in Kind::ALL {
+            let ids = writer.remove_visible(kind, &self.timestamp())?;
+            if !ids.is_empty() {
+                report
+                    .records
+                    .insert(kind.plural().to_owned(), ids.len() as u64);
+            }
+            gone.extend(ids);
+        }
+        if *self.store.scope() == Scope::All {
+            for (name, role) in
+                logs().filter(|(_, role)| *role == Role::Log || *role == Role::Account)
+            {
+                // A line of an account is bound to those around it, and holds no words of a record.
+                if role == Role::Account && name.starts_with("audit") {
+                    continue;
+                }
+                report.lines += writer.drop_lines(name, &|line| {
+                    let is_own = text_field(line, "user_id")
+                        .is_some_and(|user| self.store.viewer().sees(Some(&user)));
+                    !is_own && !gone.iter().any(|id| names(line, id))
+                })?;
+            }
+        }
+        report.warnings.extend(mended(writer.take_mended()));
+        drop(writer);
+        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
+        report.bytes = before.saturating_sub(self.bytes_of(&inventory(self.store.directory())?));
+        let copies = items
+            .iter()
+            .filter(|item| matches!(item.role, Role::Copies | Role::Leftover));
+        report.warnings.extend(copies.map(|item| {
+            format!(
+                "`{}` may hold copies of what was removed; only a purge of everything removes it",
+                item.name
+            )
+        }));
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "a step of the verb")]
+    fn bytes_of(&self, items: &[Item]) -> u64 {
+        items
+            .iter()
+            .filter(|item| item.role.is_memory())
+            .map(|item| item.bytes)
+            .sum()
+    }
+
+    /// Tests and guardrails that corrections left in skills, seen from the project.
+    fn left_in_skills(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let Ok(skills) = Skills::open(&self.skills_dir) else {
+            return found;
+        };
+        let shown = |path: &std::path::Path| {
+            let path = path.strip_prefix(skills.project()).unwrap_or(path);
+            path.display().to_string()
+        };
+        let listed = skills
+            .list()
+            .map(|listing| listing.skills)
+            .unwrap_or_default();
+        for skill in listed {
+            for case in skills.case_files(&skill).unwrap_or_default() {
+                found.push(shown(&case));
+            }
+            for file in skills.guardrail_files(&skill).unwrap_or_default() {
+                let text = skills.read(&file).ok().flatten().unwrap_or_default();
+                let name = shown(&file);
+                let has_source = text
+                    .lines()
+                    .any(|line| line.starts_with("**Source**: CORR-"));
+                if has_source && !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a line names an id as a whole string.
+fn names(line: &[u8], id: &str) -> bool {
+    let quoted = format!("\"{id}\"");
+    line.windows(quoted.len())
+        .any(|part| part == quoted.as_bytes())
+}

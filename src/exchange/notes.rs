@@ -1,0 +1,342 @@
+//! Notes for agents in Markdown: `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and the files beside it.
+//!
+//! A bullet with everything below it is a lesson, and so is a paragraph. A code block belongs to the
+//! lesson that introduces it. Headings are no lessons, but each lesson keeps those that it stands
+//! under.
+//!
+//! Deliberately absent: following `@path` and links. What another file says is imported by naming it.
+
+use serde_json::json;
+
+use crate::model::MemoryType;
+
+use super::{Foreign, Found, Skipped, metadata};
+
+/// A lesson is short; what is longer is a document. In characters.
+const LONGEST: usize = 4_000;
+
+/// The lessons of a file. `name` is what it is called.
+pub fn read(name: &str, text: &str) -> Found {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader {
+        name,
+        found: Found::default(),
+        headings: Vec::new(),
+        item: None,
+    };
+    let mut lines = text.lines().enumerate().peekable();
+    if lines
+        .peek()
+        .is_some_and(|(_, line)| line.trim_end() == "---")
+    {
+        lines.next();
+        // The front matter of a note says what the note is about, not what it teaches.
+        let closed = text.lines().skip(1).any(|line| line.trim_end() == "---");
+        while closed
+            && lines
+                .next()
+                .is_some_and(|(_, line)| line.trim_end() != "---")
+        {}
+        let what = format!("the front matter of `{name}`");
+        reader.found.skipped.push(Skipped::one(
+            what,
+            "it says what the file is, and teaches nothing",
+        ));
+    }
+    let mut fence: Option<Fence> = None;
+    let mut comment = false;
+    for (i, line) in lines {
+        let number = i + 1;
+        if comment {
+            comment = !line.contains("-->");
+            continue;
+        }
+        if let Some(open) = &mut fence {
+            let closes = open.closes(line);
+            open.lines.push(line.to_owned());
+            if closes && let Some(fence) = fence.take() {
+                reader.code(fence);
+            }
+            continue;
+        }
+        let trimmed = line.trim();
+        if let Some(open) = Fence::opened(line, number) {
+            fence = Some(open);
+        } else if trimmed.starts_with("<!--") {
+            reader.end();
+            comment = !trimmed.contains("-->");
+            reader.skip(number, "a comment is not shown to agents");
+        } else if let Some(heading) = heading(line) {
+            reader.end();
+            reader.under(heading);
+        } else if trimmed.is_empty() {
+            reader.pause();
+        } else if is_import(trimmed) {
+            reader.skip(
+                number,
+                "an import of another file, which is not followed; import that file",
+            );
+        } else if trimmed
+            .chars()
+            .all(|c| matches!(c, '-' | '*' | '_' | '=' | ' '))
+        {
+            reader.end();
+        } else {
+            reader.line(number, line);
+        }
+    }
+    if let Some(fence) = fence {
+        reader.code(fence);
+    }
+    reader.end();
+    reader.found
+}
+
+/// A code block that is being read.
+struct Fence {
+    mark: char,
+    length: usize,
+    number: usize,
+    lines: Vec<String>,
+}
+
+impl Fence {
+    fn opened(line: &str, number: usize) -> Option<Self> {
+        let inner = line.trim_start();
+        let mark = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let length = inner.chars().take_while(|c| *c == mark).count();
+        (length >= 3).then(|| Self {
+            mark,
+            length,
+            number,
+            lines: vec![line.to_owned()],
+        })
+    }
+
+    fn closes(&self, line: &str) -> bool {
+        let inner = line.trim();
+        inner.chars().count() >= self.length && inner.chars().all(|c| c == self.mark)
+    }
+}
+
+/// A lesson that is being read.
+struct Item {
+    number: usize,
+    /// The column of its bullet; `None` for a paragraph.
+    bullet: Option<usize>,
+    lines: Vec<String>,
+    /// Whether a blank line came last.
+    paused: bool,
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    found: Found,
+    headings: Vec<(usize, String)>,
+    item: Option<Item>,
+}
+
+impl Reader<'_> {
+    fn under(&mut self, (level, text): (usize, String)) {
+        self.headings.retain(|(above, _)| *above < level);
+        self.headings.push((level, text));
+    }
+
+    fn skip(&mut self, number: usize, reason: &str) {
+        let what = format!("line {number} of `{}`", self.name);
+        self.found.skipped.push(Skipped::one(what, reason));
+    }
+
+    fn pause(&mut self) {
+        if let Some(item) = &mut self.item {
+            item.paused = true;
+        }
+    }
+
+    fn line(&mut self, number: usize, line: &str) {
+        let indent = line.len() - line.trim_start().len();
+        let bullet = bullet(line);
+        let goes_on = self.item.as_ref().is_some_and(|item| match item.bullet {
+            // What is indented deeper than the bullet belongs to it.
+            Some(column) => indent > column || (bullet.is_none() && !item.paused),
+            None => bullet.is_none() && !item.paused,
+        });
+        if goes_on && let Some(item) = &mut self.item {
+            if item.paused {
+                item.lines.push(String::new());
+                item.paused = false;
+            }
+            item.lines.push(line.to_owned());
+            return;
+        }
+        self.end();
+        let first = bullet.unwrap_or_else(|| line.trim_start()).to_owned();
+        self.item = Some(Item {
+            number,
+            bullet: bullet.map(|_| indent),
+            lines: vec![first],
+            paused: false,
+        });
+    }
+
+    /// A code block belongs to the bullet that it is indented under, and to the words before it that end
+    /// with a colon.
+    fn code(&mut self, fence: Fence) {
+        let indent = fence
+            .lines
+            .first()
+            .map_or(0, |line| line.len() - line.trim_start().len());
+        let belongs = self.item.as_ref().is_some_and(|item| {
+            let introduces = item
+                .lines
+                .last()
+                .is_some_and(|line| line.trim_end().ends_with(':'));
+            introduces || item.bullet.is_some_and(|column| indent > column)
+        });
+        match &mut self.item {
+            Some(item) if belongs => {
+                item.lines.extend(fence.lines);
+                item.paused = false;
+            }
+            _ => {
+                self.end();
+                self.skip(fence.number, "a code block that no words introduce");
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let Some(item) = self.item.take() else {
+            return;
+        };
+        let text = item.lines.join("\n").trim().to_owned();
+        if link_alone(&text) {
+            return self.skip(
+                item.number,
+                "it only points to another file; import that file",
+            );
+        }
+        if !text.chars().any(char::is_alphanumeric) {
+            return self.skip(item.number, "it says nothing");
+        }
+        if text.chars().count() > LONGEST {
+            let reason =
+                format!("it is longer than {LONGEST} characters: a document, not a lesson");
+            return self.skip(item.number, &reason);
+        }
+        let under: Vec<&str> = self
+            .headings
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .collect();
+        let fields = vec![
+            ("file", json!(self.name)),
+            ("line", json!(item.number)),
+            ("heading", json!(under.join(" > "))),
+        ];
+        self.found.records.push(Foreign {
+            what: format!("line {} of `{}`", item.number, self.name),
+            // The words are what a lesson is; its line changes with every edit of the file.
+            id: format!("{}:{text}", self.name),
+            created: None,
+            memory_type: MemoryType::UserPreferences,
+            text,
+            user: None,
+            metadata: metadata(fields),
+        });
+    }
+}
+
+/// The level and the text of a heading.
+fn heading(line: &str) -> Option<(usize, String)> {
+    let level = line.chars().take_while(|c| *c == '#').count();
+    let text = line.get(level..)?;
+    let is_heading = (1..=6).contains(&level) && (text.is_empty() || text.starts_with([' ', '\t']));
+    is_heading.then(|| (level, text.trim().trim_end_matches('#').trim().to_owned()))
+}
+
+/// What stands behind the mark of a bullet or the number of an item.
+fn bullet(line: &str) -> Option<&str> {
+    let inner = line.trim_start();
+    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = if (1..=9).contains(&digits) {
+        inner[digits..].strip_prefix(['.', ')'])?
+    } else {
+        inner.strip_prefix(['-', '*', '+'])?
+    };
+    rest.starts_with([' ', '\t']).then(|| rest.trim_start())
+}
+
+/// `@docs/style.md` on a line of its own.
+fn is_import(line: &str) -> bool {
+    let path = bullet(line).unwrap_or(line).strip_prefix('@');
+    path.is_some_and(|path| !path.is_empty() && !path.contains(char::is_whitespace))
+}
+
+/// A link to a Markdown file with at most some words behind it, as an index of notes has them.
+fn link_alone(text: &str) -> bool {
+    let target = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("]("))
+        .and_then(|(_, rest)| rest.split_once(')'));
+    target.is_some_and(|(path, _)| path.to_lowercase().ends_with(".md") && !text.contains('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, lessons: &[&str], skipped: usize) -> Found {
+        let found = read("CLAUDE.md", text);
+        let said: Vec<&str> = found.records.iter().map(|r| r.text.as_str()).collect();
+        assert_eq!(said, lessons, "{text}");
+        assert_eq!(found.skipped.len(), skipped, "{text}: {:?}", found.skipped);
+        found
+    }
+
+    #[test]
+    fn bullets_and_paragraphs_are_lessons() {
+        let found = check(
+            "# Build\nUse make.\nNever cargo clean.\n\n- run `make test`\n  - with one thread\n- 日本語\n\n## CI ##\n1. first\n2) second\n",
+            &[
+                "Use make.\nNever cargo clean.",
+                "run `make test`\n  - with one thread",
+                "日本語",
+                "first",
+                "second",
+            ],
+            0,
+        );
+        assert_eq!(found.records[3].metadata["heading"], "Build > CI");
+        assert_eq!(found.records[1].metadata["line"], 5);
+    }
+
+    #[test]
+    fn code_belongs_to_the_words_that_introduce_it() {
+        check(
+            "Run:\n```sh\n# no heading\n- no bullet\n```\nDone.\n",
+            &["Run:\n```sh\n# no heading\n- no bullet\n```\nDone."],
+            0,
+        );
+        check("Some words.\n\n```\nx\n```\n", &["Some words."], 1);
+        check(
+            "- a\n  ```\n  x\n  ```\n- b",
+            &["a\n  ```\n  x\n  ```", "b"],
+            0,
+        );
+        check("~~~\nnever closed\n", &[], 1);
+    }
+
+    #[test]
+    fn what_is_no_lesson_is_counted() {
+        check(
+            "---\nname: x\n---\n@docs/a.md\n- @~/b.md\n<!-- hidden\nlines -->\n* [A](a.md) — about a\n***\n",
+            &[],
+            5,
+        );
+        check("mail me @home today", &["mail me @home today"], 0);
+        check(&"x".repeat(LONGEST + 1), &[], 1);
+        check("", &[], 0);
+        check("---\n", &[], 1);
+    }
+}

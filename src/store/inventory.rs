@@ -1,0 +1,186 @@
+//! What lies in a memory directory, and what each file is to those who take everything out of it or
+//! put it back: one list, so that an export, an import and a purge speak of the same files.
+//!
+//! Whatever is not in the list is named as unknown, and nobody touches it: a person, or another
+//! program, has put it there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::model::Kind;
+
+use super::directory::{DERIVED, IDENTITY, LOCK};
+use super::error::Error;
+use super::json_write::RECOVERED;
+use super::{switch, tombstones};
+
+/// What a file of a memory directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The records of a kind.
+    Records(Kind),
+    /// Lines that belong to what is remembered, and come back with it.
+    Log,
+    /// What was removed on purpose.
+    Tombstones,
+    /// Lines about what was done here: shown to whoever asks for their data, true of no other place.
+    Account,
+    /// What says that no line of an account is missing.
+    Seal,
+    /// Records that were pulled from other workspaces.
+    Remote,
+    /// Made from the records, and made again.
+    Derived,
+    /// What a crash, a repair or a full disk has put aside.
+    Copies,
+    /// What a killed process has left of a write.
+    Leftover,
+    /// Settings and prompts of a person.
+    Settings,
+    /// Who the workspace is.
+    Identity,
+    /// The lock.
+    Lock,
+    /// The switch that turns the memory off.
+    Switch,
+    /// Nobody here knows.
+    Unknown,
+}
+
+impl Role {
+    /// Whether it holds something of what is remembered.
+    pub const fn is_memory(self) -> bool {
+        !matches!(
+            self,
+            Self::Settings | Self::Identity | Self::Lock | Self::Switch | Self::Unknown
+        )
+    }
+}
+
+/// The logs and accounts, and what seals them. The order is that of an export.
+const NAMED: &[(&str, Role)] = &[
+    (tombstones::FILE, Role::Tombstones),
+    ("hints.jsonl", Role::Log),
+    ("execution_logs.jsonl", Role::Log),
+    ("changes.jsonl", Role::Account),
+    ("audit.jsonl", Role::Account),
+    ("audit.anchor", Role::Seal),
+    ("remote", Role::Remote),
+    (DERIVED, Role::Derived),
+    (RECOVERED, Role::Copies),
+    ("config.toml", Role::Settings),
+    ("prompts", Role::Settings),
+    (".gitignore", Role::Settings),
+    (IDENTITY, Role::Identity),
+    (LOCK, Role::Lock),
+    (switch::MARKER, Role::Switch),
+];
+
+/// The names of the files with lines, and what they are.
+pub fn logs() -> impl Iterator<Item = (&'static str, Role)> {
+    let lines = |role| matches!(role, Role::Tombstones | Role::Log | Role::Account);
+    NAMED.iter().copied().filter(move |(_, role)| lines(*role))
+}
+
+/// What a file of this name is.
+fn role(name: &str) -> Role {
+    let of_kind = Kind::ALL.into_iter().find(|kind| kind.file() == name);
+    if let Some(kind) = of_kind {
+        return Role::Records(kind);
+    }
+    if let Some((_, role)) = NAMED.iter().find(|(known, _)| *known == name) {
+        return *role;
+    }
+    // The temporary name of a known file, and the probe for a writable directory.
+    let inner = name.strip_prefix('.').unwrap_or_default();
+    let target = inner.strip_suffix(".tmp").unwrap_or(inner);
+    if name.starts_with('.')
+        && (target == "writable" || (inner != target && role(target) != Role::Unknown))
+    {
+        return Role::Leftover;
+    }
+    Role::Unknown
+}
+
+/// Something in a memory directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Its name in the directory.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// How many files it is.
+    pub files: u64,
+    /// Their size.
+    pub bytes: u64,
+}
+
+/// Everything in a memory directory, in the order of names; nothing where there is none.
+pub fn inventory(directory: &Path) -> Result<Vec<Item>, Error> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("read", directory)(error)),
+    };
+    let mut items = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::io("read", directory))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let (files, bytes) = size(&entry.path());
+        items.push(Item {
+            role: role(&name),
+            name,
+            files,
+            bytes,
+        });
+    }
+    items.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(items)
+}
+
+/// The number and the size of the files at and below a path. Links count as themselves.
+fn size(path: &Path) -> (u64, u64) {
+    let (mut files, mut bytes) = (0, 0);
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Ok(metadata) = path.symlink_metadata() else {
+            continue;
+        };
+        if metadata.is_dir() {
+            let below = fs::read_dir(&path).into_iter().flatten().flatten();
+            waiting.extend(below.map(|entry| entry.path()));
+        } else {
+            files += 1;
+            bytes += metadata.len();
+        }
+    }
+    (files, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_its_name_says() {
+        for kind in Kind::ALL {
+            assert_eq!(role(kind.file()), Role::Records(kind));
+        }
+        for (name, expected) in [
+            ("tombstones.jsonl", Role::Tombstones),
+            ("hints.jsonl", Role::Log),
+            (".memories.json.tmp", Role::Leftover),
+            (".notes.txt.tmp", Role::Unknown),
+            (".writable", Role::Leftover),
+            ("..writable.tmp", Role::Leftover),
+            ("failure_cases.json", Role::Unknown),
+            (".index", Role::Derived),
+            ("disabled", Role::Switch),
+            (".gitignore", Role::Settings),
+            ("", Role::Unknown),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+}

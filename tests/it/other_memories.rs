@@ -1,0 +1,286 @@
+//! The databases of other memories: made here with `SQLite` itself, and by the real programs.
+//!
+//! The latter is heavy, and so ignored; `make test-clients` installs them and runs this. What is not
+//! there is said to be skipped.
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+fn import(workspace: &Workspace, args: &[&str]) -> Value {
+    let mut all = vec!["memory", "import"];
+    all.extend(args);
+    let report = workspace.json(&all);
+    let number = |value: &Value| value.as_u64().unwrap();
+    let skipped: u64 = report["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| number(&s["count"]))
+        .sum();
+    let known = number(&report["imported"]) + number(&report["duplicates"]);
+    assert_eq!(number(&report["read"]), known + skipped, "{report}");
+    report
+}
+
+/// Runs Python in the workspace; `false`, and said so, where there is none.
+fn python(workspace: &Workspace, program: &Path, script: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg("-c")
+        .arg(script)
+        .current_dir(workspace.root())
+        .env("HOME", workspace.home());
+    match command.output() {
+        Ok(output) => {
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            true
+        }
+        Err(error) => {
+            println!("skipped: `{}`: {error}", program.display());
+            false
+        }
+    }
+}
+
+/// A database in WAL mode whose program was killed: most of it lies in the log, some of it was never
+/// committed.
+const OBSERVATIONS: &str = r#"
+import sqlite3, os
+d = sqlite3.connect("claude-mem.db", isolation_level=None)
+d.execute("pragma page_size=512"); d.execute("pragma journal_mode=wal"); d.execute("pragma wal_autocheckpoint=0")
+d.execute("create table observations (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT, "
+  "text TEXT, type TEXT NOT NULL CHECK(type IN ('a', 'b,')), title TEXT, facts TEXT, created_at TEXT)")
+d.execute("alter table observations add column narrative TEXT default 'x'")
+d.execute("create table user_prompts (id INTEGER PRIMARY KEY, prompt_text TEXT)")
+for i in range(400):
+    d.execute("insert into observations(memory_session_id, project, type, title, facts, created_at, narrative) values (?,?,?,?,?,?,?)",
+      ("s", "shop", "a", f"Observation {i}", '["é日本"]', "2026-01-01T00:00:00Z", ("long %d " % i) * (2000 if i == 7 else 3)))
+    if i == 100: d.execute("pragma wal_checkpoint(TRUNCATE)")
+d.execute("delete from observations where id % 10 = 0")
+d.execute("insert into observations(memory_session_id, type, narrative) values ('s', 'a', NULL)")
+d.execute("insert into user_prompts(prompt_text) values ('hello')")
+d.execute("begin"); d.execute("insert into observations(memory_session_id, type, title) values ('s', 'a', 'never committed')")
+d.execute("update observations set title = 'never committed'")
+for i in range(2000): d.execute("insert into user_prompts(prompt_text) values (?)", ("spilled " * 50,))
+os.kill(os.getpid(), 0)
+import shutil
+shutil.copy("claude-mem.db", "copy.db"); shutil.copy("claude-mem.db-wal", "copy.db-wal")
+"#;
+
+#[test]
+fn a_database_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_committed() {
+    let workspace = Workspace::sample();
+    if !python(&workspace, Path::new("python3"), OBSERVATIONS) {
+        return;
+    }
+    let bytes = |name: &str| std::fs::read(workspace.root().join(name)).unwrap();
+    let before = (bytes("copy.db"), bytes("copy.db-wal"));
+    assert!(before.1.len() > 32, "nothing lies in the log");
+    let report = import(&workspace, &["copy.db"]);
+    assert_eq!(
+        (&report["source"], &report["imported"]),
+        (&json!("claude-mem"), &json!(360))
+    );
+    let skipped = report["skipped"].to_string();
+    assert!(
+        skipped.contains("observation 401") && skipped.contains("it says nothing"),
+        "{skipped}"
+    );
+    assert!(
+        skipped.contains("\"count\":1,\"reason\":\"a prompt") || skipped.contains("user prompts"),
+        "{skipped}"
+    );
+    assert_eq!((bytes("copy.db"), bytes("copy.db-wal")), before);
+    assert!(!workspace.root().join("copy.db-shm").exists());
+    let notes = workspace.stored("memories.json")["entries"].clone();
+    let text = notes.to_string();
+    assert!(!text.contains("never committed") && text.contains("é日本"));
+    let long = notes
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|n| n["metadata"]["origin"]["id"] == "observation:8")
+        .unwrap();
+    assert!(
+        long["content"]
+            .as_str()
+            .unwrap()
+            .contains(&"long 7 ".repeat(1_999))
+    );
+    let again = import(&workspace, &["copy.db"]);
+    assert_eq!(
+        (&again["imported"], &again["duplicates"]),
+        (&json!(0), &json!(360))
+    );
+    // Damage costs the rows on the page, and is told.
+    let mut damaged = before.0;
+    let at = damaged.len() / 2 / 512 * 512;
+    damaged[at..at + 512].fill(0xff);
+    workspace.write("damaged.db", &damaged);
+    let report = import(&workspace, &["damaged.db"]);
+    assert!(
+        report["skipped"].to_string().contains("is damaged") || report["read"].as_u64() < Some(361),
+        "{report}"
+    );
+    workspace.write("other.db", &damaged[..512]);
+    workspace
+        .run(&["memory", "import", "other.db"])
+        .fails(2, "cannot be imported");
+}
+
+/// Something that `make test-clients` has installed; `None`, and said so, where it has not.
+fn client(name: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let path = target.join("clients").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    println!(
+        "skipped: `{}` is not there; type `make test-clients`",
+        path.display()
+    );
+    None
+}
+
+/// Uses claude-mem's own store, and dies without closing it.
+const CLAUDE_MEM: &str = r#"
+const { SessionStore } = require(process.argv[2]);
+const store = new SessionStore("claude-mem.db");
+for (let n = 1; n <= 3; n++) {
+  const id = store.createSDKSession(`content-${n}`, "shop", `please fix build ${n}`);
+  store.ensureMemorySessionIdRegistered(id, `mem-${n}`);
+  store.saveUserPrompt(`content-${n}`, 1, `please fix build ${n}`);
+  for (let k = 1; k <= 4; k++) {
+    store.storeObservation(`mem-${n}`, "shop", {type: "discovery", title: `Observation ${n}.${k}`, subtitle: `what ${k}`,
+      facts: [`fact ${n}.${k}`], narrative: `A story ${n}.${k}. ` + "é日本 ".repeat(n == 1 ? 3000 : 3), concepts: ["how-it-works"],
+      files_read: ["src/a.rs"], files_modified: []}, 1, 100, 1760000000000 + n * 1000 + k);
+  }
+  store.storeSummary(`mem-${n}`, "shop", {request: `fix ${n}`, investigated: "the log", learned: `learnt ${n}`,
+    completed: "it builds", next_steps: "none", notes: null, files_read: [], files_edited: []}, 1, 10, 1760000000000 + n * 5000);
+}
+process.kill(process.pid, "SIGKILL");
+"#;
+
+#[test]
+#[ignore = "needs the real claude-mem: make test-clients"]
+fn what_claude_mem_has_stored_comes_in_whole() {
+    let (Some(bun), Some(store)) = (
+        client("node_modules/@oven/bun-linux-x64/bin/bun"),
+        client("claude-mem/package/plugin/sqlite/SessionStore.js"),
+    ) else {
+        return;
+    };
+    let workspace = Workspace::sample();
+    workspace.write("make.cjs", CLAUDE_MEM);
+    let mut command = Command::new(bun);
+    command
+        .arg("make.cjs")
+        .arg(store)
+        .current_dir(workspace.root())
+        .env("HOME", workspace.home());
+    drop(command.output().unwrap());
+    let report = import(&workspace, &["claude-mem.db"]);
+    assert_eq!(
+        (&report["source"], &report["imported"]),
+        (&json!("claude-mem"), &json!(15))
+    );
+    let left: Vec<(&str, u64)> = report["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (s["what"].as_str().unwrap(), s["count"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(left, [("user prompts", 3), ("sessions", 3)]);
+    let notes = workspace.stored("memories.json")["entries"].clone();
+    assert!(
+        notes[0]["content"]
+            .as_str()
+            .unwrap()
+            .contains(&"é日本 ".repeat(2_999)),
+        "{notes}"
+    );
+    assert_eq!(notes[0]["metadata"]["session_id"], "mem-1");
+    assert_eq!(import(&workspace, &["claude-mem.db"])["duplicates"], 15);
+}
+
+/// Uses mem0 with an embedder on loopback, and no model: `infer=False` stores what is said.
+const MEM0: &str = r#"
+import os, json, threading, http.server, hashlib, random
+os.environ["MEM0_DIR"] = os.getcwd(); os.environ["MEM0_TELEMETRY"] = "False"
+class Embedder(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *a): pass
+    def do_POST(self):
+        given = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
+        given = given if isinstance(given, list) else [given]
+        def vector(text):
+            r = random.Random(hashlib.sha256(str(text).encode()).digest()); return [r.uniform(-1, 1) for _ in range(1536)]
+        data = json.dumps({"object": "list", "model": "x", "usage": {"prompt_tokens": 1, "total_tokens": 1},
+            "data": [{"object": "embedding", "index": i, "embedding": vector(t)} for i, t in enumerate(given)]}).encode()
+        self.send_response(200); self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data))); self.end_headers(); self.wfile.write(data)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Embedder); threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+from mem0 import Memory
+m = Memory.from_config({"history_db_path": "history.db",
+  "vector_store": {"provider": "qdrant", "config": {"path": "qdrant", "on_disk": True, "embedding_model_dims": 1536}},
+  "embedder": {"provider": "openai", "config": {"api_key": "x", "openai_base_url": url}},
+  "llm": {"provider": "openai", "config": {"api_key": "x", "openai_base_url": url}}})
+ids = []
+for i in range(5):
+    ids += [x["id"] for x in m.add(f"Alice prefers tea number {i} é", user_id="alice", infer=False, metadata={"n": i})["results"]]
+m.add([{"role": "user", "content": "Bob likes trains"}, {"role": "assistant", "content": "Noted, Bob."}], user_id="bob", run_id="r", infer=False)
+m.update(ids[0], data="Alice prefers coffee after all"); m.delete(ids[1])
+json.dump(m.get_all(filters={"user_id": "alice"}, top_k=100), open("alice.json", "w"))
+json.dump(m.get_all(filters={"user_id": "bob"}, top_k=100)["results"], open("bob.json", "w"), ensure_ascii=False)
+"#;
+
+#[test]
+#[ignore = "needs the real mem0: make test-clients"]
+fn what_mem0_gives_out_comes_in_whole() {
+    let Some(program) = client("mem0/bin/python") else {
+        return;
+    };
+    let workspace = Workspace::sample();
+    if !python(&workspace, &program, MEM0) {
+        return;
+    }
+    for (file, count) in [("alice.json", 4), ("bob.json", 2)] {
+        let report = import(&workspace, &[file]);
+        assert_eq!(
+            (&report["source"], &report["imported"]),
+            (&json!("mem0"), &json!(count)),
+            "{file}"
+        );
+        assert_eq!(report["skipped"], json!([]));
+    }
+    let text = workspace.read(".agentura/memories.json");
+    assert!(
+        text.contains("Alice prefers coffee after all") && !text.contains("tea number 0"),
+        "{text}"
+    );
+    let other = Workspace::sample();
+    std::fs::copy(
+        workspace.root().join("history.db"),
+        other.root().join("history.db"),
+    )
+    .unwrap();
+    let report = import(&other, &["history.db"]);
+    assert_eq!(report["imported"], 6, "{report}");
+    let skipped = report["skipped"].to_string();
+    assert!(
+        skipped.contains("it was deleted in mem0") && skipped.contains("earlier events"),
+        "{skipped}"
+    );
+}
