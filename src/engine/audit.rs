@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::{AuditLine, Did, Touched};
+use crate::store::{AuditLine, Did, Entry, Touched};
 
 use super::error::chain;
 use super::{Engine, Error};
@@ -90,6 +90,30 @@ impl Engine {
         let done = self.store.audit(Did::Read, &noted);
         done.err()
             .map(|error| format!("this read is not in the audit: {}", chain(&error)))
+    }
+}
+
+impl Engine {
+    /// Notes that records went out: those that are somebody's by their ids, the others by how many they
+    /// are of their kind. What was not noted is said.
+    pub(super) fn note_exported(&self, entries: &[Entry]) -> Option<String> {
+        let mut numbers: Vec<String> = Vec::new();
+        for kind in Kind::ALL.into_iter().filter(|kind| !kind.has_user()) {
+            let count = entries.iter().filter(|entry| entry.kind == kind).count();
+            if count > 0 {
+                numbers.push(format!("{count} {}", kind.plural()));
+            }
+        }
+        let owned = entries.iter().filter(|entry| entry.kind.has_user());
+        let owned: Vec<_> = owned.map(|e| (e.id.as_str(), e.user_id())).collect();
+        let mut touched: Vec<Touched<'_>> = owned
+            .iter()
+            .map(|(id, user)| (*id, user.as_deref()))
+            .collect();
+        touched.extend(numbers.iter().map(|number| (number.as_str(), None)));
+        let done = self.store.audit(Did::Exported, &touched);
+        done.err()
+            .map(|error| format!("this export is not in the audit: {}", chain(&error)))
     }
 }
 

@@ -159,6 +159,7 @@ impl Engine {
             }
         }
         report.warnings.extend(kept_out(left_out));
+        report.warnings.extend(self.note_exported(&entries));
         Ok(entries)
     }
 
