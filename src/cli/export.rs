@@ -107,4 +107,10 @@ impl Report for ExportReport {
     fn warnings(&self) -> &[String] {
         &self.warnings
     }
+
+    fn reveals(&self) -> bool {
+        // Each record has lost its secrets as the JSON that it is; looked over as text once more, a line
+        // could lose more than that, and be no JSON any more.
+        self.text.is_some()
+    }
 }

@@ -131,7 +131,9 @@ pub enum Error {
         day: String,
     },
     /// A record whose kind nobody approves.
-    #[error("{kind} `{id}` cannot be approved: only fixes and procedures are observed")]
+    #[error(
+        "{kind} `{id}` cannot be approved: only fixes, procedures and imported notes are observed"
+    )]
     NotApprovable {
         /// Its id.
         id: String,
