@@ -13,8 +13,8 @@ use super::json_file::Snapshot;
 use super::offsets::Row;
 use super::scoped::{Entry, Scoped};
 use super::sight::expiry;
+use super::tombstones::{self, Removal};
 use super::writer::Writer;
-use super::{json_text, tombstones};
 
 /// Records that have expired.
 #[derive(Debug, Default)]
@@ -64,7 +64,8 @@ impl Scoped {
 
 impl Writer {
     /// Removes the records of a kind that have expired, and leaves a tombstone of each with the hash
-    /// of its `content`. They are gone for good, from the journal of changes too. `at` is the time that the tombstones say: RFC 3339, UTC.
+    /// of its `content`. They are gone for good, from the journal of changes too. `at` is the time that
+    /// the tombstones say: RFC 3339, UTC.
     pub fn remove_expired(
         &mut self,
         kind: Kind,
@@ -84,19 +85,17 @@ impl Writer {
         self.store().audit(Did::Removed, &touched)?;
         // The tombstones come first, as in every removal: a crash between leaves records that are
         // hidden still and can be removed again.
-        for entry in &expired.over {
-            let user = json_text::string_field(&entry.text, "user_id");
-            let content = content(entry);
-            tombstones::bury(
-                self.lock(),
-                &self.identity().tombstone_key,
-                &entry.id,
-                kind,
-                at,
-                user.as_deref().filter(|_| kind.has_user()),
-                &content,
-            )?;
-        }
+        let contents: Vec<String> = expired.over.iter().map(content).collect();
+        let all = expired.over.iter().zip(&users).zip(&contents);
+        let removals: Vec<Removal<'_>> = all
+            .map(|((entry, user), content)| Removal {
+                id: &entry.id,
+                user_id: user.as_deref(),
+                content,
+            })
+            .collect();
+        let key = &self.identity().tombstone_key;
+        tombstones::bury(self.lock(), key, kind, at, &removals)?;
         self.store().file(kind).remove_all(&snapshot, &rows)?;
         Ok(expired)
     }

@@ -37,25 +37,36 @@ pub struct Tombstone {
     pub lifted: bool,
 }
 
-/// Remembers that a record was removed.
+/// A record that is to be removed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removal<'a> {
+    pub(super) id: &'a str,
+    /// Whose it is, of the kinds that have a user.
+    pub(super) user_id: Option<&'a str>,
+    pub(super) content: &'a str,
+}
+
+/// Remembers that records were removed.
 pub(super) fn bury(
     lock: &Lock,
     key: &str,
-    id: &str,
     kind: Kind,
     at: &str,
-    user_id: Option<&str>,
-    content: &str,
+    removals: &[Removal<'_>],
 ) -> Result<(), Error> {
-    let tombstone = Tombstone {
-        id: id.to_owned(),
+    let tombstone = |removal: &Removal<'_>| Tombstone {
+        id: removal.id.to_owned(),
         kind,
         at: at.to_owned(),
-        user_id: user_id.map(str::to_owned),
-        digest: digest(key, kind, content),
+        user_id: removal.user_id.map(str::to_owned),
+        digest: digest(key, kind, removal.content),
         lifted: false,
     };
-    log::append(lock, FILE, &tombstone)
+    let lines = removals
+        .iter()
+        .map(|removal| serde_json::to_string(&tombstone(removal)));
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    log::append_all(lock, FILE, &lines, Sync::Wait)
 }
 
 /// Remembers that a removed record has come back.

@@ -290,17 +290,14 @@ impl Writer {
         // The tombstone comes first: a crash between the two leaves a record that can be removed
         // again, not an id that could be given twice.
         let at = now.to_rfc3339();
-        tombstones::bury(
-            &self.lock,
-            &self.identity.tombstone_key,
+        let user_id = entry.user_id();
+        let removal = tombstones::Removal {
             id,
-            kind,
-            &at,
-            json_text::string_field(&entry.text, "user_id")
-                .as_deref()
-                .filter(|_| kind.has_user()),
+            user_id: user_id.as_deref(),
             content,
-        )?;
+        };
+        let key = &self.identity.tombstone_key;
+        tombstones::bury(&self.lock, key, kind, &at, &[removal])?;
         self.store.file(kind).remove(&snapshot, &row)?;
         Ok(entry)
     }
