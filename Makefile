@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports
+.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-remote-scale
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -33,6 +33,9 @@ test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfo
 			"@libsql/linux-$$(node -p process.arch)-gnu" \
 		|| echo "skipped: npm could not install Promptfoo"
 	$(CARGO) test --locked --test it exports -- --ignored --nocapture
+
+test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
+	$(CARGO) test --locked --test it postgres -- --ignored --nocapture
 
 lint: ## formatting, lints, and documentation without a warning
 	$(CARGO) fmt --check

@@ -14,7 +14,7 @@
 //! | 0 | [`model`] | what is remembered: data, no files, no clock |
 //! | 1 | [`store`], [`search`], [`llm`], [`skill`] | one outside thing each: the files, ranking, a model, the skills |
 //! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
-//! | 3 | [`engine`] | the verbs: the only place where the layers below meet |
+//! | 3 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
 //! | 4 | [`config`], [`host`], [`cli`] | the edge: environment, coding-agent hosts, arguments, terminal |
 //!
 //! # Invariants
@@ -22,7 +22,7 @@
 //! - Nothing below layer 4 prints, exits, reads the environment or asks for the time; `now` and
 //!   randomness are arguments.
 //! - Only [`store`] writes what is remembered, and every other file but the manual pages of
-//!   `memctl man --dir`. Only [`llm`] opens sockets.
+//!   `memctl man --dir`. Only [`llm`] and [`remote`] open sockets.
 //! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
 //! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
 //! - What a person or a paid model gave is stored before the next step can fail.
@@ -61,6 +61,7 @@ pub mod learn;
 pub mod llm;
 pub mod model;
 pub mod prompt;
+pub mod remote;
 pub mod search;
 pub mod skill;
 pub mod store;

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use crate::{config, engine, host, llm, search, skill, store};
+use crate::{config, engine, host, llm, remote, search, skill, store};
 
 /// The exit codes of errors, as documented in the README. A check that found something is no
 /// error: its report carries 1.
@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Model,
     /// Not permitted in this scope.
     Scope,
+    /// The shared store.
+    Remote,
     /// The user interrupted.
     Interrupted,
 }
@@ -31,6 +33,7 @@ impl Kind {
             Self::Store => 3,
             Self::Model => 4,
             Self::Scope => 5,
+            Self::Remote => 6,
             Self::Interrupted => 130,
         }
     }
@@ -41,6 +44,7 @@ impl Kind {
             Self::Store => "store",
             Self::Model => "model",
             Self::Scope => "scope",
+            Self::Remote => "remote",
             Self::Interrupted => "interrupted",
         }
     }
@@ -108,6 +112,9 @@ fn explain(error: &anyhow::Error) -> (Kind, Option<String>) {
     }
     if let Some(error) = error.downcast_ref::<store::Error>() {
         return of_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<remote::Error>() {
+        return of_remote(error);
     }
     if let Some(error) = error.downcast_ref::<host::Error>() {
         return match error {
@@ -274,6 +281,42 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
         ),
         Error::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
         Error::Serialize(_) => (Kind::Store, None),
+    }
+}
+
+fn of_remote(error: &remote::Error) -> (Kind, Option<String>) {
+    use remote::Error;
+    let remote = |hint: &str| (Kind::Remote, Some(hint.to_owned()));
+    match error {
+        Error::Url(_) => (
+            Kind::Usage,
+            Some(
+                "it looks like postgres://user:password@host:5432/name?sslmode=verify-full".into(),
+            ),
+        ),
+        Error::Name(_) => (
+            Kind::Usage,
+            Some("memctl remote user add ann --url ADMIN_URL".into()),
+        ),
+        Error::UserId(_) => (
+            Kind::Usage,
+            Some("memctl remote status shows a login's".into()),
+        ),
+        Error::Exists(_) => (
+            Kind::Usage,
+            Some("choose another name, or remove it on the server: drop role".into()),
+        ),
+        Error::Tls { .. } => remote("name the certificate in the URL: sslrootcert=FILE"),
+        Error::Unreachable { .. } => remote("check host and port, and that the server runs"),
+        Error::Refused { .. } => remote("check user and password in the URL"),
+        Error::Unsuitable { .. } => remote("install PostgreSQL 15 and pgvector 0.8 or newer"),
+        Error::Foreign(_) | Error::Older { .. } => remote("memctl remote init --url ADMIN_URL"),
+        Error::Taken { .. } => remote("use a database of its own, or rename what is there"),
+        Error::Changed { .. } | Error::Newer { .. } => remote("install the newest memctl"),
+        Error::Statement { denied: true, .. } => {
+            remote("give a URL whose role has the right: that of an administrator, or of a user")
+        }
+        Error::Statement { .. } => (Kind::Remote, None),
     }
 }
 

@@ -30,6 +30,7 @@ mod memory;
 mod output;
 mod purge;
 mod records;
+mod remote;
 mod review;
 mod run;
 mod search;
@@ -68,7 +69,7 @@ use output::{Printer, Report};
         memctl correct hr/resume-screen --execution-id latest --correction \"When …, …\"\n  \
         memctl memory prompt hr/resume-screen\n\n\
         Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, 4 the model,\n\
-        5 not permitted, 130 interrupted."
+        5 not permitted, 6 the shared store, 130 interrupted."
 )]
 struct Cli {
     #[command(flatten)]
@@ -127,6 +128,7 @@ enum Command {
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Session(session::SessionCommand),
+    Remote(remote::RemoteCommand),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
     Index(index::IndexArgs),
@@ -223,6 +225,7 @@ fn dispatch(
         Command::Stats(args) => stats::stats(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
+        Command::Remote(command) => remote::remote(context, command)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,

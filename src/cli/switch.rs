@@ -81,6 +81,7 @@ fn works_without(command: &Command) -> bool {
         // They use none.
         | Command::Hooks(_)
         | Command::Backtest(_)
+        | Command::Remote(_)
         | Command::Eval(_)
         | Command::Config(_)
         | Command::Trust(_)
@@ -93,6 +94,7 @@ fn works_without(command: &Command) -> bool {
             MemoryCommand::Status(_)
                 | MemoryCommand::Export(_)
                 | MemoryCommand::Purge(_)
+                | MemoryCommand::Audit(_)
                 | MemoryCommand::Enable(_)
                 | MemoryCommand::Disable(_)
         ),

@@ -35,8 +35,8 @@ const RESERVED: &[(&[&str], May, &str)] = &[
             "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
             "UnixStream", "UnixListener",
         ],
-        May::Only(&["llm"]),
-        "only `llm` opens sockets",
+        May::Only(&["llm", "remote"]),
+        "only `llm` and `remote` open sockets",
     ),
     (
         &[

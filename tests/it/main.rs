@@ -42,6 +42,7 @@ mod memories;
 mod merge;
 mod models;
 mod other_memories;
+mod postgres;
 mod purge;
 mod readme;
 mod regression;

@@ -74,7 +74,7 @@ fn every_setting_can_be_shown_and_every_named_file_exists() {
     }
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     for file in [
-        "docs/decisions.md", "docs/images/demo.svg", "LICENSE", "CHANGELOG.md",
+        "docs/decisions.md", "docs/remote.md", "docs/images/demo.svg", "LICENSE", "CHANGELOG.md",
     ] {
         assert!(repository.join(file).is_file(), "{file}");
     }

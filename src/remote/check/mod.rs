@@ -1,0 +1,182 @@
+//! The proof that rows are kept apart: what the catalogue says (`rights`), and what happens (`probe`).
+//!
+//! It runs as the user whose URL is given, in a transaction that is rolled back. Looking as somebody
+//! else needs no second login: `memctl.probe` turns the session into a user who owns nothing
+//! (`schema/001_identity.sql`).
+
+mod probe;
+mod rights;
+
+use serde::Serialize;
+use tokio_postgres::Transaction;
+
+use super::address::Address;
+use super::connection::{Connection, Server, failure};
+use super::error::Error;
+use super::migrate;
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct CheckReport {
+    /// Host and name.
+    pub database: String,
+    /// The role that logged in.
+    pub role: String,
+    /// The user that it is.
+    pub user_id: Option<String>,
+    /// Whether everything is as it must be.
+    pub passed: bool,
+    /// One after the other.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that must hold.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// What it is about.
+    pub name: &'static str,
+    /// Whether it holds.
+    pub ok: bool,
+    /// What was found.
+    pub detail: String,
+}
+
+/// Looks for all ways in which one user could see or change what is another's.
+pub async fn check(address: &Address) -> Result<CheckReport, Error> {
+    let mut connection = Connection::open(address).await?;
+    let server = connection.server().await?;
+    let mut checks = Checks::default();
+    checks.add(
+        "server",
+        server.trouble(),
+        &format!("PostgreSQL {}", server.version),
+    );
+    let pgvector = match &server.pgvector {
+        None => Some("pgvector is not installed in this database".to_owned()),
+        Some(_) => server.pgvector_trouble(),
+    };
+    checks.add(
+        "pgvector",
+        pgvector,
+        &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
+    );
+    let mut user_id = None;
+    match migrate::demand(&connection).await {
+        // Of a database that is not ours there is nothing to prove.
+        Err(error @ Error::Foreign(_)) => return Err(error),
+        Err(error) => checks.add("schema", Some(error.to_string()), ""),
+        Ok(()) => {
+            checks.add("schema", None, &format!("version {}", migrate::NEWEST));
+            let transaction = connection.begin().await?;
+            match behaviour(address, &server, &transaction, &mut checks).await {
+                Ok(id) => user_id = id,
+                // What is broken so much that it cannot be looked at is no less broken.
+                Err(Error::Statement { message, .. }) => checks.add("behaviour", Some(message), ""),
+                Err(error) => return Err(error),
+            }
+            let failed = |e| failure(address, "the check cannot be taken back", &e);
+            transaction.rollback().await.map_err(failed)?;
+        }
+    }
+    Ok(CheckReport {
+        database: address.shown(),
+        role: server.role,
+        user_id,
+        passed: checks.0.iter().all(|check| check.ok),
+        checks: checks.0,
+    })
+}
+
+#[derive(Default)]
+struct Checks(Vec<Check>);
+
+impl Checks {
+    /// Adds a check that holds where there is no trouble.
+    fn add(&mut self, name: &'static str, trouble: Option<String>, holds: &str) {
+        self.0.push(Check {
+            name,
+            ok: trouble.is_none(),
+            detail: trouble.unwrap_or_else(|| holds.to_owned()),
+        });
+    }
+
+    /// Adds a check that holds where this list of what is wrong is empty.
+    fn none_of(&mut self, name: &'static str, wrong: &[String], holds: &str) {
+        let trouble = (!wrong.is_empty()).then(|| wrong.join("; "));
+        self.add(name, trouble, holds);
+    }
+}
+
+/// Everything that needs our schema. Answers who the session is.
+async fn behaviour(
+    address: &Address,
+    server: &Server,
+    transaction: &Transaction<'_>,
+    checks: &mut Checks,
+) -> Result<Option<String>, Error> {
+    let failed = |e| failure(address, "the check cannot be made", &e);
+    let wrong = list(transaction, rights::ROLE).await.map_err(failed)?;
+    checks.none_of(
+        "role",
+        &wrong,
+        &format!("`{}` is an ordinary role", server.role),
+    );
+    let is_ordinary = wrong.is_empty();
+    let wrong = list(transaction, rights::OWNER).await.map_err(failed)?;
+    checks.none_of("owner", &wrong, "it owns no table of the store");
+    let wrong = list(transaction, rights::TABLES_WITHOUT)
+        .await
+        .map_err(failed)?;
+    checks.none_of("row security", &wrong, "on and forced for every table");
+    let wrong = rights::functions(transaction).await.map_err(failed)?;
+    checks.none_of(
+        "functions",
+        &wrong,
+        "search paths pinned, rights as they must be, nothing for everybody",
+    );
+
+    let user_id = identity(transaction).await.map_err(failed)?;
+    let trouble = user_id.is_none().then(|| {
+        format!(
+            "`{}` is no user: make a login with `memctl remote user add`",
+            server.role
+        )
+    });
+    checks.add("identity", trouble, user_id.as_deref().unwrap_or_default());
+    if user_id.is_none() || !is_ordinary {
+        return Ok(user_id);
+    }
+    let claims =
+        "set local request.jwt.claims = '{\"sub\":\"11111111-2222-4333-8444-555555555555\"}'";
+    transaction.batch_execute(claims).await.map_err(failed)?;
+    let claimed = identity(transaction).await.map_err(failed)?;
+    let trouble = (claimed != user_id)
+        .then(|| "a claim that anybody can write changes who the session is".to_owned());
+    checks.add("forged claims", trouble, "a claim changes nothing");
+    if claimed != user_id {
+        return Ok(user_id);
+    }
+    let wrong = probe::forged_owner(transaction).await.map_err(failed)?;
+    checks.none_of("forged owner", &wrong, "rows in another's name are refused");
+    let wrong = probe::probe(transaction).await.map_err(failed)?;
+    checks.none_of(
+        "probe",
+        &wrong,
+        "rows of one user are neither seen nor changed by another",
+    );
+    Ok(user_id)
+}
+
+type Answer<T> = Result<T, tokio_postgres::Error>;
+
+async fn list(transaction: &Transaction<'_>, sql: &str) -> Answer<Vec<String>> {
+    let rows = transaction.query(sql, &[]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+async fn identity(transaction: &Transaction<'_>) -> Answer<Option<String>> {
+    let row = transaction
+        .query_one("select memctl.current_user_id()::text", &[])
+        .await?;
+    Ok(row.get(0))
+}

@@ -1,0 +1,112 @@
+//! What happens when somebody writes in another's name, or looks at another's rows.
+
+use tokio_postgres::Transaction;
+use tokio_postgres::error::SqlState;
+
+use super::Answer;
+use crate::remote::TABLES;
+
+/// The id of a user that does not exist.
+const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
+
+/// A row for each table, of the session's user or of another.
+fn sample(table: &str, user: &str) -> String {
+    match table {
+        "context_eng_memories" => format!(
+            "insert into public.{table} (user_id, content) values ({user}, 'memctl remote check')"
+        ),
+        "agent_memory" => format!(
+            "insert into public.{table} (user_id, memory_type, content)
+             values ({user}, 'task_memory', 'memctl remote check')"
+        ),
+        "agent_sessions" => format!("insert into public.{table} (user_id) values ({user})"),
+        "agent_execution_logs" => format!(
+            "insert into public.{table} (user_id, session_id, step_name, action_type, status)
+             select {user}, id, 'memctl remote check', 'decision', 'success'
+             from public.agent_sessions order by created_at desc limit 1"
+        ),
+        _ => format!(
+            "insert into public.{table} (user_id, origin, entry_id, entry)
+             values ({user}, 'memctl-check', 'probe', '{{}}')"
+        ),
+    }
+}
+
+/// Tables that take a row in another's name. Each attempt is undone by itself.
+pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
+    let mut wrong = Vec::new();
+    for table in TABLES {
+        transaction.batch_execute("savepoint forged").await?;
+        // Log lines need a session to stand in.
+        if table == "agent_execution_logs" {
+            let session = sample("agent_sessions", "memctl.current_user_id()");
+            transaction.batch_execute(&session).await?;
+        }
+        let tried = transaction
+            .batch_execute(&sample(table, &format!("'{STRANGER}'")))
+            .await;
+        // Whatever else stops the row, such as that there is no such user, comes after the policies.
+        let denied =
+            matches!(&tried, Err(e) if e.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE));
+        if !denied {
+            wrong.push(format!("`{table}` takes rows in another's name"));
+        }
+        transaction
+            .batch_execute("rollback to savepoint forged")
+            .await?;
+    }
+    Ok(wrong)
+}
+
+/// Writes a row into each table, looks at them as another user, tries to change them, and looks again.
+pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
+    let mut wrong = Vec::new();
+    for table in TABLES {
+        transaction
+            .batch_execute(&sample(table, "memctl.current_user_id()"))
+            .await?;
+    }
+    let own = count(transaction).await?;
+    transaction
+        .batch_execute("set local memctl.probe = 'on'")
+        .await?;
+    let of_another = count(transaction).await?;
+    for table in TABLES {
+        for change in [
+            format!("update public.{table} set entry = entry"),
+            format!("delete from public.{table}"),
+        ] {
+            transaction.batch_execute("savepoint change").await?;
+            let changed = transaction.execute(&change, &[]).await;
+            if changed.is_ok_and(|rows| rows > 0) {
+                wrong.push(format!("another user can change `{table}`"));
+            }
+            transaction
+                .batch_execute("rollback to savepoint change")
+                .await?;
+        }
+    }
+    transaction
+        .batch_execute("set local memctl.probe = 'off'")
+        .await?;
+    for ((table, own), of_another) in TABLES.iter().zip(own).zip(of_another) {
+        if own == 0 {
+            wrong.push(format!("a row of `{table}` is not seen by its own user"));
+        }
+        if of_another > 0 {
+            wrong.push(format!("another user sees {of_another} rows of `{table}`"));
+        }
+    }
+    Ok(wrong)
+}
+
+/// The rows of each table that the session sees.
+async fn count(transaction: &Transaction<'_>) -> Answer<Vec<i64>> {
+    let mut counts = Vec::new();
+    for table in TABLES {
+        // More than a few make no difference, and counting them all takes time.
+        let sql = format!("select count(*) from (select from public.{table} limit 1000) seen");
+        counts.push(transaction.query_one(&sql, &[]).await?.get(0));
+    }
+    Ok(counts)
+}

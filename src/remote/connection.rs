@@ -1,0 +1,160 @@
+//! One session with the database.
+
+use std::sync::atomic::Ordering;
+
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Transaction};
+
+use super::address::{Address, Trusted};
+use super::error::Error;
+use super::tls;
+
+/// The oldest server that is supported.
+const OLDEST_SERVER: i32 = 150_000;
+/// The oldest pgvector: the first that goes on searching where row-level security leaves too few.
+const OLDEST_PGVECTOR: (u32, u32) = (0, 8);
+
+/// A session.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) address: Address,
+    /// `verified`, `encrypted` or `plain`.
+    pub(super) security: &'static str,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Connection {
+    /// Logs in. Needs a runtime that runs until the connection is dropped.
+    pub(super) async fn open(address: &Address) -> Result<Self, Error> {
+        let database = || address.shown();
+        let security = tls::security(address.trusted()).map_err(|reason| Error::Tls {
+            database: database(),
+            reason,
+        })?;
+        let opened = address.config().connect(security.connector).await;
+        let (client, connection) = opened.map_err(|error| match error.as_db_error() {
+            Some(said) => Error::Refused {
+                database: database(),
+                reason: address.scrub(said.message()),
+            },
+            None => Error::Unreachable {
+                database: database(),
+                reason: address.scrub(&whole(&error)),
+            },
+        })?;
+        // What ends a connection is said to whoever asks it something next.
+        let task = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self {
+            client,
+            address: address.clone(),
+            security: match address.trusted() {
+                _ if !security.used.load(Ordering::Relaxed) => "plain",
+                Trusted::Anybody => "encrypted",
+                Trusted::System | Trusted::File(_) => "verified",
+            },
+            task,
+        })
+    }
+
+    /// What a failed statement says: what was being done, and the server's message.
+    pub(super) fn failed(&self, doing: &str) -> impl Fn(tokio_postgres::Error) -> Error + use<> {
+        let address = self.address.clone();
+        let doing = doing.to_owned();
+        move |error| failure(&address, &doing, &error)
+    }
+
+    /// Opens a transaction.
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
+        let failed = self.failed("a transaction cannot be opened");
+        self.client.transaction().await.map_err(failed)
+    }
+
+    /// The server's version, if it is new enough.
+    pub(super) async fn server(&self) -> Result<Server, Error> {
+        let row = self
+            .client
+            .query_one(
+                "select current_setting('server_version_num')::int, current_setting('server_version'),
+                        current_user::text, current_database()::text,
+                        (select extversion from pg_catalog.pg_extension where extname = 'vector'),
+                        (select default_version from pg_catalog.pg_available_extensions where name = 'vector')",
+                &[],
+            )
+            .await
+            .map_err(self.failed("the server does not say what it is"))?;
+        Ok(Server {
+            number: row.get(0),
+            version: row.get::<_, String>(1),
+            role: row.get(2),
+            pgvector: row.get(4),
+            pgvector_available: row.get(5),
+        })
+    }
+}
+
+/// What stands at the other end.
+#[derive(Debug)]
+pub(super) struct Server {
+    number: i32,
+    pub(super) version: String,
+    pub(super) role: String,
+    /// The version of pgvector in this database.
+    pub(super) pgvector: Option<String>,
+    /// The version that could be installed in it.
+    pub(super) pgvector_available: Option<String>,
+}
+
+impl Server {
+    /// What is wrong with the server, if anything.
+    pub(super) fn trouble(&self) -> Option<String> {
+        (self.number < OLDEST_SERVER)
+            .then(|| format!("PostgreSQL is {}, needed is 15 or newer", self.version))
+    }
+
+    /// What is wrong with pgvector, installed or about to be.
+    pub(super) fn pgvector_trouble(&self) -> Option<String> {
+        let version = self.pgvector.as_ref().or(self.pgvector_available.as_ref());
+        let Some(version) = version else {
+            return Some("the extension `vector` (pgvector) is not on the server".to_owned());
+        };
+        let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        (found < OLDEST_PGVECTOR).then(|| format!("pgvector is {version}, needed is 0.8 or newer"))
+    }
+}
+
+/// See [`Connection::failed`].
+pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Error {
+    let (message, denied) = match error.as_db_error() {
+        Some(said) => (
+            said.message().to_owned(),
+            *said.code() == SqlState::INSUFFICIENT_PRIVILEGE,
+        ),
+        None => (whole(error), false),
+    };
+    Error::Statement {
+        doing: doing.to_owned(),
+        message: address.scrub(&message),
+        denied,
+    }
+}
+
+/// An error with its causes, on one line.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.extend([": ", &said]);
+        }
+        next = cause.source();
+    }
+    text
+}

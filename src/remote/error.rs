@@ -1,0 +1,104 @@
+//! Everything that can go wrong with the shared store.
+//!
+//! No variant holds a URL: a database is named by host and name, without user and password.
+
+/// Why the shared store did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A URL that is none, or asks for something that does not exist.
+    #[error("the URL of the database is not usable: {0}")]
+    Url(String),
+    /// There is no way to secure the connection.
+    #[error("no secure connection to `{database}`: {reason}")]
+    Tls {
+        /// Host and name.
+        database: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nobody answers.
+    #[error("cannot reach `{database}`: {reason}")]
+    Unreachable {
+        /// Host and name.
+        database: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The database does not let this role in.
+    #[error("`{database}` refuses the login: {reason}")]
+    Refused {
+        /// Host and name.
+        database: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The server is older than what is needed, or lacks something.
+    #[error("`{database}` cannot be used: {reason}")]
+    Unsuitable {
+        /// Host and name.
+        database: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// The database belongs to something else.
+    #[error("`{0}` is not a store of memctl")]
+    Foreign(String),
+    /// Something of another program has a name that we need.
+    #[error("`{object}` exists and is not ours: {reason}; nothing was changed")]
+    Taken {
+        /// A schema or a table.
+        object: String,
+        /// How it differs.
+        reason: String,
+    },
+    /// A migration that was applied is not the one that this program has.
+    #[error("the migration {version} `{name}` was applied with another text")]
+    Changed {
+        /// Its number.
+        version: i32,
+        /// Its name.
+        name: String,
+    },
+    /// A newer program has been here.
+    #[error("`{database}` has the schema {found}; this memctl knows {known}")]
+    Newer {
+        /// Host and name.
+        database: String,
+        /// The version there.
+        found: i32,
+        /// The newest one here.
+        known: i32,
+    },
+    /// Migrations are missing.
+    #[error("`{database}` has the schema {found}; this memctl needs {known}")]
+    Older {
+        /// Host and name.
+        database: String,
+        /// The version there.
+        found: i32,
+        /// The newest one here.
+        known: i32,
+    },
+    /// A name that no login can have.
+    #[error(
+        "`{}` cannot be the name of a user: allowed are up to 40 of a–z, 0–9 and `_`, a letter first",
+        .0.escape_debug()
+    )]
+    Name(String),
+    /// A user id that is none.
+    #[error("`{}` is not a user id: it has the form `2f1c…-…` of a UUID", .0.escape_debug())]
+    UserId(String),
+    /// A login that exists.
+    #[error("the login `{0}` exists already")]
+    Exists(String),
+    /// A statement failed.
+    #[error("{doing}: {message}")]
+    Statement {
+        /// What was being done.
+        doing: String,
+        /// What the server said.
+        message: String,
+        /// Whether it said that the role lacks a right.
+        denied: bool,
+    },
+}

@@ -1,0 +1,190 @@
+//! What lies in a database before our schema does, and whether it may be taken over.
+//!
+//! Somebody who has used the seeds' SQL has their tables with rows in them; these fit, and get what is
+//! missing. Whatever else has one of our names belongs to another program, and nothing is changed then.
+
+use super::connection::Connection;
+use super::error::Error;
+
+/// Tables of the seeds with their columns. A table with these, and no other that must be filled, fits.
+const SEEDS: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "context_eng_memories",
+        &[
+            ("id", "bigint"),
+            ("content", "text"),
+            ("metadata", "jsonb"),
+            ("embedding", "vector(1536)"),
+            ("fts", "tsvector"),
+            ("created_dt", "timestamp with time zone"),
+        ],
+    ),
+    (
+        "agent_memory",
+        &[
+            ("id", "uuid"),
+            ("user_id", "uuid"),
+            ("memory_type", "text"),
+            ("content", "text"),
+            ("embedding", "vector(1536)"),
+            ("metadata", "jsonb"),
+            ("created_at", "timestamp with time zone"),
+            ("updated_at", "timestamp with time zone"),
+            ("expires_at", "timestamp with time zone"),
+        ],
+    ),
+    (
+        "agent_sessions",
+        &[
+            ("id", "uuid"),
+            ("user_id", "uuid"),
+            ("status", "text"),
+            ("current_step", "text"),
+            ("progress_percentage", "integer"),
+            ("total_steps", "integer"),
+            ("completed_steps", "text[]"),
+            ("error_message", "text"),
+            ("session_data", "jsonb"),
+            ("started_at", "timestamp with time zone"),
+            ("completed_at", "timestamp with time zone"),
+            ("created_at", "timestamp with time zone"),
+            ("updated_at", "timestamp with time zone"),
+        ],
+    ),
+    (
+        "agent_execution_logs",
+        &[
+            ("id", "uuid"),
+            ("session_id", "uuid"),
+            ("user_id", "uuid"),
+            ("step_name", "text"),
+            ("tool_name", "text"),
+            ("action_type", "text"),
+            ("input_data", "jsonb"),
+            ("output_data", "jsonb"),
+            ("reasoning", "text"),
+            ("confidence_score", "numeric(3,2)"),
+            ("execution_time_ms", "integer"),
+            ("status", "text"),
+            ("error_message", "text"),
+            ("created_at", "timestamp with time zone"),
+        ],
+    ),
+];
+
+/// Tables that no seed has: whoever has one of this name made it for something else.
+const OURS: [&str; 4] = ["executions", "corrections", "reflexions", "fixes"];
+
+/// Policies of the seeds, which ours take the place of. Others would let in whom ours keep out.
+const SEED_POLICIES: [&str; 11] = [
+    "Users can read their own memory",
+    "Users can insert their own memory",
+    "Users can update their own memory",
+    "Users can delete their own memory",
+    "Admins can view all memory",
+    "Users can read their own sessions",
+    "Users can insert their own sessions",
+    "Users can update their own sessions",
+    "Users can read their own logs",
+    "Service role can insert logs",
+    "Admins can view all logs",
+];
+
+/// Functions of the seeds that ours take the place of. A function cannot change its kind, so an older
+/// one has to go first, by the hand of whoever made it.
+const FUNCTIONS: [&str; 3] = [
+    "hybrid_search_context_eng_memories",
+    "match_memory",
+    "cleanup_expired_memory",
+];
+
+/// Fails where something in the database has a name of ours and does not fit.
+pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error> {
+    let failed = connection.failed("the tables of the database cannot be listed");
+    let client = &connection.client;
+    let taken = |object: &str, reason: String| Error::Taken {
+        object: format!("public.{object}"),
+        reason,
+    };
+    for name in OURS {
+        let there = client
+            .query_one(
+                "select to_regclass('public.' || quote_ident($1::text)) is not null",
+                &[&name],
+            )
+            .await
+            .map_err(&failed)?;
+        if there.get(0) {
+            return Err(taken(name, "it was there before".to_owned()));
+        }
+    }
+    for (name, expected) in SEEDS {
+        let columns = client
+            .query(
+                "select a.attname::text, format_type(a.atttypid, a.atttypmod),
+                        a.attnotnull and not a.atthasdef and a.attidentity = ''
+                 from pg_catalog.pg_attribute a
+                 where a.attrelid = to_regclass('public.' || quote_ident($1::text))
+                   and a.attnum > 0 and not a.attisdropped",
+                &[&name],
+            )
+            .await
+            .map_err(&failed)?;
+        if columns.is_empty() {
+            continue;
+        }
+        for (column, kind) in expected {
+            let found = columns.iter().find(|row| row.get::<_, &str>(0) == *column);
+            // A type is written with its schema where that is not in the search path.
+            let found = found.map(|row| row.get::<_, &str>(1));
+            if found.is_none_or(|found| found.rsplit('.').next() != Some(kind)) {
+                let reason = match found {
+                    Some(found) => format!("its column `{column}` is {found}, not {kind}"),
+                    None => format!("it has no column `{column}`"),
+                };
+                return Err(taken(name, reason));
+            }
+        }
+        let known = |column: &str| expected.iter().any(|(name, _)| *name == column);
+        let demanding = columns.iter().find(|row| row.get(2) && !known(row.get(0)));
+        if let Some(row) = demanding {
+            let column: &str = row.get(0);
+            return Err(taken(
+                name,
+                format!("its column `{column}` has to be filled"),
+            ));
+        }
+        let policies = client
+            .query(
+                "select polname::text from pg_catalog.pg_policy
+                 where polrelid = to_regclass('public.' || quote_ident($1::text)) order by polname",
+                &[&name],
+            )
+            .await
+            .map_err(&failed)?;
+        let mut policies = policies.iter().map(|row| row.get::<_, &str>(0));
+        if let Some(policy) = policies.find(|policy| !SEED_POLICIES.contains(policy)) {
+            return Err(taken(
+                name,
+                format!("it has a policy `{policy}` of its own"),
+            ));
+        }
+    }
+    let functions = client
+        .query(
+            "select p.oid::regprocedure::text from pg_catalog.pg_proc p
+             where p.pronamespace = 'public'::regnamespace and p.proname = any($1)",
+            &[&FUNCTIONS.as_slice()],
+        )
+        .await
+        .map_err(&failed)?;
+    if let Some(row) = functions.first() {
+        let signature: String = row.get(0);
+        let reason = format!("ours takes its place; drop it first: drop function {signature}");
+        return Err(Error::Taken {
+            object: signature,
+            reason,
+        });
+    }
+    Ok(())
+}

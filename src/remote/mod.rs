@@ -1,0 +1,37 @@
+//! The shared store: a PostgreSQL database with pgvector, plain or Supabase's.
+//!
+//! - `address`: a database's URL, and what of it may be shown. `tls`: how the way there is secured.
+//! - `connection`: a session, and what its errors say.
+//! - `migrate`: the schema in its versions. `foreign`: what else lies in the database.
+//! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
+//! - `schema/*.sql`: tables, functions, policies, with the reasons for each.
+//!
+//! Invariants: a database without our schema is read by nobody but [`init`], which changes nothing in
+//! it unless all of it fits. Who somebody is, the database decides by the role that logged in; nothing
+//! that is sent here names a user. A password stands in no error and in no file.
+//!
+//! Deliberately absent: retries (the caller knows whether a thing may be done twice), and a pool (one
+//! command, one session).
+
+mod address;
+mod check;
+mod connection;
+mod error;
+mod foreign;
+mod migrate;
+mod status;
+mod tls;
+mod users;
+
+pub use address::Address;
+pub use check::{Check, CheckReport, check};
+pub use error::Error;
+pub use migrate::{InitReport, Migration, init};
+pub use status::{StatusReport, TableCount, status};
+pub use users::{UserReport, add_user};
+
+/// The tables that hold what is remembered, each with rows of all users.
+const TABLES: [&str; 8] = [
+    "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
+    "agent_sessions", "agent_execution_logs",
+];

@@ -1,0 +1,221 @@
+//! Databases that are not ours, or not ours alone, or ours of another time.
+
+use super::{Client, Store, done, server};
+use crate::workspace::Workspace;
+
+/// Everything that a database holds, as far as somebody else could notice a change.
+fn everything(client: &Client) -> Vec<Vec<String>> {
+    client.run(
+        "select 'r', oid::text, relname::text, coalesce(relacl::text, '') from pg_class where relkind in ('r','v','i','S')
+         union all select 'n', oid::text, nspname, coalesce(nspacl::text, '') from pg_namespace where nspname not like 'pg_t%'
+         union all select 'p', oid::text, proname, '' from pg_proc
+         union all select 'e', oid::text, extname, extversion from pg_extension
+         union all select 'd', oid::text, datname, coalesce(datacl::text, '') from pg_database where datname = current_database()
+         order by 1, 2",
+    )
+}
+
+#[test]
+fn a_foreign_database_is_not_touched() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let admin = database.admin();
+    admin.run(
+        "create table invoices (id int primary key, amount numeric); insert into invoices values (1, 9.5);
+         create table executions (id int, prisoner text); insert into executions values (1, 'Anne')",
+    );
+    let mut workspace = Workspace::sample();
+    workspace.set("DATABASE_URL", &database.url);
+    let before = everything(&admin);
+    for (command, code) in [
+        (&["remote", "status"][..], 6),
+        (&["remote", "check"], 6),
+        (&["remote", "user", "add", "ann", "--url", &database.url], 6),
+        (&["remote", "init", "--url", &database.url], 6),
+        (&["init"], 0),
+        (
+            &[
+                "run",
+                "hr/resume-screen",
+                "--input",
+                "fixtures/sample_input.json",
+            ],
+            0,
+        ),
+        (&["memory", "status"], 0),
+        (&["memory", "search", "design"], 0),
+    ] {
+        let ran = workspace.run(command);
+        assert_eq!(ran.code, code, "{command:?}: {ran:?}");
+    }
+    workspace
+        .run(&["remote", "init", "--url", &database.url])
+        .fails(
+            6,
+            "`public.executions` exists and is not ours: it was there before; nothing was changed",
+        );
+    workspace
+        .run(&["remote", "check"])
+        .fails(6, "is not a store of memctl");
+    assert_eq!(everything(&admin), before);
+    assert_eq!(admin.value("select prisoner from executions"), "Anne");
+}
+
+#[test]
+fn a_table_of_a_seeds_name_has_to_be_a_seeds_table() {
+    let Some(server) = server() else { return };
+    let workspace = Workspace::empty();
+    for (made, said) in [
+        (
+            "create table agent_memory (id uuid, user_id uuid)",
+            "it has no column `memory_type`",
+        ),
+        (
+            "create table agent_sessions (id text)",
+            "its column `id` is text, not uuid",
+        ),
+        (
+            "create table reflexions ()",
+            "`public.reflexions` exists and is not ours",
+        ),
+        (
+            "create function match_memory() returns int language sql as 'select 1'",
+            "drop function match_memory()",
+        ),
+        ("create schema memctl", "`memctl` exists and is not ours"),
+    ] {
+        let database = server.database();
+        let admin = database.admin();
+        admin.run(made);
+        let before = everything(&admin);
+        workspace
+            .run(&["remote", "init", "--url", &database.url])
+            .fails(6, said);
+        assert_eq!(everything(&admin), before, "{made}");
+    }
+}
+
+/// The seed's own table, as somebody has it who followed it before us, with rows of two users.
+const SEED: &str = "
+    create extension vector;
+    create schema auth; create table auth.users (id uuid primary key);
+    create function auth.uid() returns uuid language sql as $$ select null::uuid $$;
+    insert into auth.users values ('aaaaaaaa-0000-4000-8000-00000000000a'), ('bbbbbbbb-0000-4000-8000-00000000000b');
+    create table public.agent_memory (
+      id uuid primary key default gen_random_uuid(),
+      user_id uuid references auth.users(id) on delete cascade not null,
+      memory_type text not null,
+      content text not null,
+      embedding vector(1536),
+      metadata jsonb default '{}'::jsonb,
+      created_at timestamp with time zone default now() not null,
+      updated_at timestamp with time zone default now() not null,
+      expires_at timestamp with time zone
+    );
+    alter table agent_memory enable row level security;
+    create policy \"Users can read their own memory\" on agent_memory for select using (auth.uid() = user_id);
+    insert into agent_memory (user_id, memory_type, content) values
+      ('aaaaaaaa-0000-4000-8000-00000000000a', 'brand_memory', 'old, of Ann'),
+      ('bbbbbbbb-0000-4000-8000-00000000000b', 'brand_memory', 'old, of Ben');
+    create table public.context_eng_memories (
+      id bigint primary key generated by default as identity, content text, metadata jsonb,
+      embedding vector(1536), fts tsvector, created_dt timestamptz default now()
+    );
+    insert into context_eng_memories (content) values ('of nobody');";
+
+#[test]
+fn the_rows_of_a_seeds_table_stay() {
+    let Some(server) = server() else { return };
+    let workspace = Workspace::empty();
+    let database = server.database();
+    let admin = database.admin();
+    admin.run(SEED);
+    admin.run("create policy mine on agent_memory using (true)");
+    workspace
+        .run(&["remote", "init", "--url", &database.url])
+        .fails(6, "it has a policy `mine` of its own");
+    admin.run("drop policy mine on agent_memory");
+    done(&workspace.run(&["remote", "init", "--json", "--url", &database.url]));
+    let name = format!("ann_{}", database.number);
+    let id = "aaaaaaaa-0000-4000-8000-00000000000a";
+    let added = workspace.json(&[
+        "remote", "user", "add", &name, "--user-id", id, "--url", &database.url,
+    ]);
+    let url = added["url"].as_str().unwrap();
+    let ann = Client::connect(url);
+    assert_eq!(
+        ann.run("select content from agent_memory").concat(),
+        ["old, of Ann"]
+    );
+    assert_eq!(ann.value("select count(*) from context_eng_memories"), "0");
+    assert_eq!(
+        admin.value("select content from context_eng_memories"),
+        "of nobody"
+    );
+    done(&workspace.run(&["remote", "check", "--json", "--url", url]));
+}
+
+#[test]
+fn a_schema_of_another_time_is_told_from_ours() {
+    let Some(store) = Store::new() else { return };
+    let (url, admin) = (&store.database.url, store.database.admin());
+    let init = || store.workspace.run(&["remote", "init", "--url", url]);
+    admin.run("insert into memctl.migrations values (99, 'of tomorrow', 'x')");
+    init().fails(6, "has the schema 99; this memctl knows 5");
+    store
+        .workspace
+        .run(&["remote", "user", "add", "x", "--url", url])
+        .fails(6, "schema 99");
+    let (code, found) = store.check(url);
+    assert!(
+        code == 1 && found.to_string().contains("schema 99"),
+        "{found}"
+    );
+    admin.run("delete from memctl.migrations where version = 99");
+
+    admin.run("update memctl.migrations set checksum = 'x' where version = 3");
+    init().fails(
+        6,
+        "the migration 3 `triggers` was applied with another text",
+    );
+    let (code, found) = store.check(url);
+    assert!(
+        code == 1 && found.to_string().contains("another text"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_migration_is_there_as_a_whole_or_not_at_all() {
+    let Some(server) = server() else { return };
+    let workspace = Workspace::empty();
+    let database = server.database();
+    let admin = database.admin();
+    // The fourth of five cannot be applied, halfway through: its last grant has no such role.
+    admin.run(
+        "create function pg_temp.no() returns int language sql as 'select 1';
+         create function public.refuse() returns event_trigger language plpgsql as
+           $$ begin if tg_tag = 'CREATE POLICY' and exists (
+                select from pg_policies where policyname = 'the clean-up sees what has expired') then
+                raise exception 'the disk is full'; end if; end $$;
+         create event trigger refuse on ddl_command_end execute function public.refuse()",
+    );
+    workspace
+        .run(&["remote", "init", "--url", &database.url])
+        .fails(6, "the migration 4 `policies` failed: the disk is full");
+    assert_eq!(
+        admin.value("select max(version) from memctl.migrations"),
+        "3"
+    );
+    assert_eq!(
+        admin.value("select count(*) from pg_policies where schemaname = 'public'"),
+        "0"
+    );
+    workspace
+        .run(&["remote", "status", "--url", &database.url])
+        .fails(6, "has the schema 3");
+    // Then it can, and goes on where it stopped.
+    admin.run("drop event trigger refuse");
+    let report = workspace.json(&["remote", "init", "--url", &database.url]);
+    assert_eq!(report["applied"].as_array().unwrap().len(), 2, "{report}");
+}

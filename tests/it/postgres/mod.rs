@@ -1,0 +1,119 @@
+//! The shared store on a real server: its commands, the isolation of its users, and its search.
+//!
+//! Without a server these tests say "skipped: …" (`server`).
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+mod client;
+mod commands;
+mod foreign;
+mod isolation;
+mod sabotage;
+mod search;
+mod server;
+
+use serde_json::Value;
+
+use crate::workspace::{Ran, Workspace};
+use client::Client;
+use server::{Database, PASSWORD, server};
+
+/// The tables with rows of all users.
+const TABLES: [&str; 8] = [
+    "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
+    "agent_sessions", "agent_execution_logs",
+];
+
+/// Two users and an administrator of their own database.
+const ANN: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
+const BEN: &str = "bbbbbbbb-0000-4000-8000-00000000000b";
+
+/// A prepared database with two users, made by the commands.
+struct Store {
+    database: Database,
+    workspace: Workspace,
+    ann: Client,
+    ben: Client,
+}
+
+impl Store {
+    /// `None` where there is no server.
+    fn new() -> Option<Self> {
+        let database = server()?.database();
+        let workspace = Workspace::empty();
+        workspace.json(&["remote", "init", "--url", &database.url]);
+        let add = |name: &str, id: &str| {
+            let name = format!("{name}_{}", database.number);
+            let command = [
+                "remote", "user", "add", &name, "--user-id", id, "--url", &database.url,
+            ];
+            Client::connect(workspace.json(&command)["url"].as_str().unwrap())
+        };
+        Some(Self {
+            ann: add("ann", ANN),
+            ben: add("ben", BEN),
+            database,
+            workspace,
+        })
+    }
+
+    /// A new role of the server with the common password, unknown to the store.
+    fn role(&self, name: &str, rest: &str) -> String {
+        let role = format!("{name}_{}", self.database.number);
+        let create = format!("create role {role} login password '{PASSWORD}' {rest}");
+        self.database.admin().run(&create);
+        self.database.url_of(&role)
+    }
+
+    /// A row of Ann's in each table.
+    fn filled(self) -> Self {
+        for table in TABLES {
+            self.ann.run(&sample(table, ANN));
+        }
+        self
+    }
+
+    /// What `remote check` says of a URL: its exit code and document.
+    fn check(&self, url: &str) -> (i32, Value) {
+        let ran = self
+            .workspace
+            .run(&["remote", "check", "--json", "--url", url]);
+        (ran.code, ran.document())
+    }
+}
+
+/// A row of this user for a table. Log lines stand in the user's newest session.
+fn sample(table: &str, user: &str) -> String {
+    match table {
+        "context_eng_memories" => format!(
+            "insert into {table} (user_id, content, embedding) values ('{user}', 'the secret of {user}', {})",
+            vector(1.0)
+        ),
+        "agent_memory" => format!(
+            "insert into {table} (user_id, memory_type, content, embedding)
+             values ('{user}', 'brand_memory', 'the secret of {user}', {})",
+            vector(1.0)
+        ),
+        "agent_sessions" => {
+            format!("insert into {table} (user_id, current_step) values ('{user}', 'the secret of {user}')")
+        }
+        "agent_execution_logs" => format!(
+            "insert into {table} (user_id, session_id, step_name, action_type, status)
+             select '{user}', id, 'the secret of {user}', 'decision', 'success' from agent_sessions limit 1"
+        ),
+        _ => format!(
+            "insert into {table} (user_id, origin, entry_id, skill, entry)
+             values ('{user}', 'laptop', 'CORR-001', 'hr/resume-screen', '{{\"secret\": \"{user}\"}}')"
+        ),
+    }
+}
+
+/// A vector that points one way.
+fn vector(first: f64) -> String {
+    format!("array_prepend({first}::real, array_fill(0.1::real, array[1535]))::vector")
+}
+
+/// The program's answer as a document, if it succeeded.
+fn done(ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.document()
+}

