@@ -74,10 +74,11 @@ create table memctl.logins (
 );
 
 -- The session roles that verify tokens before they pass the claims on. Whoever holds a database
--- password can write any setting, so `request.jwt.claims` counts for these and for nobody else.
+-- password can write any setting, so `request.jwt.claims` counts for these and for nobody else. On
+-- Supabase they are PostgREST's and that of its realtime service, a superuser in any case.
 create table memctl.token_roles (role_name name primary key);
 insert into memctl.token_roles
-  select rolname from pg_catalog.pg_roles where rolname = 'authenticator';
+  select rolname from pg_catalog.pg_roles where rolname in ('authenticator', 'supabase_admin');
 
 -- Who has a role beyond that of a user: `admin`.
 create table memctl.roles (

@@ -485,6 +485,8 @@ fn text_is_never_a_statement() {
         "%s %I %L \u{202e}\u{feff} \u{1f4a3}",
         "a'||pg_sleep(9)||'",
         ")} ]] {{ }} \\\\ \\x00",
+        // The parts of an address are words, with the quotation marks in them.
+        "http://x.com/a'b?c='d' | www.x.de/~'a\\ www.x.de/'||'",
     ];
     for text in hostile {
         let quoted = format!("'{}'", text.replace('\'', "''"));

@@ -133,6 +133,11 @@ pub(super) struct Database {
 }
 
 impl Database {
+    /// Where the server listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A session of the administrator.
     pub(super) fn admin(&self) -> Client {
         Client::connect(&self.url)
