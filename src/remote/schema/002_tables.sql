@@ -124,9 +124,10 @@ end
 $$;
 
 -- Vectors of different models never meet: which model made one stands beside it. Unstamped vectors,
--- as the seeds' own clients write them, meet unstamped questions.
-alter table public.context_eng_memories add column embedding_model text;
-alter table public.agent_memory add column embedding_model text;
+-- as the seeds' own clients write them, meet unstamped questions. Not null, because the planner takes
+-- `is not distinct from` for something that hardly a row fulfils, and then leaves the index alone.
+alter table public.context_eng_memories add column embedding_model text not null default '';
+alter table public.agent_memory add column embedding_model text not null default '';
 
 -- HNSW, not the seed's ivfflat: that one, built on an empty table, found one neighbour in ten.
 create index if not exists context_eng_memories_embedding_hnsw on public.context_eng_memories

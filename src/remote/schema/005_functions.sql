@@ -37,6 +37,9 @@ $$;
 --   full_text_weight / (rrf_k + keyword_rank) + semantic_weight / (rrf_k + semantic_rank)
 -- where a list that does not have a row gives it nothing. Vectors count if their model is that of the
 -- setting `memctl.embedding_model`.
+--
+-- Both searches are plpgsql, because that plans with the numbers that are asked for: of a `limit` whose
+-- number it does not know the planner expects a tenth of the table, and then leaves the index alone.
 create function public.hybrid_search_context_eng_memories(
   query_text text,
   query_embedding @vector@.vector(1536),
@@ -54,39 +57,41 @@ returns table (
   keyword_rank bigint,
   semantic_rank bigint
 )
-language sql stable security invoker
+language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 100
 as $$
-  with bounds as materialized (
-    select least(greatest(coalesce(match_count, 10), 0), 200) as wanted, greatest(coalesce(rrf_k, 50), 0) as k
-  ), full_text as (
-    select c.id, c.rank
-    from bounds, memctl.keyword_candidates(query_text, bounds.wanted * 2) c
+#variable_conflict use_column
+declare
+  wanted integer := least(greatest(coalesce(match_count, 10), 0), 200);
+  k integer := greatest(coalesce(rrf_k, 50), 0);
+  model text := coalesce(current_setting('memctl.embedding_model', true), '');
+begin
+  return query
+  with full_text as (
+    select c.id, c.rank from memctl.keyword_candidates(query_text, wanted * 2) c
   ), nearest as materialized (
     select m.id, m.embedding operator(@vector@.<=>) query_embedding as distance
     from public.context_eng_memories m
     where m.deleted_at is null and m.embedding is not null
-      and m.user_id = (select memctl.current_user_id())
-      and m.embedding_model is not distinct from nullif(current_setting('memctl.embedding_model', true), '')
+      and m.user_id = (select memctl.current_user_id()) and m.embedding_model = model
     order by m.embedding operator(@vector@.<=>) query_embedding
-    limit (select bounds.wanted * 2 from bounds)
+    limit wanted * 2
   ), semantic as (
     select n.id, row_number() over (order by n.distance, n.id) as rank
     from nearest n where query_embedding is not null
   )
   select m.id, m.content, m.metadata, m.created_dt,
-    coalesce(full_text_weight / (bounds.k + f.rank), 0)
-      + coalesce(semantic_weight / (bounds.k + s.rank), 0) as rrf_score,
+    coalesce(full_text_weight / (k + f.rank), 0) + coalesce(semantic_weight / (k + s.rank), 0) as score,
     f.rank, s.rank
   from full_text f
   full outer join semantic s on s.id = f.id
   join public.context_eng_memories m on m.id = coalesce(f.id, s.id)
-  cross join bounds
   where m.user_id = (select memctl.current_user_id())
-  order by rrf_score desc, m.id
-  limit (select bounds.wanted from bounds)
+  order by score desc, m.id
+  limit wanted;
+end
 $$;
 
 -- The seed's ran with its owner's rights and believed the caller's `filter_user_id`, so that everybody
@@ -106,11 +111,17 @@ returns table (
   metadata jsonb,
   created_at timestamptz
 )
-language sql stable security invoker
+language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
 set hnsw.ef_search = 100
 as $$
+#variable_conflict use_column
+declare
+  wanted integer := least(greatest(coalesce(match_count, 5), 0), 1000);
+  model text := coalesce(current_setting('memctl.embedding_model', true), '');
+begin
+  return query
   with nearest as materialized (
     select m.id, m.content, m.metadata, m.created_at,
       m.embedding operator(@vector@.<=>) query_embedding as distance
@@ -118,15 +129,15 @@ as $$
     where m.user_id = filter_user_id
       and (match_memory.memory_type is null or m.memory_type = match_memory.memory_type)
       and (m.expires_at is null or m.expires_at > now())
-      and m.deleted_at is null and m.embedding is not null
-      and m.embedding_model is not distinct from nullif(current_setting('memctl.embedding_model', true), '')
+      and m.deleted_at is null and m.embedding is not null and m.embedding_model = model
     order by m.embedding operator(@vector@.<=>) query_embedding
-    limit least(greatest(coalesce(match_count, 5), 0), 1000)
+    limit wanted
   )
   select n.id, n.content, 1 - n.distance, n.metadata, n.created_at
   from nearest n
   where 1 - n.distance > match_threshold
-  order by n.distance, n.id
+  order by n.distance, n.id;
+end
 $$;
 
 -- Deletes what has expired, of all users; its policies show it nothing else. For pg_cron or the

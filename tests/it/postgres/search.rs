@@ -65,7 +65,7 @@ fn models_never_meet_and_what_is_gone_is_not_found() {
             ""
         };
         ann.run(&format!(
-            "insert into {table}) values ({kind}'unstamped', {near}, null), ({kind}'built in', {near}, 'minilm')"
+            "insert into {table}) values ({kind}'unstamped', {near}, default), ({kind}'built in', {near}, 'minilm')"
         ));
     }
     ann.run(&format!(
@@ -133,13 +133,23 @@ fn rows_of_many_others_do_not_hide_ones_own() {
     assert_eq!(found.concat(), vec!["of ann"; 10]);
 }
 
-/// The statement of a function, with its arguments as `$1` and so on, to be explained.
-fn body(store: &Store, function: &str, arguments: &[&str]) -> String {
-    let mut text = store.database.admin().value(&format!(
-        "select prosrc from pg_proc where proname = '{function}'"
-    ));
-    for (i, argument) in arguments.iter().enumerate() {
-        text = text.replace(argument, &format!("${}", i + 1));
+/// The statement of a function, or the part of it between two texts, with these words put in the place
+/// of its variables.
+fn statement(
+    store: &Store,
+    function: &str,
+    part: Option<(&str, &str)>,
+    words: &[(&str, &str)],
+) -> String {
+    let find = format!("select prosrc from pg_proc where proname = '{function}'");
+    let mut text = store.database.admin().value(&find);
+    if let Some((from, to)) = part {
+        let (_, rest) = text.split_once(from).unwrap();
+        text = rest.split_once(to).unwrap().0.to_owned();
+    }
+    for (variable, value) in words {
+        assert!(text.contains(variable), "{variable}: {text}");
+        text = text.replace(variable, value);
     }
     text
 }
@@ -176,39 +186,28 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
 
     // What the planner does with the very statements of the functions, as the very users.
     let ann = &store.ann;
-    ann.run("set plan_cache_mode = force_generic_plan; set hnsw.iterative_scan = 'relaxed_order'; set hnsw.ef_search = 100");
-    let keyword = body(&store, "keyword_candidates", &["query_text", "candidates"]);
-    admin.run("grant memctl_definer to postgres");
-    admin.run(&format!(
-        "set plan_cache_mode = force_generic_plan; prepare k(text, integer) as {keyword}"
-    ));
+    let words = [("query_text", "'word19000 word17'"), ("candidates", "20")];
+    let keyword = statement(&store, "keyword_candidates", None, &words);
     admin.run("set role memctl_definer");
-    let plan = admin
-        .run("explain execute k('word19000 word17', 10)")
-        .concat()
-        .join("\n");
+    let plan = admin.run(&format!("explain {keyword}")).concat().join("\n");
     admin.run("reset role");
     println!("{plan}\n");
     assert!(plan.contains("context_eng_memories_fts_gin"), "{plan}");
-    let nearest = body(
-        &store,
-        "hybrid_search_context_eng_memories",
-        &[
-            "query_text", "query_embedding", "match_count", "full_text_weight", "semantic_weight",
-            "rrf_k",
-        ],
-    );
-    ann.run(&format!(
-        "prepare h(text, vector, integer, double precision, double precision, integer) as {nearest}"
-    ));
-    let question = "(select embedding from context_eng_memories limit 1)";
-    let sample = ann.value(&format!("select {question}::text"));
-    let plan = ann
-        .run(&format!(
-            "explain execute h('word19000', '{sample}', 10, 1, 1, 50)"
-        ))
-        .concat()
-        .join("\n");
+    let sample = ann.value("select embedding::text from context_eng_memories limit 1");
+    let near = format!("'{sample}'");
+    let words = [
+        ("query_embedding", near.as_str()),
+        ("wanted", "10"),
+        ("= model", "= ''"),
+    ];
+    let part = Some(("nearest as materialized (", "), semantic"));
+    let nearest = statement(&store, "hybrid_search_context_eng_memories", part, &words);
+    let plan = ann.run(&format!("explain {nearest}")).concat();
+    let plan: Vec<String> = plan
+        .iter()
+        .map(|line| line.chars().take(120).collect())
+        .collect();
+    let plan = plan.join("\n");
     println!("{plan}\n");
     assert!(
         plan.contains("context_eng_memories_embedding_hnsw"),
