@@ -128,6 +128,7 @@ enum Command {
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Session(session::SessionCommand),
+    #[command(subcommand)]
     Remote(remote::RemoteCommand),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
