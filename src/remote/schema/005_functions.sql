@@ -40,8 +40,6 @@ $$;
 --
 -- Both searches are plpgsql, because that plans with the numbers that are asked for: of a `limit` whose
 -- number it does not know the planner expects a tenth of the table, and then leaves the index alone.
--- `ef_search` is how many candidates the index keeps in sight; a hundred found too few of the nearest among
--- a hundred thousand rows of two users.
 create function public.hybrid_search_context_eng_memories(
   query_text text,
   query_embedding @vector@.vector(1536),
@@ -62,7 +60,7 @@ returns table (
 language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 400
+set hnsw.ef_search = 100
 as $$
 #variable_conflict use_column
 declare
@@ -116,7 +114,7 @@ returns table (
 language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 400
+set hnsw.ef_search = 100
 as $$
 #variable_conflict use_column
 declare
