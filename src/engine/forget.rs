@@ -34,7 +34,7 @@ impl Engine {
             .filter(|_| kind == Kind::Session)
             .map(|entry| entry.parse::<Session>())
         {
-            writer.remove_execution_logs(&session.names())?;
+            writer.remove_execution_logs(&id, &session.names(), for_good)?;
         }
         let content = document.as_ref().map(remembered).unwrap_or_default();
         if for_good {

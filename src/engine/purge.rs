@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::model::{Kind, Scope, Viewer};
 use crate::skill::Skills;
-use crate::store::{Item, Role, inventory, logs, text_field};
+use crate::store::{Item, Role, inventory, lined, text_field};
 
 use super::index::Index;
 use super::{Engine, Error, mended};
@@ -92,7 +92,7 @@ impl Engine {
                 }
             }
         }
-        for (name, _) in logs() {
+        for (name, _) in lined() {
             report.lines += self.store.lines(name).map_or(0, |lines| lines.len() as u64);
         }
         for item in items {
@@ -146,13 +146,9 @@ impl Engine {
             gone.extend(ids);
         }
         if *self.store.scope() == Scope::All {
-            for (name, role) in
-                logs().filter(|(_, role)| *role == Role::Log || *role == Role::Account)
-            {
-                // A line of an account is bound to those around it, and holds no words of a record.
-                if role == Role::Account && name.starts_with("audit") {
-                    continue;
-                }
+            // A line of an account is bound to those around it, and holds no words of a record.
+            let with_words = |role| matches!(role, Role::Log | Role::Journal);
+            for (name, _) in lined().filter(|(_, role)| with_words(*role)) {
                 report.lines += writer.drop_lines(name, &|line| {
                     let is_own = text_field(line, "user_id")
                         .is_some_and(|user| self.store.viewer().sees(Some(&user)));

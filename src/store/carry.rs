@@ -275,7 +275,7 @@ impl Writer {
             return Err(Error::OutOfScope { what });
         }
         let rank = |role: Role| match role {
-            Role::Account => 0,
+            Role::Account | Role::Journal => 0,
             Role::Log => 1,
             Role::Records(_) | Role::Remote => 2,
             // As long as there are records, their ids must not be given anew.
@@ -403,8 +403,13 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            [".lock", "config.toml", "mine.txt", "workspace.json"]
+            [
+                ".lock", "audit.anchor", "audit.jsonl", "config.toml", "mine.txt", "workspace.json"
+            ]
         );
+        let mut audited = Vec::new();
+        store.audited(&mut |line| audited.push(line.did)).unwrap();
+        assert_eq!(audited, [Did::Purged]);
     }
 
     #[test]

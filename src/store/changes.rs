@@ -83,6 +83,15 @@ pub enum Step {
         /// What is different in it.
         splice: Splice,
     },
+    /// Lines of the log of actions went with their session, or came back with it.
+    Lines {
+        /// The id of the session.
+        id: String,
+        /// Whether they came.
+        came: bool,
+        /// The lines.
+        lines: Vec<PlacedLine>,
+    },
     /// A change was taken back.
     Undone {
         /// Its name.
@@ -99,6 +108,22 @@ pub struct Field {
     pub before: Option<String>,
     /// Its JSON text after; `None` where it is not there.
     pub after: Option<String>,
+}
+
+/// A line of a log and its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedLine {
+    /// How many bytes stand before it in the log.
+    pub at: u64,
+    /// Its text, without the line break.
+    pub text: String,
+}
+
+impl PlacedLine {
+    /// Whether a line of a log, with its line break, is this one.
+    pub fn is(&self, line: &[u8]) -> bool {
+        line.strip_suffix(b"\n").unwrap_or(line) == self.text.as_bytes()
+    }
 }
 
 /// What is different between two texts: one stretch of them.
@@ -119,7 +144,10 @@ impl Step {
     /// change was taken back.
     pub fn target(&self) -> Option<&str> {
         match self {
-            Self::Added { id, .. } | Self::Edited { id, .. } | Self::Removed { id, .. } => Some(id),
+            Self::Added { id, .. }
+            | Self::Edited { id, .. }
+            | Self::Removed { id, .. }
+            | Self::Lines { id, .. } => Some(id),
             Self::File { path, .. } => Some(path),
             Self::Undone { .. } => None,
         }
@@ -131,6 +159,7 @@ impl Step {
             Self::Added { kind, .. } | Self::Edited { kind, .. } | Self::Removed { kind, .. } => {
                 Some(*kind)
             }
+            Self::Lines { .. } => Some(Kind::Session),
             Self::File { .. } | Self::Undone { .. } => None,
         }
     }

@@ -10,21 +10,20 @@
 //! it.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
 
 use crate::model::ExecutionLog;
 
-use super::atomic;
 use super::directory;
 use super::error::{Error, Problem, ProblemKind};
 use super::log::{self, Sync};
 use super::scoped::Scoped;
 use super::writer::Writer;
 
-const FILE: &str = "execution_logs.jsonl";
+pub(super) const FILE: &str = "execution_logs.jsonl";
 /// After so many lines in a row that are too old, the rest is older too. A single one may come from a
 /// clock that was wrong.
 const TOO_OLD: usize = 256;
@@ -150,48 +149,6 @@ impl Writer {
         self.append_actions(lines, Sync::Leave).map(drop)
     }
 
-    /// Removes the lines of a session, by the names that it has; every other line keeps its bytes. Answers
-    /// how many went.
-    pub fn remove_execution_logs(&mut self, sessions: &[String]) -> Result<u64, Error> {
-        let path = self.store().directory().join(FILE);
-        let is_gone = |line: &[u8]| {
-            let line = read(line).filter(|l| self.store().viewer().sees(l.user_id.as_deref()));
-            let session = line.and_then(|line| line.session_id);
-            session.is_some_and(|session| sessions.contains(&session))
-        };
-        let mut gone = 0;
-        if !self.store().scope().allows(None) {
-            return Ok(gone);
-        }
-        let Some(file) = directory::open_data(self.store().directory(), FILE)? else {
-            return Ok(gone);
-        };
-        // Most sessions have no line in most logs: what would not change is not written anew.
-        each_line(file, &mut |line| {
-            gone += u64::from(is_gone(line));
-            Ok(())
-        })
-        .map_err(Error::io("read", &path))?;
-        if gone == 0 {
-            return Ok(gone);
-        }
-        let Some(file) = directory::open_data(self.store().directory(), FILE)? else {
-            return Ok(gone);
-        };
-        atomic::replace_with(&path, |new| {
-            let mut new = BufWriter::new(new);
-            each_line(file, &mut |line| {
-                if is_gone(line) {
-                    Ok(())
-                } else {
-                    new.write_all(line)
-                }
-            })?;
-            new.flush()
-        })?;
-        Ok(gone)
-    }
-
     fn append_actions(
         &mut self,
         lines: Vec<ExecutionLog>,
@@ -225,7 +182,10 @@ impl Writer {
 }
 
 /// Shows every line, with its line break, in the order of the file.
-fn each_line(file: File, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn each_line(
+    file: File,
+    visit: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut input = BufReader::new(file);
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line)? > 0 {
@@ -236,7 +196,7 @@ fn each_line(file: File, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::
 }
 
 /// A line that is one: an object that says what was done.
-fn read(line: &[u8]) -> Option<ExecutionLog> {
+pub(super) fn read(line: &[u8]) -> Option<ExecutionLog> {
     let line: &RawValue = serde_json::from_slice(line.trim_ascii()).ok()?;
     let is_object = line.get().starts_with('{');
     let line: ExecutionLog = serde_json::from_str(line.get()).ok()?;
@@ -247,6 +207,7 @@ fn read(line: &[u8]) -> Option<ExecutionLog> {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::store::atomic;
 
     fn line(session: &str, at: &str) -> ExecutionLog {
         ExecutionLog {
@@ -335,7 +296,9 @@ mod tests {
         let mut writer = store.write(&mut || "key".to_owned()).unwrap();
         let mut remove = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            writer.remove_execution_logs(&names).unwrap()
+            writer
+                .remove_execution_logs("SESS-1", &names, true)
+                .unwrap()
         };
         assert_eq!((remove(&["c"]), remove(&["a", "host/a"])), (0, 2));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), others);

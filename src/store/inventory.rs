@@ -13,7 +13,7 @@ use crate::model::Kind;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::error::Error;
 use super::json_write::RECOVERED;
-use super::{switch, tombstones};
+use super::{changes, switch, tombstones};
 
 /// What a file of a memory directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Role {
     Tombstones,
     /// Lines about what was done here: shown to whoever asks for their data, true of no other place.
     Account,
+    /// The way back of what was changed here: it holds what was removed, and goes nowhere.
+    Journal,
     /// What says that no line of an account is missing.
     Seal,
     /// Records that were pulled from other workspaces.
@@ -63,7 +65,7 @@ const NAMED: &[(&str, Role)] = &[
     (tombstones::FILE, Role::Tombstones),
     ("hints.jsonl", Role::Log),
     ("execution_logs.jsonl", Role::Log),
-    ("changes.jsonl", Role::Account),
+    (changes::FILE, Role::Journal),
     ("audit.jsonl", Role::Account),
     ("audit.anchor", Role::Seal),
     ("remote", Role::Remote),
@@ -77,7 +79,13 @@ const NAMED: &[(&str, Role)] = &[
     (switch::MARKER, Role::Switch),
 ];
 
-/// The names of the files with lines, and what they are.
+/// The names of all files with lines, and what they are.
+pub fn lined() -> impl Iterator<Item = (&'static str, Role)> {
+    let journal = NAMED.iter().copied();
+    logs().chain(journal.filter(|(_, role)| *role == Role::Journal))
+}
+
+/// The names of the files with lines that an export holds, and what they are.
 pub fn logs() -> impl Iterator<Item = (&'static str, Role)> {
     let lines = |role| matches!(role, Role::Tombstones | Role::Log | Role::Account);
     NAMED.iter().copied().filter(move |(_, role)| lines(*role))

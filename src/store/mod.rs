@@ -55,6 +55,7 @@ mod prune;
 mod repair;
 mod scan;
 mod scoped;
+mod session_lines;
 mod sight;
 mod sources;
 mod switch;
@@ -68,12 +69,12 @@ pub use audit::{Audited, Did, Flaw, Line as AuditLine, Touched};
 pub use carry::{
     Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, text_field,
 };
-pub use changes::{Field, Line as ChangeLine, Splice, Step};
+pub use changes::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
 pub use execution_logs::{LogListing, LogSelection};
-pub use inventory::{Item, Role, inventory, logs};
+pub use inventory::{Item, Role, inventory, lined, logs};
 pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;

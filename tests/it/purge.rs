@@ -97,11 +97,22 @@ fn nothing_of_what_was_remembered_is_left() {
         assert!(removed.contains(&name), "{name}: {removed:?}");
     }
     assert_eq!(workspace.read(".agentura/prompts/judge.md"), "mine");
-    let again = workspace.json(&["memory", "purge", "--yes"]);
+    // Who has done it is the one thing that is known afterwards.
+    let audit = workspace.json(&["memory", "audit"]);
     assert_eq!(
-        (&again["removed"], &again["records"]),
-        (&json!([]), &json!({}))
+        (&audit["total"], &audit["lines"][0]["did"]),
+        (&json!(1), &json!("purged"))
     );
+    workspace.run(&["memory", "audit", "verify"]).succeeds();
+    let again = workspace.json(&["memory", "purge", "--yes"]);
+    let removed: Vec<&str> = again["removed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(removed, ["audit.anchor", "audit.jsonl"]);
+    assert_eq!(again["records"], json!({}));
     let status = workspace.json(&["memory", "status"]);
     assert_eq!(
         (&status["executions"], &status["reflexions"]),

@@ -135,6 +135,30 @@ fn whatever_a_command_changed_is_taken_back_to_the_byte() {
     there_and_back(&workspace, "learning", |workspace| {
         workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     });
+    let session = workspace.json(&["session", "start"]);
+    let session = session["session_id"].as_str().unwrap();
+    let action = [
+        "session", "log", session, "--step", "s", "--action", "decision", "--status", "success",
+    ];
+    workspace.json(&action);
+    workspace.json(&["run", SKILL]);
+    workspace.json(&action);
+    let log = workspace.read(".agentura/execution_logs.jsonl");
+    there_and_back(&workspace, "a session", |workspace| {
+        workspace.json(&["memory", "forget", session]);
+        assert!(
+            !workspace
+                .read(".agentura/execution_logs.jsonl")
+                .contains(session)
+        );
+    });
+    workspace.json(&["memory", "undo"]);
+    assert_eq!(workspace.read(".agentura/execution_logs.jsonl"), log);
+    there_and_back(&workspace, "a memory", |workspace| {
+        workspace.json(&[
+            "memory", "add", "--type", "brand_memory", "--content", "Voice: plain",
+        ]);
+    });
     there_and_back(&workspace, "an approval", |workspace| {
         workspace.json(&["memory", "approve", "FIX-001", "PROC-001"]);
     });

@@ -135,7 +135,7 @@ impl Engine {
                 Back::Restore { id, text: None, .. } => {
                     Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
                 }
-                Back::Restore { .. } => None,
+                Back::Restore { .. } | Back::Lines { .. } => None,
                 Back::Fields { kind, id, fields } => {
                     match writer.revert_fields(*kind, id, fields, true)? {
                         Reverted::ChangedSince(field) => {
@@ -208,6 +208,21 @@ impl Engine {
                 };
                 undone(did, id, names.join(", "))
             }
+            Back::Lines { id, go, lines } => {
+                let count = if dry_run {
+                    lines.len()
+                } else if *go {
+                    writer.take_out_lines(id, lines)?
+                } else {
+                    writer.put_lines_back(id, lines)?
+                };
+                let did = match (count, go) {
+                    (0, _) => "unchanged",
+                    (_, true) => "removed",
+                    (_, false) => "restored",
+                };
+                undone(did, id, format!("{count} actions"))
+            }
             Back::File { path, splices } => {
                 let did = self.revert_file(writer, path, splices, dry_run)?;
                 undone(did, path, String::new())
@@ -275,6 +290,7 @@ fn kind_of(back: &Back) -> Option<Kind> {
         Back::Remove { kind, .. } | Back::Restore { kind, .. } | Back::Fields { kind, .. } => {
             Some(*kind)
         }
+        Back::Lines { .. } => Some(Kind::Session),
         Back::File { .. } => None,
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::Kind;
-use crate::store::{ChangeLine, Field, Splice, Step};
+use crate::store::{ChangeLine, Field, PlacedLine, Splice, Step};
 
 /// One change: all that one command wrote.
 #[derive(Debug)]
@@ -100,6 +100,15 @@ pub(super) enum Back {
         /// The fields, each before the first and after the last line.
         fields: Vec<Field>,
     },
+    /// Lines of the log of actions come back, or go.
+    Lines {
+        /// The id of their session.
+        id: String,
+        /// Whether they go.
+        go: bool,
+        /// The lines.
+        lines: Vec<PlacedLine>,
+    },
     /// A file gets the text that it had.
     File {
         /// Where it is, from the skills directory.
@@ -136,7 +145,7 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                 let went = backs
                     .iter()
                     .any(|back| matches!(back, Back::Restore { .. }));
-                backs.clear();
+                backs.retain(|back| matches!(back, Back::Lines { .. }));
                 if !went {
                     let (kind, id) = (*kind, id.clone());
                     backs.push(Back::Remove { kind, id });
@@ -175,6 +184,11 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
             (Step::File { path, splice }, _) => backs.push(Back::File {
                 path: path.clone(),
                 splices: vec![splice.clone()],
+            }),
+            (Step::Lines { id, came, lines }, _) => backs.push(Back::Lines {
+                id: id.clone(),
+                go: *came,
+                lines: lines.clone(),
             }),
             (Step::Undone { .. }, _) => {}
         }
