@@ -278,8 +278,10 @@ pub(super) fn act(environment: &Environment, viewer: &Viewer, why: String, chang
     let names = ["USER", "LOGNAME", "USERNAME"];
     let of_system = || names.into_iter().find_map(|name| environment.var(name));
     let user = viewer.user_id().map(str::to_owned);
+    // A process without a login has a number still.
+    let number = || format!("uid {}", rustix::process::getuid().as_raw());
     Act {
-        who: user.or_else(of_system).unwrap_or_default(),
+        who: user.or_else(of_system).unwrap_or_else(number),
         why,
         at: environment
             .now
