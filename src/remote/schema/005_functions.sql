@@ -38,8 +38,14 @@ $$;
 -- where a list that does not have a row gives it nothing. Vectors count if their model is that of the
 -- setting `memctl.embedding_model`.
 --
--- Both searches are plpgsql, because that plans with the numbers that are asked for: of a `limit` whose
--- number it does not know the planner expects a tenth of the table, and then leaves the index alone.
+-- Both searches are plpgsql, because that plans with the numbers that are asked for (at every call, by
+-- `plan_cache_mode`): of a `limit` whose number it does not know the planner expects a tenth of the table,
+-- and then leaves the index alone. The user stands in a variable for the same reason: the planner then
+-- knows from its statistics how many rows are theirs.
+--
+-- The costs tell it what it does not know: that a distance reads 6 KB from elsewhere, and that a page of
+-- an index is as near as any other. Without them it sorts all rows of a user who owns half of the table;
+-- whoever owns a few thousand is searched exactly with them too.
 create function public.hybrid_search_context_eng_memories(
   query_text text,
   query_embedding @vector@.vector(1536),
@@ -60,12 +66,16 @@ returns table (
 language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 100
+set hnsw.ef_search = 800
+set random_page_cost = 1.1
+set cpu_operator_cost = 0.1
+set plan_cache_mode = 'force_custom_plan'
 as $$
 #variable_conflict use_column
 declare
   wanted integer := least(greatest(coalesce(match_count, 10), 0), 200);
   k integer := greatest(coalesce(rrf_k, 50), 0);
+  me uuid := memctl.current_user_id();
   model text := coalesce(current_setting('memctl.embedding_model', true), '');
 begin
   return query
@@ -75,7 +85,7 @@ begin
     select m.id, m.embedding operator(@vector@.<=>) query_embedding as distance
     from public.context_eng_memories m
     where m.deleted_at is null and m.embedding is not null
-      and m.user_id = (select memctl.current_user_id()) and m.embedding_model = model
+      and m.user_id = me and m.embedding_model = model
     order by m.embedding operator(@vector@.<=>) query_embedding
     limit wanted * 2
   ), semantic as (
@@ -88,7 +98,7 @@ begin
   from full_text f
   full outer join semantic s on s.id = f.id
   join public.context_eng_memories m on m.id = coalesce(f.id, s.id)
-  where m.user_id = (select memctl.current_user_id())
+  where m.user_id = me
   order by score desc, m.id
   limit wanted;
 end
@@ -114,7 +124,10 @@ returns table (
 language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 100
+set hnsw.ef_search = 800
+set random_page_cost = 1.1
+set cpu_operator_cost = 0.1
+set plan_cache_mode = 'force_custom_plan'
 as $$
 #variable_conflict use_column
 declare

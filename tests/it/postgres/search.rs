@@ -184,25 +184,37 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
     admin.run("vacuum analyze context_eng_memories");
     println!("the HNSW index in {:.0} s", begun.elapsed().as_secs_f64());
 
-    // What the planner does with the very statements of the functions, as the very users.
+    // What the planner does with the very statements of the functions, as the very users, with the
+    // settings of the search; the words' function is called within it, and has them too.
     let ann = &store.ann;
+    let settings = admin.run(
+        "select format('set %s = %L', split_part(setting, '=', 1), split_part(setting, '=', 2))
+         from (select unnest(proconfig) as setting from pg_proc where proname = 'hybrid_search_context_eng_memories') s
+         where setting not like 'search_path=%'",
+    );
+    let settings = settings.concat().join("; ");
+    admin.run(&settings);
+    ann.run(&settings);
     let words = [("query_text", "'word19000 word17'"), ("candidates", "20")];
     let keyword = statement(&store, "keyword_candidates", None, &words);
     admin.run("set role memctl_definer");
     let plan = admin.run(&format!("explain {keyword}")).concat().join("\n");
-    admin.run("reset role");
+    admin.run("reset all; reset role");
     println!("{plan}\n");
     assert!(plan.contains("context_eng_memories_fts_gin"), "{plan}");
     let sample = ann.value("select embedding::text from context_eng_memories limit 1");
     let near = format!("'{sample}'");
+    let own = format!("= '{}' ", super::ANN);
     let words = [
         ("query_embedding", near.as_str()),
         ("wanted", "10"),
+        ("= me ", own.as_str()),
         ("= model", "= ''"),
     ];
     let part = Some(("nearest as materialized (", "), semantic"));
     let nearest = statement(&store, "hybrid_search_context_eng_memories", part, &words);
     let plan = ann.run(&format!("explain {nearest}")).concat();
+    ann.run("reset all");
     let plan: Vec<String> = plan
         .iter()
         .map(|line| line.chars().take(120).collect())
