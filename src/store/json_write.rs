@@ -289,11 +289,6 @@ impl JsonFile<'_> {
         self.rewrite(snapshot, &changes)
     }
 
-    /// Removes one entry, with the comma that belongs to it.
-    pub(super) fn remove(self, snapshot: &Snapshot, row: &Row) -> Result<(), Error> {
-        self.remove_all(snapshot, std::slice::from_ref(row))
-    }
-
     /// Removes some entries, in the order of the file, with the commas that belong to them.
     pub(super) fn remove_all(self, snapshot: &Snapshot, rows: &[Row]) -> Result<(), Error> {
         let Some(file) = &snapshot.file else {

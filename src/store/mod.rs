@@ -84,7 +84,7 @@ pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};
 pub use switch::is_disabled;
-pub use take_back::Reverted;
+pub use take_back::{Returning, Reverted};
 pub use terms::Terms;
 pub use tombstones::{Buried, Tombstone};
 pub use writer::{Redacted, Redaction, Writer};

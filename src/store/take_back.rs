@@ -6,6 +6,7 @@
 use crate::model::Kind;
 
 use super::audit::Did;
+use super::carry::Frame;
 use super::changes::{self, Field, Step};
 use super::error::Error;
 use super::json_file::Snapshot;
@@ -14,6 +15,17 @@ use super::offsets::Row;
 use super::scoped::{Entry, Scoped};
 use super::tombstones;
 use super::writer::Writer;
+
+/// A record on its way back.
+#[derive(Debug, Clone, Copy)]
+pub struct Returning<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The id of the record that it stood behind; `None` for the first.
+    pub after: Option<&'a str>,
+    /// Its JSON text.
+    pub text: &'a str,
+}
 
 /// What came of taking a write back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,52 +101,67 @@ impl Writer {
         Ok(Reverted::Done)
     }
 
-    /// Puts a record that was removed back where it stood: behind the record `after`, or first.
+    /// Puts records that were removed back where they stood: the first behind the record that it stood
+    /// behind, or at the beginning, the others behind it in this order. Those that are there already are
+    /// left. Answers how many came back.
     pub fn put_back(
         &mut self,
         kind: Kind,
-        id: &str,
-        after: Option<&str>,
-        text: &str,
+        run: &[Returning<'_>],
         at: &str,
-    ) -> Result<Reverted, Error> {
+    ) -> Result<usize, Error> {
         let snapshot = self.prepare(kind)?;
-        if self.store().find_in(&snapshot, kind, id)?.is_some() {
-            return Ok(Reverted::Already);
+        let mut missing = Vec::new();
+        for one in run {
+            if self.store().find_in(&snapshot, kind, one.id)?.is_some() {
+                continue;
+            }
+            if !self.store().sight().covers(kind, one.text.as_bytes()) {
+                let what = one.id.to_owned();
+                return Err(Error::OutOfScope { what });
+            }
+            missing.push(one);
         }
-        if !self.store().sight().covers(kind, text.as_bytes()) {
-            let what = id.to_owned();
-            return Err(Error::OutOfScope { what });
-        }
-        let user = json_text::string_field(text.as_bytes(), "user_id");
-        let added = Step::Added {
-            kind,
-            id: id.to_owned(),
+        let Some(foremost) = missing.first() else {
+            return Ok(0);
         };
-        self.note(
-            added,
-            Did::Added,
-            user.as_deref().filter(|_| kind.has_user()),
-        )?;
+        let users: Vec<_> = missing
+            .iter()
+            .map(|one| json_text::string_field(one.text.as_bytes(), "user_id"))
+            .collect();
+        for one in &missing {
+            self.journal(Step::Added {
+                kind,
+                id: one.id.to_owned(),
+            });
+        }
+        let touched = missing.iter().zip(&users);
+        let touched: Vec<_> = touched
+            .map(|(one, user)| (one.id, user.as_deref().filter(|_| kind.has_user())))
+            .collect();
+        self.store().audit(Did::Added, &touched)?;
         let file = self.store().file(kind);
-        let neighbour = match after {
+        let neighbour = match foremost.after {
             Some(before) => self.store().find_in(&snapshot, kind, before)?,
             None => first(&snapshot, kind)?,
         };
+        let texts: Vec<&str> = missing.iter().map(|one| one.text).collect();
         if let Some((row, entry)) = neighbour {
             let beside = String::from_utf8_lossy(&entry.text);
-            let both = match after {
-                Some(_) => format!("{beside},\n    {text}"),
-                None => format!("{text},\n    {beside}"),
+            let texts = texts.join(",\n    ");
+            let all = match foremost.after {
+                Some(_) => format!("{beside},\n    {texts}"),
+                None => format!("{texts},\n    {beside}"),
             };
-            file.replace(&snapshot, &row, &both)?;
+            file.replace(&snapshot, &row, &all)?;
         } else {
-            let skill = json_text::string_field(text.as_bytes(), "skill").unwrap_or_default();
-            file.append(&snapshot, text, id, &skill)?;
+            let plain = Frame::plain(kind);
+            file.append_all(&snapshot, &texts, (&plain.head, &plain.tail))?;
         }
-        // Last: a crash before it leaves a record with a tombstone, which hides nothing.
-        tombstones::lift(self.lock(), id, kind, at)?;
-        Ok(Reverted::Done)
+        // Last: a crash before it leaves records with tombstones, which hide nothing.
+        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
+        tombstones::lift(self.lock(), kind, &ids, at)?;
+        Ok(ids.len())
     }
 
     /// Notes that a file of a skill is about to be written, from the skills directory.
@@ -220,10 +247,46 @@ mod tests {
             else {
                 panic!("{lines:?}");
             };
-            let back = writer.put_back(Kind::Correction, id, after.as_deref(), text, "");
-            assert_eq!(back.unwrap(), Reverted::Done);
+            let after = after.as_deref();
+            let run = [Returning { id, after, text }];
+            assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
             assert_eq!(bytes(dir.path()), before, "{id}");
             assert!(store.buried_ids(Kind::Correction).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn several_go_and_come_back_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let epoch = chrono::DateTime::UNIX_EPOCH;
+        for words in ["a", "b", "c", "d", "e"] {
+            drop(writer.append(correction(words), epoch).unwrap());
+        }
+        let before = bytes(dir.path());
+        let all: Vec<String> = (1..=5).map(|n| format!("CORR-{n:03}")).collect();
+        for gone in [&all[..], &all[..2], &all[1..4], &all[3..]] {
+            let removals: Vec<_> = gone.iter().rev().map(|id| (id.as_str(), "")).collect();
+            let known = store.changes().unwrap().len();
+            let removed = writer.remove_several(Kind::Correction, &removals, epoch);
+            assert_eq!(removed.unwrap().len(), gone.len());
+            let lines = store.changes().unwrap();
+            let mut run = Vec::new();
+            for line in lines[known..].iter().rev() {
+                if let Step::Removed {
+                    id,
+                    after,
+                    text: Some(text),
+                    ..
+                } = &line.step
+                {
+                    let after = after.as_deref();
+                    run.push(Returning { id, after, text });
+                }
+            }
+            writer.put_back(Kind::Correction, &run, "").unwrap();
+            assert_eq!(bytes(dir.path()), before, "{gone:?}");
         }
     }
 

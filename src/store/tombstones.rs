@@ -69,30 +69,39 @@ pub(super) fn bury(
     log::append_all(lock, FILE, &lines, Sync::Wait)
 }
 
-/// Remembers that a removed record has come back.
-pub(super) fn lift(lock: &Lock, id: &str, kind: Kind, at: &str) -> Result<(), Error> {
-    let lifted = Tombstone {
-        id: id.to_owned(),
-        kind,
-        at: at.to_owned(),
-        user_id: None,
-        digest: String::new(),
-        lifted: true,
-    };
-    log::append(lock, FILE, &lifted)
+/// Remembers that removed records have come back.
+pub(super) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<(), Error> {
+    let lines = ids.iter().map(|id| {
+        serde_json::to_string(&Tombstone {
+            id: (*id).to_owned(),
+            kind,
+            at: at.to_owned(),
+            user_id: None,
+            digest: String::new(),
+            lifted: true,
+        })
+    });
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    log::append_all(lock, FILE, &lines, Sync::Wait)
 }
 
 /// The tombstones that stand.
 fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
     let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    // The newest line on a record counts.
+    let mut seen: HashSet<(Kind, String)> = HashSet::new();
     let mut standing: Vec<Tombstone> = Vec::with_capacity(all.len());
-    for line in all {
-        if line.lifted {
-            standing.retain(|other| other.kind != line.kind || other.id != line.id);
-        } else {
+    let mut lifted: HashSet<(Kind, String)> = HashSet::new();
+    for line in all.into_iter().rev() {
+        let key = (line.kind, line.id.clone());
+        let is_newest = seen.insert(key.clone());
+        if line.lifted && is_newest {
+            lifted.insert(key);
+        } else if !line.lifted && !lifted.contains(&key) {
             standing.push(line);
         }
     }
+    standing.reverse();
     Ok(standing)
 }
 

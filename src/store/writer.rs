@@ -246,7 +246,8 @@ impl Writer {
         content: &str,
         now: DateTime<Utc>,
     ) -> Result<Entry, Error> {
-        self.take_out(kind, id, content, now, true)
+        let mut gone = self.take_out(kind, &[(id, content)], now, true)?;
+        gone.pop().ok_or_else(|| not_found(kind, id))
     }
 
     /// The same for good: the journal keeps nothing of it either.
@@ -257,49 +258,85 @@ impl Writer {
         content: &str,
         now: DateTime<Utc>,
     ) -> Result<Entry, Error> {
-        self.take_out(kind, id, content, now, false)
+        let mut gone = self.take_out(kind, &[(id, content)], now, false)?;
+        gone.pop().ok_or_else(|| not_found(kind, id))
+    }
+
+    /// Removes several records of a kind, each with its content, so that the file is written once. One
+    /// that is not there is passed over.
+    pub fn remove_several(
+        &mut self,
+        kind: Kind,
+        removals: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Entry>, Error> {
+        self.take_out(kind, removals, now, true)
     }
 
     fn take_out(
         &mut self,
         kind: Kind,
-        id: &str,
-        content: &str,
+        removals: &[(&str, &str)],
         now: DateTime<Utc>,
         may_come_back: bool,
-    ) -> Result<Entry, Error> {
+    ) -> Result<Vec<Entry>, Error> {
         let snapshot = self.prepare(kind)?;
-        let (row, entry) = self
-            .store
-            .find_in(&snapshot, kind, id)?
-            .ok_or_else(|| not_found(kind, id))?;
-        if may_come_back {
-            let text = std::str::from_utf8(&entry.text);
-            let step = Step::Removed {
-                kind,
-                id: id.to_owned(),
-                after: id_before(&snapshot, &row)?,
-                text: text.ok().map(|text| self.clean(text)),
-            };
-            self.journal(step);
-        } else {
-            changes::scrub(&self.lock, kind, &[id])?;
+        let mut found = Vec::new();
+        for (id, content) in removals {
+            if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
+                found.push((row, entry, *content));
+            }
         }
-        self.store
-            .audit(Did::Removed, &[(id, entry.user_id().as_deref())])?;
-        // The tombstone comes first: a crash between the two leaves a record that can be removed
-        // again, not an id that could be given twice.
-        let at = now.to_rfc3339();
-        let user_id = entry.user_id();
-        let removal = tombstones::Removal {
-            id,
-            user_id: user_id.as_deref(),
-            content,
-        };
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        found.sort_by_key(|(row, ..)| row.at);
+        found.dedup_by_key(|(row, ..)| row.at);
+        if may_come_back {
+            let before = ids_before(&snapshot, found.iter().map(|(row, ..)| row.at))?;
+            // The last one first: on the way back each finds the one that it stood behind.
+            for ((_, entry, _), after) in found.iter().zip(before).rev() {
+                let text = std::str::from_utf8(&entry.text);
+                let step = Step::Removed {
+                    kind,
+                    id: entry.id.clone(),
+                    after,
+                    text: text.ok().map(|text| self.clean(text)),
+                };
+                self.journal(step);
+            }
+        } else {
+            let ids: Vec<&str> = found.iter().map(|(_, e, _)| e.id.as_str()).collect();
+            changes::scrub(&self.lock, kind, &ids)?;
+        }
+        self.bury(kind, &found, now)?;
+        let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
+        self.store.file(kind).remove_all(&snapshot, &rows)?;
+        Ok(found.into_iter().map(|(_, entry, _)| entry).collect())
+    }
+
+    /// Notes in the audit, and with tombstones, that records are about to go, each with its content.
+    fn bury(
+        &self,
+        kind: Kind,
+        found: &[(Row, Entry, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let users: Vec<_> = found.iter().map(|(_, entry, _)| entry.user_id()).collect();
+        let gone = found.iter().zip(&users);
+        let gone: Vec<_> = gone
+            .map(|((_, entry, content), user)| tombstones::Removal {
+                id: &entry.id,
+                user_id: user.as_deref(),
+                content,
+            })
+            .collect();
+        let touched: Vec<_> = gone.iter().map(|gone| (gone.id, gone.user_id)).collect();
+        self.store.audit(Did::Removed, &touched)?;
+        // The tombstones come first: a crash between the two leaves records that can be removed
+        // again, not ids that could be given twice.
         let key = &self.identity.tombstone_key;
-        tombstones::bury(&self.lock, key, kind, &at, &[removal])?;
-        self.store.file(kind).remove(&snapshot, &row)?;
-        Ok(entry)
+        tombstones::bury(&self.lock, key, kind, &now.to_rfc3339(), &gone)
     }
 
     /// Notes a write in the journal and in the audit, before it happens. `user` is whose it is.
@@ -368,16 +405,23 @@ fn free_id(snapshot: &Snapshot, kind: Kind, now: DateTime<Utc>) -> Result<String
     Ok(model::timestamped(kind, now, taken + 1))
 }
 
-/// The id of the record that stands before another in its file.
-fn id_before(snapshot: &Snapshot, row: &Row) -> Result<Option<String>, Error> {
-    let mut before = None;
-    snapshot.each(false, &mut |other| {
-        if other.at < row.at && !other.id_is_cut() {
-            before = Some(String::from_utf8_lossy(other.id()).into_owned());
+/// The ids of the records that stand before those at these places, which are given in order.
+fn ids_before(
+    snapshot: &Snapshot,
+    places: impl Iterator<Item = u64>,
+) -> Result<Vec<Option<String>>, Error> {
+    let mut places = places.peekable();
+    let mut ids = Vec::new();
+    let mut before: Option<Row> = None;
+    snapshot.each(false, &mut |row| {
+        if places.next_if_eq(&row.at).is_some() {
+            let id = before.as_ref().filter(|row| !row.id_is_cut());
+            ids.push(id.map(|row| String::from_utf8_lossy(row.id()).into_owned()));
         }
-        other.at < row.at
+        before = Some(row.clone());
+        places.peek().is_some()
     })?;
-    Ok(before)
+    Ok(ids)
 }
 
 fn not_found(kind: Kind, id: &str) -> Error {

@@ -14,7 +14,7 @@ mod plan;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::{ChangeLine, Reverted, Writer};
+use crate::store::{ChangeLine, Returning, Reverted, Writer};
 
 use super::find::document;
 use super::fixes::prepare;
@@ -103,9 +103,9 @@ impl Engine {
             writer.note_undone(change.name)?;
             done.undo = Some(short(&self.store.act().change).to_owned());
         }
-        for back in &backs {
-            let step = self.take_back(&mut writer, back, dry_run)?;
-            done.steps.push(step);
+        for run in runs(&backs) {
+            done.steps
+                .extend(self.take_back(&mut writer, run, dry_run)?);
         }
         let touches = |kind| backs.iter().any(|back| kind_of(back) == Some(kind));
         if !dry_run && touches(Kind::Fix) {
@@ -156,50 +156,84 @@ impl Engine {
         Ok(reasons)
     }
 
-    fn take_back(&self, writer: &mut Writer, back: &Back, dry_run: bool) -> Result<Undone, Error> {
-        let undone = |did, target: &str, what: String| Undone {
-            did,
-            target: target.to_owned(),
-            what,
-        };
-        Ok(match back {
-            Back::Remove { kind, id } => {
-                let Some(entry) = writer.store().find(*kind, id)? else {
-                    return Ok(undone("unchanged", id, String::new()));
-                };
-                let document = document(&entry);
-                let summary = document.as_ref().map(|d| d.summary.clone());
-                // What was learnt unasked would be learnt again. What a person said and took back may
-                // be said again.
-                let content = match kind {
-                    Kind::Fix | Kind::Procedure => document.map(|d| d.content),
-                    _ => None,
-                };
-                if !dry_run {
-                    let content = content.unwrap_or_else(|| format!("taken back: {id}"));
-                    writer.remove(*kind, id, &content, self.now)?;
-                }
-                undone("removed", id, summary.unwrap_or_default())
-            }
-            Back::Restore {
-                kind,
+    /// Removes records of a kind that came with the change.
+    fn remove_run(
+        &self,
+        writer: &mut Writer,
+        kind: Kind,
+        run: &[Back],
+        dry_run: bool,
+    ) -> Result<Vec<Undone>, Error> {
+        let mut steps = Vec::new();
+        let mut contents = Vec::new();
+        for id in run.iter().filter_map(id_of) {
+            let Some(entry) = writer.store().find(kind, id)? else {
+                steps.push(undone("unchanged", id, String::new()));
+                continue;
+            };
+            let document = document(&entry);
+            let summary = document.as_ref().map(|d| d.summary.clone());
+            steps.push(undone("removed", id, summary.unwrap_or_default()));
+            // What was learnt unasked would be learnt again. What a person said and took back may be
+            // said again.
+            let content = match kind {
+                Kind::Fix | Kind::Procedure => document.map(|d| d.content),
+                _ => None,
+            };
+            contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
+        }
+        if !dry_run {
+            let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
+            writer.remove_several(kind, &removals, self.now)?;
+        }
+        Ok(steps)
+    }
+
+    /// Brings records of a kind back that went with the change, each behind the one before.
+    fn restore_run(
+        &self,
+        writer: &mut Writer,
+        kind: Kind,
+        run: &[Back],
+        dry_run: bool,
+    ) -> Result<Vec<Undone>, Error> {
+        let mut steps = Vec::new();
+        let mut returning = Vec::new();
+        for back in run {
+            let Back::Restore {
+                id, after, text, ..
+            } = back
+            else {
+                continue;
+            };
+            let is_there = writer.store().find(kind, id)?.is_some();
+            let did = if is_there { "unchanged" } else { "restored" };
+            steps.push(undone(did, id, String::new()));
+            returning.push(Returning {
                 id,
-                after,
-                text,
-            } => {
-                let text = text.as_deref().unwrap_or_default();
-                let done = if dry_run {
-                    Reverted::Done
-                } else {
-                    writer.put_back(*kind, id, after.as_deref(), text, &self.timestamp())?
-                };
-                let did = if done == Reverted::Done {
-                    "restored"
-                } else {
-                    "unchanged"
-                };
-                undone(did, id, String::new())
-            }
+                after: after.as_deref(),
+                text: text.as_deref().unwrap_or_default(),
+            });
+        }
+        if !dry_run {
+            writer.put_back(kind, &returning, &self.timestamp())?;
+        }
+        Ok(steps)
+    }
+
+    /// Does what is one run of steps.
+    fn take_back(
+        &self,
+        writer: &mut Writer,
+        run: &[Back],
+        dry_run: bool,
+    ) -> Result<Vec<Undone>, Error> {
+        let Some(back) = run.first() else {
+            return Ok(Vec::new());
+        };
+        let one = match back {
+            Back::Remove { kind, .. } => return self.remove_run(writer, *kind, run, dry_run),
+            Back::Restore { kind, .. } => return self.restore_run(writer, *kind, run, dry_run),
             Back::Fields { kind, id, fields } => {
                 let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
                 let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
@@ -227,7 +261,40 @@ impl Engine {
                 let did = self.revert_file(writer, path, splices, dry_run)?;
                 undone(did, path, String::new())
             }
-        })
+        };
+        Ok(vec![one])
+    }
+}
+
+/// The steps in runs that are done at once: removals of one kind, and records of one kind that stood
+/// behind each other.
+fn runs(backs: &[Back]) -> impl Iterator<Item = &[Back]> {
+    backs.chunk_by(|a, b| match (a, b) {
+        (Back::Remove { kind: a, .. }, Back::Remove { kind: b, .. }) => a == b,
+        (
+            Back::Restore { kind: a, id, .. },
+            Back::Restore {
+                kind: b,
+                after: Some(after),
+                ..
+            },
+        ) => a == b && id == after,
+        _ => false,
+    })
+}
+
+fn id_of(back: &Back) -> Option<&str> {
+    match back {
+        Back::Remove { id, .. } | Back::Restore { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+fn undone(did: &'static str, target: &str, what: String) -> Undone {
+    Undone {
+        did,
+        target: target.to_owned(),
+        what,
     }
 }
 
