@@ -24,7 +24,8 @@ pub struct AddOptions {
     pub memory_type: MemoryType,
     /// What it says.
     pub content: String,
-    /// Its metadata, as JSON; `None` is an empty object.
+    /// Its metadata, as JSON; `None` is an empty object, and then what is missing in it is only told:
+    /// the source document's own clients write memories without any.
     pub metadata: Option<Box<RawValue>>,
     /// When it ends: a time, a date, a span from now on such as `30d`, or `never`. `None` is what its
     /// type says.
@@ -61,7 +62,12 @@ impl Engine {
         let metadata = options.metadata.clone();
         let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
         let metadata = metadata.map_err(crate::store::Error::from)?;
-        problems.extend(misfits(memory_type, &metadata));
+        let mut warnings = Vec::new();
+        if options.metadata.is_some() {
+            problems.extend(misfits(memory_type, &metadata));
+        } else {
+            warnings.extend(misfits(memory_type, &metadata));
+        }
         let end = match &options.expires_at {
             Some(given) => ending(given, self.now).unwrap_or_else(|reason| {
                 problems.push(format!("`expires_at` is `{given}`: {reason}"));
@@ -75,7 +81,7 @@ impl Engine {
                 problems,
             });
         }
-        let mut warnings: Vec<String> = odd_names(memory_type, &metadata).collect();
+        warnings.extend(odd_names(memory_type, &metadata));
         let mut writer = self.writer()?;
         let new = Memory {
             id: String::new(),

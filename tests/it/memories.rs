@@ -297,6 +297,16 @@ fn what_does_not_fit_is_refused_as_a_whole_and_writes_nothing() {
         assert!(ran.code == 2 && ran.stderr.contains(part), "{ran:?}");
     }
     assert!(!workspace.memory("memories.json").exists());
+    // Without any metadata it is taken, as the source document's clients write it, and said to lack some.
+    let bare = workspace.json(&[
+        "memory", "add", "--type", "task_memory", "--content", "Made three videos",
+    ]);
+    assert!(bare["expires_at"].is_string());
+    let warnings = bare["warnings"].to_string();
+    assert!(
+        warnings.contains("`metadata.task_type` is missing"),
+        "{warnings}"
+    );
 }
 
 #[test]
