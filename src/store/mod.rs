@@ -13,7 +13,8 @@
 //!   entries lie, and a place for files that can be made again.
 //! - `terms`: the derived table of which entries hold a term.
 //! - `notes`: what is known of a session while it goes on.
-//! - `execution_logs`: the log of what agents did, an action a line.
+//! - `execution_logs`, `session_lines`: the log of what agents did, an action a line; those that go and
+//!   come back with their session.
 //! - `hints`: the log of what came of hints, and the lot of the experiment.
 //! - `sources`: the derived file of the session files that have been learnt from.
 //! - `act`: who reads and writes, and why.
@@ -23,14 +24,12 @@
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
-//! - `scoped`, `writer`: reading and writing records, within a scope.
 //! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
 //! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
 //!
-//! Deliberately absent: any interpretation of a record beyond its id, skill, user
-//! and expiry, the clock,
-//! randomness (both are arguments), and anything asynchronous.
+//! Deliberately absent: any interpretation of a record beyond its id, skill, user and expiry; the clock
+//! and randomness, which are arguments; and anything asynchronous.
 
 mod act;
 pub(crate) mod atomic;

@@ -289,7 +289,8 @@ fn what_is_forgotten_for_good_leaves_nothing_to_take_back() {
     assert_eq!(report["why"], format!("correct {SKILL}"));
 }
 
-/// Whoever ends the process in the middle of taking back gets there with the next call.
+/// A process that was killed between the journal and the write has left a line of something that never
+/// happened.
 #[test]
 fn a_journal_without_its_writes_is_no_trouble() {
     let workspace = corrected();
@@ -303,4 +304,24 @@ fn a_journal_without_its_writes_is_no_trouble() {
         workspace.json(&["memory", "undo"])["why"],
         format!("correct {SKILL}")
     );
+}
+
+/// An undo that was killed right at its beginning is known by its name, and nothing is lost by it.
+#[test]
+fn an_undo_that_was_cut_short_can_be_taken_back_and_said_again() {
+    let workspace = corrected();
+    let list = workspace.json(&["memory", "undo", "--list"]);
+    let correction = list["changes"][0]["change"].as_str().unwrap();
+    let journal = workspace.read(".agentura/changes.jsonl");
+    let whole = journal.lines().find(|line| line.contains(correction));
+    let whole: Value = serde_json::from_str(whole.unwrap()).unwrap();
+    let cut = json!({"change": "dddddddddddd", "at": "", "who": "", "why": "memory undo",
+        "did": "undone", "of": whole["change"]});
+    workspace.write(".agentura/changes.jsonl", format!("{journal}{cut}\n"));
+    let before = state(&workspace);
+    workspace.json(&["memory", "undo", "dddd"]);
+    assert_eq!(differences(&state(&workspace), &before), [""; 0]);
+    let again = workspace.json(&["memory", "undo"]);
+    assert_eq!(again["change"], correction);
+    assert_eq!(workspace.json(&["memory", "status"])["reflexions"], 0);
 }

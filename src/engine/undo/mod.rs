@@ -99,7 +99,8 @@ impl Engine {
             warnings: Vec::new(),
         };
         if !dry_run {
-            // First: what a crash leaves half taken back is taken back whole by the next call.
+            // First: what a crash leaves half taken back is then known as an undo, and comes back whole
+            // when that is taken back by its name.
             writer.note_undone(change.name)?;
             done.undo = Some(short(&self.store.act().change).to_owned());
         }
