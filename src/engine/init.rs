@@ -44,8 +44,14 @@ pub fn initialise(
         store.identity()
     };
     let ignore = directory.join(".gitignore");
-    if !ignore.exists() {
-        door::replace(&ignore, IGNORED)?;
+    // What a person has put there stays; a workspace of an older version gets what it lacks.
+    let text = match std::fs::read_to_string(&ignore) {
+        Ok(text) => completed(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => completed(""),
+        Err(_) => None,
+    };
+    if let Some(text) = text {
+        door::replace(&ignore, &text)?;
         created.push(ignore.display().to_string());
     }
     Ok(InitReport {
@@ -54,4 +60,38 @@ pub fn initialise(
         origin: identity.map(|identity| identity.origin).unwrap_or_default(),
         created,
     })
+}
+
+/// The lines of an ignore file with those that it lacks behind them; `None` where it lacks none.
+fn completed(text: &str) -> Option<String> {
+    let lacking: Vec<&str> = IGNORED
+        .lines()
+        .filter(|wanted| !text.lines().any(|line| line.trim() == *wanted))
+        .collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    Some(format!("{text}{gap}{}\n", lacking.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignore_file_keeps_its_lines_and_gets_what_it_lacks() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(completed(text).as_deref(), expected, "{text:?}");
+        };
+        check("", Some(IGNORED));
+        check(IGNORED, None);
+        check(&format!("mine\n{IGNORED}"), None);
+        let old = ".index/\n.lock\n.*.tmp\nrecovered/";
+        check(old, Some(&format!("{old}\nchanges.jsonl\n")));
+    }
 }
