@@ -13,7 +13,7 @@ use crate::model::Kind;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::error::Error;
 use super::json_write::RECOVERED;
-use super::{changes, switch, tombstones};
+use super::{changes, pulled, switch, tombstones};
 
 /// What a file of a memory directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ const NAMED: &[(&str, Role)] = &[
     (changes::FILE, Role::Journal),
     ("audit.jsonl", Role::Account),
     ("audit.anchor", Role::Seal),
-    ("remote", Role::Remote),
+    (pulled::PULLED, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),
     ("config.toml", Role::Settings),

@@ -31,6 +31,16 @@ const LONGEST_CLOSING: u64 = 1 << 20;
 const LONGEST_GAP: usize = 1 << 16;
 pub(super) const CLOSING: &str = "\n  ]\n}\n";
 
+/// An entry that is to be added.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NewEntry<'a> {
+    /// Its JSON text, laid out.
+    pub(super) text: &'a str,
+    pub(super) id: &'a str,
+    /// Empty where it has none.
+    pub(super) skill: &'a str,
+}
+
 impl JsonFile<'_> {
     /// The file as it is now, mended and fit to be written to. What was mended is reported.
     pub(super) fn prepare(self, lock: &Lock, mended: &mut Vec<Problem>) -> Result<Snapshot, Error> {
@@ -109,14 +119,9 @@ impl JsonFile<'_> {
             .and_then(|()| std::fs::remove_file(&probe).map_err(Error::io("write", &probe)))
     }
 
-    /// Adds an entry behind the last one.
-    pub(super) fn append(
-        self,
-        snapshot: &Snapshot,
-        entry: &str,
-        id: &str,
-        skill: &str,
-    ) -> Result<(), Error> {
+    /// Adds entries behind the last one, in one write, whatever the size of the file. A crash leaves some
+    /// of them, and a torn tail that the next writer cuts back.
+    pub(super) fn append(self, snapshot: &Snapshot, entries: &[NewEntry<'_>]) -> Result<(), Error> {
         let path = self.path();
         let old = &snapshot.table.header;
         let Some(file) = snapshot
@@ -127,9 +132,11 @@ impl JsonFile<'_> {
             .flatten()
         else {
             let opening = format!("{{\n  \"{}\": [\n    ", self.kind.root_key());
-            atomic::replace(&path, format!("{opening}{entry}{CLOSING}").as_bytes())?;
-            let row = Row::new(opening.len() as u64, entry.as_bytes(), id, skill);
-            let tail = row.at + entry.len() as u64;
+            let mut text = opening.into_bytes();
+            let rows = lay_out(&mut text, 0, entries);
+            let tail = text.len() as u64;
+            text.extend_from_slice(CLOSING.as_bytes());
+            atomic::replace(&path, &text)?;
             // Behind the entry comes one line break and two spaces.
             let header = Header {
                 tail,
@@ -138,7 +145,7 @@ impl JsonFile<'_> {
                 format: FORMAT,
                 ..old.clone()
             };
-            self.record(&path, &header, row, None);
+            self.record(&path, &header, &rows, None);
             return Ok(());
         };
         let cannot_write = |source| Error::io("write", &path)(source);
@@ -153,13 +160,8 @@ impl JsonFile<'_> {
             (&b"\n  "[..], &closing[between..])
         };
         let comma = if is_first { "" } else { "," };
-        let mut bytes = format!("{comma}\n    {entry}").into_bytes();
-        let row = Row::new(
-            old.tail + comma.len() as u64 + 5,
-            entry.as_bytes(),
-            id,
-            skill,
-        );
+        let mut bytes = format!("{comma}\n    ").into_bytes();
+        let rows = lay_out(&mut bytes, old.tail, entries);
         let tail = old.tail + bytes.len() as u64;
         let close = tail + gap.len() as u64;
         bytes.extend_from_slice(gap);
@@ -180,7 +182,7 @@ impl JsonFile<'_> {
             close,
             ..old.clone()
         };
-        self.record(&path, &header, row, Some(&snapshot.table));
+        self.record(&path, &header, &rows, Some(&snapshot.table));
         Ok(())
     }
 
@@ -236,13 +238,15 @@ impl JsonFile<'_> {
         self.rewrite(snapshot, &[(start..end, &kept)])
     }
 
-    /// Moves the saved table on to a file that has just got one more entry. What fails here is
+    /// Moves the saved table on to a file that has just got some more entries. What fails here is
     /// made good by the next scan.
-    fn record(self, path: &Path, old: &Header, row: Row, table: Option<&Offsets>) {
+    fn record(self, path: &Path, old: &Header, rows: &[Row], table: Option<&Offsets>) {
         let Ok(metadata) = std::fs::metadata(path) else {
             return;
         };
-        let shape = IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default();
+        let shape =
+            |row: &Row| IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default();
+        let highest = rows.iter().map(shape).max().unwrap_or_default();
         let stamp = Stamp::of(&metadata);
         let header = Header {
             // A file that is new starts a generation of its own.
@@ -251,23 +255,23 @@ impl JsonFile<'_> {
                 generation => generation,
             },
             stamp,
-            count: old.count + 1,
-            highest: old.highest.max(shape),
+            count: old.count + rows.len() as u64,
+            highest: old.highest.max(highest),
             ..old.clone()
         };
         if table.is_some_and(Offsets::is_saved) {
-            drop(Offsets::append(&self.table_path(), &header, &row));
+            drop(Offsets::append(&self.table_path(), &header, rows));
             return;
         }
-        let mut rows = Vec::new();
+        let mut all = Vec::new();
         if let Some(table) = table {
             drop(table.each(false, &mut |row| {
-                rows.push(row.clone());
+                all.push(row.clone());
                 true
             }));
         }
-        rows.push(row);
-        Offsets::in_memory(header, rows).save(&self.table_path());
+        all.extend_from_slice(rows);
+        Offsets::in_memory(header, all).save(&self.table_path());
     }
 
     /// Replaces the text of one entry.
@@ -347,6 +351,20 @@ impl JsonFile<'_> {
         self.by_scan()?.table.save(&self.table_path());
         Ok(())
     }
+}
+
+/// Puts entries behind each other into what is to be written at `at`; answers where they will lie.
+fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
+    let mut rows = Vec::with_capacity(entries.len());
+    for (number, entry) in entries.iter().enumerate() {
+        if number > 0 {
+            bytes.extend_from_slice(b",\n    ");
+        }
+        let start = at + bytes.len() as u64;
+        rows.push(Row::new(start, entry.text.as_bytes(), entry.id, entry.skill));
+        bytes.extend_from_slice(entry.text.as_bytes());
+    }
+    rows
 }
 
 /// What stands between the last entry and the end of the file.

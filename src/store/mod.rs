@@ -24,6 +24,7 @@
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
+//! - `pulled`: records of other workspaces.
 //! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
 //! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
@@ -51,6 +52,7 @@ mod notes;
 mod offsets;
 mod positions;
 mod prune;
+mod pulled;
 mod repair;
 mod scan;
 mod scoped;
@@ -79,6 +81,7 @@ pub use map::Map;
 pub use notes::Notes;
 pub use positions::Positions;
 pub use prune::Expired;
+pub use pulled::{Pulled, PulledChange, PulledCount, Puller, is_origin};
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
 pub use sources::{Source, Sources};

@@ -220,14 +220,15 @@ impl Offsets {
         }
     }
 
-    /// Adds a row to the saved table and moves its header on. Failure is not an error: the old
-    /// header no longer matches the file, so nobody believes the table.
-    pub(super) fn append(path: &Path, header: &Header, row: &Row) -> io::Result<()> {
+    /// Adds rows to the saved table and moves its header on, which counts them already. Failure is not
+    /// an error: the old header no longer matches the file, so nobody believes the table.
+    pub(super) fn append(path: &Path, header: &Header, rows: &[Row]) -> io::Result<()> {
         let Some(file) = atomic::open_for_update(path).ok().flatten() else {
             return Ok(());
         };
-        let at = HEADER as u64 + (header.count - 1) * ROW as u64;
-        file.write_all_at(&row.to_bytes(), at)?;
+        let before = header.count - rows.len() as u64;
+        let bytes: Vec<u8> = rows.iter().flat_map(Row::to_bytes).collect();
+        file.write_all_at(&bytes, HEADER as u64 + before * ROW as u64)?;
         file.write_all_at(&header.to_bytes(), 0)
     }
 

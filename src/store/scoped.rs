@@ -127,6 +127,14 @@ impl Scoped {
         }
     }
 
+    /// The same, of another directory.
+    pub(super) fn moved_to(&self, directory: PathBuf) -> Self {
+        Self {
+            directory,
+            ..self.clone()
+        }
+    }
+
     /// The same, but waiting for other writers at most so long.
     #[must_use]
     pub fn with_lock_limit(mut self, limit: Duration) -> Self {

@@ -14,6 +14,7 @@ use super::changes::{self, Field, Step};
 use super::directory::{Identity, Lock};
 use super::error::{Error, Problem};
 use super::json_file::Snapshot;
+use super::json_write::NewEntry;
 use super::offsets::Row;
 use super::scoped::{Entry, Scoped};
 use super::{json_text, tombstones};
@@ -131,9 +132,12 @@ impl Writer {
         let skill = record.skill().unwrap_or_default();
         let (kind, id) = (R::KIND, record.id().to_owned());
         self.note(Step::Added { kind, id }, Did::Added, record.user_id())?;
-        self.store
-            .file(R::KIND)
-            .append(&snapshot, &text, record.id(), skill)?;
+        let entry = NewEntry {
+            text: &text,
+            id: record.id(),
+            skill,
+        };
+        self.store.file(R::KIND).append(&snapshot, &[entry])?;
         Ok(record)
     }
 

@@ -1,0 +1,445 @@
+//! Records of other workspaces, as they came from a shared store: `remote/<origin>/`, with the same files
+//! that a memory has of its own.
+//!
+//! Each of these directories has one writer, the workspace that its name says, so that there is nothing to
+//! merge: what is there is a copy, and may be pulled again. Nobody here changes a record in it but to
+//! what its own workspace says now.
+//!
+//! Deliberately absent: where they come from, and what is to be made of them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::model::Kind;
+
+use super::directory::Lock;
+use super::error::Error;
+use super::json_file::Snapshot;
+use super::json_write::NewEntry;
+use super::offsets::Row;
+use super::scoped::Scoped;
+use super::{atomic, json_text};
+
+/// The directory of what was pulled, inside the memory directory.
+pub(super) const PULLED: &str = "remote";
+/// How far it has been pulled.
+const STATE: &str = "state.json";
+/// How long another process may go on with pulling before this one gives up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The records of another workspace.
+#[derive(Debug, Clone)]
+pub struct Pulled {
+    /// Which one.
+    pub origin: String,
+    /// What of it the caller may see.
+    pub store: Scoped,
+}
+
+/// What a record of another workspace is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PulledChange {
+    /// Its id there.
+    pub id: String,
+    /// Its text; `None` where it is gone.
+    pub text: Option<String>,
+}
+
+/// What some changes came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PulledCount {
+    /// Records that were not here before.
+    pub added: u64,
+    /// Records that say something else now.
+    pub changed: u64,
+    /// Records that went.
+    pub removed: u64,
+    /// Texts that are no record with the id that they came with, and were not stored.
+    pub refused: u64,
+}
+
+impl std::ops::AddAssign for PulledCount {
+    fn add_assign(&mut self, other: Self) {
+        self.added += other.added;
+        self.changed += other.changed;
+        self.removed += other.removed;
+        self.refused += other.refused;
+    }
+}
+
+/// The right to pull, for as long as it lives.
+#[derive(Debug)]
+pub struct Puller {
+    store: Scoped,
+    lock: Lock,
+}
+
+/// Whether a name can be that of a workspace, and of its directory.
+pub fn is_origin(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 64
+        && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && name.bytes().all(plain)
+}
+
+impl Scoped {
+    fn pulled_directory(&self) -> PathBuf {
+        self.directory().join(PULLED)
+    }
+
+    /// The records that were pulled from other workspaces, in the order of their names, each within what
+    /// the caller may see.
+    pub fn pulled(&self) -> Vec<Pulled> {
+        let entries = fs::read_dir(self.pulled_directory()).into_iter().flatten();
+        let directories = entries.flatten().filter(|entry| {
+            // A link could show files that are nobody's memory.
+            entry.file_type().is_ok_and(|kind| kind.is_dir())
+        });
+        let names = directories.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut origins: Vec<String> = names.filter(|name| is_origin(name)).collect();
+        origins.sort_unstable();
+        origins
+            .into_iter()
+            .map(|origin| Pulled {
+                store: self.pulled_from(&origin),
+                origin,
+            })
+            .collect()
+    }
+
+    fn pulled_from(&self, origin: &str) -> Self {
+        self.moved_to(self.pulled_directory().join(origin))
+    }
+
+    /// Begins to pull. For those who may see everything: what comes belongs to all users and domains.
+    pub fn pull(&self) -> Result<Puller, Error> {
+        self.must_be_enabled()?;
+        if !self.sees_all() {
+            let what = "what other workspaces share".to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        Ok(Puller {
+            store: self.clone(),
+            lock: Lock::take(&self.pulled_directory(), PATIENCE)?,
+        })
+    }
+}
+
+impl Puller {
+    /// How far it has been pulled, as it was last kept.
+    pub fn state(&self) -> Option<Vec<u8>> {
+        fs::read(self.lock.directory().join(STATE)).ok()
+    }
+
+    /// Keeps how far it has been pulled.
+    pub fn keep_state(&self, state: &[u8]) -> Result<(), Error> {
+        atomic::replace(&self.lock.directory().join(STATE), state)
+    }
+
+    /// How many of these records are here.
+    pub fn count_held(&self, origin: &str, kind: Kind, ids: &[&str]) -> Result<u64, Error> {
+        let store = self.store.pulled_from(origin);
+        let snapshot = store.file(kind).snapshot()?;
+        let places = places(&snapshot, kind, ids)?;
+        Ok(places.len() as u64)
+    }
+
+    /// How many records of other workspaces there are in all.
+    pub fn total(&self) -> Result<u64, Error> {
+        let mut total = 0;
+        for pulled in self.store.pulled() {
+            for kind in Kind::ALL {
+                total += pulled.store.file(kind).snapshot()?.table.header.count;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Brings records of another workspace to what they are now. Of several changes of one record the
+    /// last one counts. All of it is on the disk when this returns; after a crash some of it is, and the
+    /// same changes again make it whole.
+    pub fn apply(
+        &self,
+        origin: &str,
+        kind: Kind,
+        changes: &[PulledChange],
+    ) -> Result<PulledCount, Error> {
+        if !is_origin(origin) {
+            let what = format!("the workspace `{}`", origin.escape_debug());
+            return Err(Error::OutOfScope { what });
+        }
+        let mut count = PulledCount::default();
+        let mut last: HashMap<&str, Option<String>> = HashMap::with_capacity(changes.len());
+        let mut order = Vec::with_capacity(changes.len());
+        for change in changes {
+            let text = change.text.as_deref().map(|text| self.storable(text));
+            if text.as_ref().is_some_and(|t| !is_record(kind, &change.id, t)) {
+                count.refused += 1;
+                continue;
+            }
+            if last.insert(&change.id, text).is_none() {
+                order.push(change.id.as_str());
+            }
+        }
+        let directory = self.lock.directory().join(origin);
+        let lock = Lock::take(&directory, PATIENCE)?;
+        let store = self.store.moved_to(directory).held();
+        let file = store.file(kind);
+        let prepare = || file.prepare(&lock, &mut Vec::new());
+        let snapshot = prepare()?;
+        let places = places(&snapshot, kind, &order)?;
+
+        let (mut gone, mut other) = (Vec::new(), Vec::new());
+        for (id, rows) in &places {
+            match last.get(id).and_then(Option::as_deref) {
+                None => gone.extend(rows.iter().cloned()),
+                Some(text) => {
+                    for row in rows {
+                        if snapshot.read(row)? != text.as_bytes() {
+                            other.push((row.clone(), text));
+                        }
+                    }
+                }
+            }
+        }
+        other.sort_by_key(|(row, _)| row.at);
+        gone.sort_by_key(|row| row.at);
+        count.changed = other.len() as u64;
+        count.removed = gone.len() as u64;
+        if !other.is_empty() {
+            let texts: Vec<_> = other.iter().map(|(row, text)| (row, *text)).collect();
+            file.replace_all(&snapshot, &texts)?;
+        }
+        if !gone.is_empty() {
+            // The other texts have moved what stands behind them.
+            let snapshot = prepare()?;
+            let ids: Vec<&str> = order
+                .iter()
+                .copied()
+                .filter(|id| last.get(id).is_some_and(Option::is_none))
+                .collect();
+            let mut rows: Vec<Row> = self::places(&snapshot, kind, &ids)?
+                .into_values()
+                .flatten()
+                .collect();
+            rows.sort_by_key(|row| row.at);
+            file.remove_all(&snapshot, &rows)?;
+        }
+        let new: Vec<(&str, &str, String)> = order
+            .iter()
+            .filter(|id| !places.contains_key(*id))
+            .filter_map(|id| Some((*id, last.get(id)?.as_deref()?)))
+            .map(|(id, text)| {
+                let skill = json_text::string_field(text.as_bytes(), "skill");
+                (id, text, skill.unwrap_or_default().into_owned())
+            })
+            .collect();
+        count.added = new.len() as u64;
+        if !new.is_empty() {
+            let entries: Vec<_> = new
+                .iter()
+                .map(|(id, text, skill)| NewEntry { text, id, skill })
+                .collect();
+            file.append(&prepare()?, &entries)?;
+        }
+        Ok(count)
+    }
+
+    /// The text as it may be stored: what others have let through is no reason to keep a secret here.
+    fn storable(&self, text: &str) -> String {
+        self.store
+            .redaction()
+            .map_or_else(|| text.to_owned(), |redact| redact(text).text.into_owned())
+    }
+}
+
+/// Whether a text is an object with this id, so that it can stand in a file among others.
+fn is_record(kind: Kind, id: &str, text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let start = json_text::skip_space(bytes, 0);
+    let is_whole = json_text::skip_value(bytes, start)
+        .is_ok_and(|end| json_text::skip_space(bytes, end) == bytes.len());
+    is_whole
+        && bytes.get(start) == Some(&b'{')
+        && u32::try_from(bytes.len()).is_ok()
+        && !id.is_empty()
+        && json_text::string_field(bytes, kind.id_field()).is_some_and(|own| own == id)
+}
+
+/// Where records with these ids lie; one may lie in several places, in a file of somebody's making.
+fn places<'i>(
+    snapshot: &Snapshot,
+    kind: Kind,
+    ids: &[&'i str],
+) -> Result<HashMap<&'i str, Vec<Row>>, Error> {
+    let wanted: HashMap<&[u8], &'i str> = ids.iter().map(|id| (id.as_bytes(), *id)).collect();
+    let mut found: HashMap<&'i str, Vec<Row>> = HashMap::new();
+    let mut cut = Vec::new();
+    snapshot.each(false, &mut |row| {
+        if row.id_is_cut() {
+            cut.push(row.clone());
+        } else if let Some(id) = wanted.get(row.id()) {
+            found.entry(id).or_default().push(row.clone());
+        }
+        true
+    })?;
+    for row in cut {
+        let entry = Scoped::read(snapshot, kind, &row)?;
+        if let Some(id) = wanted.get(entry.id.as_bytes()) {
+            found.entry(id).or_default().push(row);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+
+    fn put(id: &str, rule: &str) -> PulledChange {
+        let text = format!(
+            "{{\n      \"reflexion_id\": \"{id}\",\n      \"skill\": \"hr/x\",  \"rule\": \"{rule}\"\n    }}"
+        );
+        PulledChange {
+            id: id.to_owned(),
+            text: Some(text),
+        }
+    }
+
+    fn gone(id: &str) -> PulledChange {
+        PulledChange {
+            id: id.to_owned(),
+            text: None,
+        }
+    }
+
+    fn store() -> (tempfile::TempDir, Scoped) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path().join(".agentura"), Scope::All);
+        (dir, store)
+    }
+
+    fn texts(store: &Scoped) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for pulled in store.pulled() {
+            let all = super::super::Selection::default();
+            let each = &mut |entry: super::super::Entry| {
+                let text = String::from_utf8(entry.text).unwrap();
+                found.push((format!("{}@{}", entry.id, pulled.origin), text));
+            };
+            let problems = pulled.store.each_entry(Kind::Reflexion, &all, each);
+            assert_eq!(problems.unwrap(), []);
+        }
+        found
+    }
+
+    #[test]
+    fn records_of_others_keep_their_ids_and_their_bytes() {
+        let (_dir, store) = store();
+        assert!(store.pulled().is_empty());
+        let puller = store.pull().unwrap();
+        let first = [put("REFL-001", "a"), put("REFL-002", "b"), put("REFL-003", "c")];
+        let count = puller.apply("one", Kind::Reflexion, &first).unwrap();
+        assert_eq!(count.added, 3);
+        let two = [put("REFL-001", "mine")];
+        puller.apply("two", Kind::Reflexion, &two).unwrap();
+        let text = |change: &PulledChange| change.text.clone().unwrap();
+        let named = |id: &str, change| (id.to_owned(), text(change));
+        assert_eq!(
+            texts(&store),
+            [
+                named("REFL-001@one", &first[0]),
+                named("REFL-002@one", &first[1]),
+                named("REFL-003@one", &first[2]),
+                named("REFL-001@two", &two[0]),
+            ]
+        );
+        // The same again changes nothing; of several changes the last one counts.
+        assert_eq!(
+            puller.apply("one", Kind::Reflexion, &first).unwrap(),
+            PulledCount::default()
+        );
+        let count = puller
+            .apply(
+                "one",
+                Kind::Reflexion,
+                &[
+                    gone("REFL-001"), put("REFL-002", "longer than before"), put("REFL-004", "x"),
+                    put("REFL-004", "d"), gone("REFL-009"), put("REFL-001", "again"),
+                    gone("REFL-003"),
+                ],
+            )
+            .unwrap();
+        let expected = PulledCount {
+            added: 1,
+            changed: 2,
+            removed: 1,
+            refused: 0,
+        };
+        assert_eq!(count, expected);
+        let rules: Vec<String> = texts(&store).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(
+            rules,
+            ["REFL-001@one", "REFL-002@one", "REFL-004@one", "REFL-001@two"]
+        );
+        assert_eq!(puller.total().unwrap(), 4);
+        let held = puller.count_held("one", Kind::Reflexion, &["REFL-002", "REFL-003"]);
+        assert_eq!(held.unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_no_record_and_no_workspace_is_refused() {
+        let (_dir, store) = store();
+        let puller = store.pull().unwrap();
+        for name in ["", ".", "..", "../x", "a/b", ".index", "a\u{0}", &"x".repeat(65)] {
+            assert!(puller.apply(name, Kind::Fix, &[]).is_err(), "{name:?}");
+        }
+        let texts = [
+            "", "7", "{}", "{\"fix_id\": \"FIX-002\"}", "{\"fix_id\": \"FIX-001\"", "[]",
+            "{\"fix_id\": \"FIX-001\"}]}, {", "{\"fix_id\": [\"FIX-001\"]}",
+        ];
+        for text in texts {
+            let change = PulledChange {
+                id: "FIX-001".to_owned(),
+                text: Some(text.to_owned()),
+            };
+            let count = puller.apply("one", Kind::Fix, &[change]).unwrap();
+            assert_eq!((count.added, count.refused), (0, 1), "{text}");
+        }
+        let hr = Scoped::new(store.directory(), Scope::parse("hr"));
+        assert!(matches!(hr.pull(), Err(Error::OutOfScope { .. })));
+    }
+
+    #[test]
+    fn a_scope_holds_for_what_was_pulled() {
+        let (_dir, store) = store();
+        let puller = store.pull().unwrap();
+        puller
+            .apply("one", Kind::Reflexion, &[put("REFL-001", "a")])
+            .unwrap();
+        let seen = |scope| texts(&Scoped::new(store.directory(), Scope::parse(scope))).len();
+        assert_eq!((seen("hr"), seen("finance")), (1, 0));
+    }
+
+    #[test]
+    fn a_torn_end_is_mended_by_the_next_pull() {
+        let (_dir, store) = store();
+        let puller = store.pull().unwrap();
+        let both = [put("REFL-001", "a"), put("REFL-002", "b")];
+        puller.apply("one", Kind::Reflexion, &both).unwrap();
+        let path = store.directory().join("remote/one").join(Kind::Reflexion.file());
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let applied = puller.apply("one", Kind::Reflexion, &both);
+            if applied.is_ok() {
+                assert_eq!(texts(&store).len(), 2, "{length}");
+            }
+            // Nothing but a beginning without its array cannot be mended here.
+            assert!(applied.is_ok() || length < 30, "{length}: {applied:?}");
+        }
+    }
+}
