@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-remote-scale
+.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-remote-scale bench-sync
 
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
@@ -35,7 +35,10 @@ test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfo
 	$(CARGO) test --locked --test it exports -- --ignored --nocapture
 
 test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
-	$(CARGO) test --locked --test it postgres -- --ignored --nocapture
+	$(CARGO) test --locked --test it postgres::search -- --ignored --nocapture
+
+bench-sync: ## rates of `memctl sync` at 100,000 and a million records, beside COPY: some minutes and 3 GB of disk
+	$(CARGO) test --release --locked --test it postgres::sync::rates -- --ignored --nocapture
 
 lint: ## formatting, lints, and documentation without a warning
 	$(CARGO) fmt --check

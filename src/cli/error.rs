@@ -258,6 +258,14 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
             Kind::Usage,
             Some(format!("type more of it: {}", examples.join(", "))),
         ),
+        Error::NoOrigin { known, .. } => (
+            Kind::Usage,
+            Some(if known.is_empty() {
+                "memctl sync".to_owned()
+            } else {
+                format!("type more of it: {}", known.join(", "))
+            }),
+        ),
         Error::Exists { .. } => (Kind::Usage, None),
         Error::OutOfScope { .. } => (
             Kind::Scope,
@@ -316,7 +324,13 @@ fn of_remote(error: &remote::Error) -> (Kind, Option<String>) {
         Error::Statement { denied: true, .. } => {
             remote("give a URL whose role has the right: that of an administrator, or of a user")
         }
-        Error::Statement { .. } => (Kind::Remote, None),
+        Error::Statement { .. } | Error::Vectors { .. } => (Kind::Remote, None),
+        Error::Unsafe { .. } => remote("memctl remote check"),
+        Error::Shrinks(_) => (
+            Kind::Usage,
+            Some("memctl sync --dry-run, then memctl sync --yes".into()),
+        ),
+        Error::Store(error) => of_store(error),
     }
 }
 

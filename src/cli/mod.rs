@@ -38,6 +38,7 @@ mod session;
 mod setup;
 mod stats;
 mod switch;
+mod sync;
 mod test;
 mod undo;
 mod watch;
@@ -130,6 +131,7 @@ enum Command {
     Session(session::SessionCommand),
     #[command(subcommand)]
     Remote(remote::RemoteCommand),
+    Sync(sync::SyncArgs),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
     Index(index::IndexArgs),
@@ -227,6 +229,7 @@ fn dispatch(
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
         Command::Remote(command) => remote::remote(context, command)?,
+        Command::Sync(args) => sync::sync(context, &args)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,

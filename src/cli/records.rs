@@ -170,7 +170,8 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, CliError> {
-    Ok(Box::new(context.engine(None)?.show(&args.id)?))
+    let (engine, id) = context.engine(None)?.of_id(&args.id)?;
+    Ok(Box::new(engine.show(&id)?))
 }
 
 impl Report for ShowReport {

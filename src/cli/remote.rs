@@ -117,7 +117,7 @@ pub(super) fn remote(
 }
 
 /// The database that is named on the command line, or by the environment.
-fn address(context: &Context, given: Option<&str>) -> Result<Address, CliError> {
+pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address, CliError> {
     let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
     let url = match given {
         Some(given) => context.text(given)?,

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
 use crate::engine::{FindOptions, FindReport, Found, Rewrite, RewriteBy};
-use crate::model::{Condition, Kind, Trust};
+use crate::model::{Condition, Kind, Trust, abroad};
 use crate::search::{Filter, Fusion, Rrf};
 
 use super::context::{Context, follow, wait};
@@ -202,6 +202,12 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
     Ok(Box::new(report))
 }
 
+/// The id by which a record is shown; one that was pulled says from where.
+fn name(found: &Found) -> String {
+    let origin = found.origin.as_deref().filter(|_| found.pulled);
+    origin.map_or_else(|| found.id.clone(), |origin| abroad(&found.id, origin))
+}
+
 impl Report for FindReport {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -227,7 +233,7 @@ impl Report for FindReport {
             let mut table = Table::new(&columns, &[4, 2]);
             for found in &self.results {
                 table.row([
-                    found.id.clone(),
+                    name(found),
                     found.kind.name().to_owned(),
                     found.skill.clone().unwrap_or_default(),
                     format!("{:.2}", found.score),

@@ -24,8 +24,9 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, CliError> {
+    let (engine, id) = context.engine(None)?.of_id(&args.id)?;
     Ok(Box::new(Tree {
-        report: context.engine(None)?.why(&args.id)?,
+        report: engine.why(&id)?,
         now: context.environment.now,
     }))
 }

@@ -8,7 +8,7 @@ use crate::prompt::{self, Assembly, Choice};
 use crate::skill::Skill;
 use crate::store::Selection;
 
-use super::{Engine, Error};
+use super::{Engine, Error, shared};
 
 /// A prompt, what it is made of, and what is wrong with the skill.
 #[derive(Debug, Serialize)]
@@ -45,17 +45,17 @@ impl Engine {
             skill: Some(&skill.path),
             newest: None,
         };
-        let rules = self.store.list::<Reflexion>(&of_skill)?;
-        warnings.extend(rules.problems.iter().map(ToString::to_string));
-        warnings.extend(rules.records.iter().filter_map(suspicion));
+        let (rules, problems) = shared::rules(&self.store, &of_skill)?;
+        warnings.extend(problems.iter().map(ToString::to_string));
+        warnings.extend(rules.iter().filter_map(suspicion));
         // An execution is named only when it is over; until then it is its time and its input.
         let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
-        let ids = rules.records.iter().map(|rule| rule.reflexion_id.clone());
+        let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
         let share = self.settings.withhold;
         let withheld: Vec<String> = ids
             .filter(|id| share.withholds(&self.store, id, &unit))
             .collect();
-        Ok(self.put_together(skill, &rules.records, input, &withheld))
+        Ok(self.put_together(skill, &rules, input, &withheld))
     }
 
     pub(super) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {

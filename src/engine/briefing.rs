@@ -7,9 +7,9 @@ use crate::learn::pitfall::{MAX_RULES, render_pitfalls};
 use crate::model::{Fix, Kind, Record as _, Reflexion};
 use crate::store::Selection;
 
-use super::Error;
 use super::fixes::is_shown;
 use super::hint::Adviser;
+use super::{Error, shared};
 
 /// Only so many of the newest records are looked at.
 const LOOKED_AT: usize = 500;
@@ -99,7 +99,7 @@ impl Adviser<'_> {
             skill: None,
             newest: Some(LOOKED_AT),
         };
-        let mut rules = self.store.list::<Reflexion>(&newest)?.records;
+        let (mut rules, _) = shared::rules(self.store, &newest)?;
         rules.retain(Reflexion::is_in_use);
         let sureness = |rule: &Reflexion| rule.confidence.unwrap_or(0.5) * rule.utility();
         rules.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));

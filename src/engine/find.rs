@@ -14,7 +14,7 @@ use crate::store::Entry;
 
 use super::embedder::{Embedder, Maker, Patience};
 use super::error::chain;
-use super::index::{Embedding, Index, Progress};
+use super::index::{Embedding, Library, Progress};
 use super::{Engine, Error, Rewrite, milliseconds};
 
 /// So many records at most get their vectors during one search: nobody waits long for the first
@@ -89,6 +89,8 @@ pub struct Found {
     pub explain: Option<Explanation>,
     /// The workspace that it was born in; `None` where that has no name yet.
     pub origin: Option<String>,
+    /// Whether it was pulled from another workspace: then `memctl memory show` finds it under `ID@ORIGIN`.
+    pub pulled: bool,
     /// How far it may be believed.
     pub trust: Trust,
 }
@@ -144,7 +146,7 @@ impl Engine {
         let start = Instant::now();
         let rewritten = options.rewrite.apply(&options.query);
         let text = rewritten.as_deref().unwrap_or(&options.query);
-        let mut index = Index::open(&self.store)?;
+        let mut index = Library::open(&self.store)?;
         let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
         let filter = Filter {
             now: self.now.timestamp(),
@@ -177,7 +179,7 @@ impl Engine {
             None => None,
         };
         let embedding = asking.as_ref().map(Asking::embedding);
-        index.ask_for(embedding);
+        index.ask_for(embedding.as_ref());
         let searched = search(
             &mut index,
             options,
@@ -202,7 +204,7 @@ impl Engine {
         });
         let unnoted = self.note_read(read);
         let results = found.into_iter().map(|found| Found {
-            origin: origin.clone(),
+            origin: found.origin.clone().or_else(|| origin.clone()),
             ..found
         });
         let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
@@ -224,7 +226,7 @@ impl Engine {
 
 /// What is to be said of records that have no vector to compare.
 /// The number of others' records is nobody else's to know.
-fn lacking(index: &Index, tells_numbers: bool) -> Option<String> {
+fn lacking(index: &Library, tells_numbers: bool) -> Option<String> {
     const UNTIL: &str = "found by their words alone until `memctl index` has run";
     let number = |count: usize| {
         let told = tells_numbers.then(|| count.to_string());
@@ -276,7 +278,7 @@ struct Answer {
 /// Ranks, and reads what came out. `by_words` is what the words of the text have come to already, in
 /// the index as it is. [`Error::Index`] is damage.
 fn search(
-    index: &mut Index,
+    index: &mut Library,
     options: &FindOptions,
     text: &str,
     filter: &Filter,
@@ -315,8 +317,13 @@ fn search(
     };
     for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
-        if let Some(document) = index.record(part, place)? {
-            found.push(result(&document, &ranked, &asked, options.explain));
+        if let Some((origin, document)) = index.record(part, place)? {
+            let found_one = result(&document, &ranked, &asked, options.explain);
+            found.push(Found {
+                pulled: origin.is_some(),
+                origin: origin.map(str::to_owned),
+                ..found_one
+            });
         }
     }
     let understood = options
@@ -359,6 +366,7 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
         },
         explain: explain.then(explanation),
         origin: None,
+        pulled: false,
         trust: document.trust,
     }
 }
@@ -370,7 +378,7 @@ pub(super) fn with_kin(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>
 }
 
 fn understood(
-    index: &Index,
+    index: &Library,
     ranker: &Ranker<'_>,
     text: &str,
     filter: &Filter,

@@ -20,7 +20,7 @@ use crate::store::{Scoped, Terms};
 
 use super::fixes::{key_of, known, table};
 use super::session::{Scribe, data};
-use super::{Error, Share, door, milliseconds};
+use super::{Error, Share, door, milliseconds, shared};
 
 /// Looks things up in a store, and keeps watch.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Adviser<'_> {
         let key = key.zip(terms);
         let Some(session) = &options.session else {
             if let Some((key, terms)) = key {
-                report.hints = look_up(&terms, &key, options, &[]);
+                report.hints = self.look_up(&terms, &key, options, &[])?;
             }
             report.pitfalls = rules(own.as_slice());
             report.took_ms = milliseconds(start.elapsed());
@@ -97,7 +97,7 @@ impl Adviser<'_> {
         if let Some((key, terms)) = key {
             credits = known.failed(&key, &options.error, &code, tool);
             trials = known.trials.failed(&key);
-            let hints = look_up(&terms, &key, options, &known.withheld());
+            let hints = self.look_up(&terms, &key, options, &known.withheld())?;
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -185,6 +185,22 @@ impl Adviser<'_> {
         SessionNotes::read(&self.store.read_notes(session)).pitfalls
     }
 
+    /// The hints for an error key, of this memory and of what was pulled. Reads only.
+    fn look_up(
+        &self,
+        terms: &Terms,
+        key: &str,
+        options: &HintOptions,
+        withheld: &[String],
+    ) -> Result<Vec<Hint>, Error> {
+        let failure = Failure {
+            error_key: key,
+            code: options.command.as_deref(),
+        };
+        let own = known(terms, &failure, withheld, options.max_hints);
+        shared::hints(self.store, own, &failure, withheld, options.max_hints)
+    }
+
     fn note(
         &self,
         session: &str,
@@ -241,15 +257,6 @@ impl Adviser<'_> {
         // The table is made anew now, while nobody waits for an answer.
         table(writer.store()).map(drop)
     }
-}
-
-/// The hints for an error key. Reads only.
-fn look_up(terms: &Terms, key: &str, options: &HintOptions, withheld: &[String]) -> Vec<Hint> {
-    let failure = Failure {
-        error_key: key,
-        code: options.command.as_deref(),
-    };
-    known(terms, &failure, withheld, options.max_hints)
 }
 
 fn rules(pitfalls: &[Pitfall]) -> Vec<String> {

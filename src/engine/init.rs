@@ -8,9 +8,9 @@ use crate::store::{Scoped, atomic};
 
 use super::{Error, door};
 
-/// What version control should leave alone: files that can be made again, copies of damage, and the
-/// way back, which is this checkout's own.
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\nchanges.jsonl\n";
+/// What version control should leave alone: files that can be made again, copies of damage, the way back,
+/// which is this checkout's own, its name, and what it has pulled from others.
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\nchanges.jsonl\nreplica\nremote/\n";
 
 /// What was made.
 #[derive(Debug, Serialize)]
@@ -92,6 +92,9 @@ mod tests {
         check(IGNORED, None);
         check(&format!("mine\n{IGNORED}"), None);
         let old = ".index/\n.lock\n.*.tmp\nrecovered/";
-        check(old, Some(&format!("{old}\nchanges.jsonl\n")));
+        check(
+            old,
+            Some(&format!("{old}\nchanges.jsonl\nreplica\nremote/\n")),
+        );
     }
 }

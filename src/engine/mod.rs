@@ -51,6 +51,8 @@ mod run;
 mod secrets;
 mod session;
 mod session_files;
+mod shared;
+mod sharing;
 mod stats;
 mod status;
 mod test;
@@ -104,6 +106,7 @@ pub use session::{
     ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionError,
     SessionReport, SessionsReport,
 };
+pub use sharing::Vectoriser;
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 pub use test::{CaseReport, Status, TestPlan, TestReport};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::search::Filter;
 
 use super::embedder::{Destination, Maker, Patience};
-use super::index::Index;
+use super::index::Library;
 use super::{Engine, Error, milliseconds};
 
 /// What is to be done.
@@ -71,7 +71,7 @@ impl Engine {
             Err(_) if options.keyword => None,
             maker => Some(maker?),
         };
-        let mut index = Index::open(&self.store)?;
+        let mut index = Library::open(&self.store)?;
         let mut words = |done, of| progress(IndexStage::Words(done, of));
         if options.rebuild {
             index.renew(&mut words)?;
@@ -79,7 +79,8 @@ impl Engine {
             index.update(true, &mut words)?;
         }
         let known = |maker: &Maker| maker.embedding().or_else(|| index.stamp_of(maker));
-        index.ask_for(maker.as_ref().and_then(known));
+        let embedding = maker.as_ref().and_then(known);
+        index.ask_for(embedding.as_ref());
         let missing = index.without_vector();
         // What has expired is sent nowhere any more.
         let all = Filter {

@@ -67,6 +67,23 @@ pub fn timestamped(kind: Kind, at: DateTime<Utc>, suffix: u32) -> String {
     }
 }
 
+/// How much of a workspace's name stands behind an id: enough to tell those of a team apart.
+const ORIGIN_SHOWN: usize = 8;
+
+/// The name of a record of another workspace: `CORR-003@3f2a9c1b`.
+pub fn abroad(id: &str, origin: &str) -> String {
+    let shown: String = origin.chars().take(ORIGIN_SHOWN).collect();
+    format!("{id}@{shown}")
+}
+
+/// An id, and the beginning of the name of the workspace that it is one of, where that is said.
+pub fn split_origin(id: &str) -> (&str, Option<&str>) {
+    match id.split_once('@') {
+        Some((id, origin)) => (id, Some(origin)),
+        None => (id, None),
+    }
+}
+
 fn digits(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()

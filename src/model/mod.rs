@@ -32,7 +32,7 @@ pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending};
 pub use fix::{Fix, Origin, Procedure};
-pub use id::{IdShape, numbered, timestamped};
+pub use id::{IdShape, abroad, numbered, split_origin, timestamped};
 pub use kind::{Document, Kind, Record, Trust};
 pub use knowledge::{Memory, MemoryType, Reflexion, UTILITY_FLOOR};
 pub use memory_schema::{MetadataField, Misfit, Shape};

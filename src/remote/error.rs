@@ -2,6 +2,10 @@
 //!
 //! No variant holds a URL: a database is named by host and name, without user and password.
 
+use crate::store;
+
+use super::sync::Shrinking;
+
 /// Why the shared store did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -101,4 +105,24 @@ pub enum Error {
         /// Whether it said that the role lacks a right.
         denied: bool,
     },
+    /// The proof that rows are kept apart fails.
+    #[error("nothing is sent to `{database}`, since it does not keep users apart: {reason}")]
+    Unsafe {
+        /// Host and name.
+        database: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Much would go.
+    #[error("{0}: nothing was changed")]
+    Shrinks(Shrinking),
+    /// Vectors cannot be made.
+    #[error("vectors cannot be made: {reason}")]
+    Vectors {
+        /// What went wrong.
+        reason: String,
+    },
+    /// The files here.
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }

@@ -4,6 +4,7 @@
 //! - `connection`: a session, and what its errors say.
 //! - `migrate`: the schema in its versions. `foreign`: what else lies in the database.
 //! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
+//! - `sync`: a memory and the shared store, brought to the same state.
 //! - `schema/*.sql`: tables, functions, policies, with the reasons for each.
 //!
 //! Invariants: a database without our schema is read by nobody but [`init`], which changes nothing in
@@ -20,6 +21,7 @@ mod error;
 mod foreign;
 mod migrate;
 mod status;
+mod sync;
 mod tls;
 mod users;
 
@@ -28,6 +30,10 @@ pub use check::{Check, CheckReport, check};
 pub use error::Error;
 pub use migrate::{InitReport, Migration, init};
 pub use status::{StatusReport, TableCount, status};
+pub use sync::{
+    Moved, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise, VectorsReport, Way,
+    fill_vectors, sync,
+};
 pub use users::{UserReport, add_user};
 
 /// The tables that hold what is remembered, each with rows of all users.

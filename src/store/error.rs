@@ -52,6 +52,14 @@ pub enum Error {
         /// Ids that look like it, best first.
         similar: Vec<String>,
     },
+    /// No workspace that was pulled, or more than one, is called like this.
+    #[error("`{}` is the beginning of the name of no single workspace that was pulled", beginning.escape_debug())]
+    NoOrigin {
+        /// What was given.
+        beginning: String,
+        /// Those that were pulled.
+        known: Vec<String>,
+    },
     /// More than one id starts like this.
     #[error("`{}` is the beginning of {count} ids", id.escape_debug())]
     Ambiguous {

@@ -13,6 +13,7 @@ use crate::model::Kind;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::error::Error;
 use super::json_write::RECOVERED;
+use super::replica::REPLICA;
 use super::{changes, pulled, switch, tombstones};
 
 /// What a file of a memory directory is.
@@ -75,6 +76,7 @@ const NAMED: &[(&str, Role)] = &[
     ("prompts", Role::Settings),
     (".gitignore", Role::Settings),
     (IDENTITY, Role::Identity),
+    (REPLICA, Role::Identity),
     (LOCK, Role::Lock),
     (switch::MARKER, Role::Switch),
 ];

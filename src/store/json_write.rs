@@ -244,8 +244,9 @@ impl JsonFile<'_> {
         let Ok(metadata) = std::fs::metadata(path) else {
             return;
         };
-        let shape =
-            |row: &Row| IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default();
+        let shape = |row: &Row| {
+            IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default()
+        };
         let highest = rows.iter().map(shape).max().unwrap_or_default();
         let stamp = Stamp::of(&metadata);
         let header = Header {
@@ -361,7 +362,12 @@ fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
             bytes.extend_from_slice(b",\n    ");
         }
         let start = at + bytes.len() as u64;
-        rows.push(Row::new(start, entry.text.as_bytes(), entry.id, entry.skill));
+        rows.push(Row::new(
+            start,
+            entry.text.as_bytes(),
+            entry.id,
+            entry.skill,
+        ));
         bytes.extend_from_slice(entry.text.as_bytes());
     }
     rows

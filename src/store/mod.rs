@@ -24,7 +24,7 @@
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
-//! - `pulled`: records of other workspaces.
+//! - `pulled`: records of other workspaces. `replica`: the name of this copy.
 //! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
 //! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
@@ -54,6 +54,7 @@ mod positions;
 mod prune;
 mod pulled;
 mod repair;
+mod replica;
 mod scan;
 mod scoped;
 mod session_lines;

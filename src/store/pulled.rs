@@ -80,7 +80,10 @@ pub struct Puller {
 pub fn is_origin(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= 64
-        && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphanumeric())
         && name.bytes().all(plain)
 }
 
@@ -107,6 +110,20 @@ impl Scoped {
                 origin,
             })
             .collect()
+    }
+
+    /// The records of the one workspace whose name begins like this.
+    pub fn pulled_as(&self, beginning: &str) -> Result<Pulled, Error> {
+        let mut all = self.pulled();
+        let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
+        all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
+        match (all.pop(), all.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(Error::NoOrigin {
+                beginning: beginning.to_owned(),
+                known,
+            }),
+        }
     }
 
     fn pulled_from(&self, origin: &str) -> Self {
@@ -174,8 +191,13 @@ impl Puller {
         let mut last: HashMap<&str, Option<String>> = HashMap::with_capacity(changes.len());
         let mut order = Vec::with_capacity(changes.len());
         for change in changes {
-            let text = change.text.as_deref().map(|text| self.storable(text));
-            if text.as_ref().is_some_and(|t| !is_record(kind, &change.id, t)) {
+            // What others have let through is no reason to keep a secret here.
+            let text = change.text.as_deref();
+            let text = text.map(|text| self.store.redacted(text).into_owned());
+            if text
+                .as_ref()
+                .is_some_and(|t| !is_record(kind, &change.id, t))
+            {
                 count.refused += 1;
                 continue;
             }
@@ -245,13 +267,6 @@ impl Puller {
             file.append(&prepare()?, &entries)?;
         }
         Ok(count)
-    }
-
-    /// The text as it may be stored: what others have let through is no reason to keep a secret here.
-    fn storable(&self, text: &str) -> String {
-        self.store
-            .redaction()
-            .map_or_else(|| text.to_owned(), |redact| redact(text).text.into_owned())
     }
 }
 
@@ -341,7 +356,11 @@ mod tests {
         let (_dir, store) = store();
         assert!(store.pulled().is_empty());
         let puller = store.pull().unwrap();
-        let first = [put("REFL-001", "a"), put("REFL-002", "b"), put("REFL-003", "c")];
+        let first = [
+            put("REFL-001", "a"),
+            put("REFL-002", "b"),
+            put("REFL-003", "c"),
+        ];
         let count = puller.apply("one", Kind::Reflexion, &first).unwrap();
         assert_eq!(count.added, 3);
         let two = [put("REFL-001", "mine")];
@@ -367,8 +386,12 @@ mod tests {
                 "one",
                 Kind::Reflexion,
                 &[
-                    gone("REFL-001"), put("REFL-002", "longer than before"), put("REFL-004", "x"),
-                    put("REFL-004", "d"), gone("REFL-009"), put("REFL-001", "again"),
+                    gone("REFL-001"),
+                    put("REFL-002", "longer than before"),
+                    put("REFL-004", "x"),
+                    put("REFL-004", "d"),
+                    gone("REFL-009"),
+                    put("REFL-001", "again"),
                     gone("REFL-003"),
                 ],
             )
@@ -383,7 +406,9 @@ mod tests {
         let rules: Vec<String> = texts(&store).into_iter().map(|(id, _)| id).collect();
         assert_eq!(
             rules,
-            ["REFL-001@one", "REFL-002@one", "REFL-004@one", "REFL-001@two"]
+            [
+                "REFL-001@one", "REFL-002@one", "REFL-004@one", "REFL-001@two"
+            ]
         );
         assert_eq!(puller.total().unwrap(), 4);
         let held = puller.count_held("one", Kind::Reflexion, &["REFL-002", "REFL-003"]);
@@ -394,12 +419,27 @@ mod tests {
     fn what_is_no_record_and_no_workspace_is_refused() {
         let (_dir, store) = store();
         let puller = store.pull().unwrap();
-        for name in ["", ".", "..", "../x", "a/b", ".index", "a\u{0}", &"x".repeat(65)] {
+        for name in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            ".index",
+            "a\u{0}",
+            &"x".repeat(65),
+        ] {
             assert!(puller.apply(name, Kind::Fix, &[]).is_err(), "{name:?}");
         }
         let texts = [
-            "", "7", "{}", "{\"fix_id\": \"FIX-002\"}", "{\"fix_id\": \"FIX-001\"", "[]",
-            "{\"fix_id\": \"FIX-001\"}]}, {", "{\"fix_id\": [\"FIX-001\"]}",
+            "",
+            "7",
+            "{}",
+            "{\"fix_id\": \"FIX-002\"}",
+            "{\"fix_id\": \"FIX-001\"",
+            "[]",
+            "{\"fix_id\": \"FIX-001\"}]}, {",
+            "{\"fix_id\": [\"FIX-001\"]}",
         ];
         for text in texts {
             let change = PulledChange {
@@ -430,10 +470,13 @@ mod tests {
         let puller = store.pull().unwrap();
         let both = [put("REFL-001", "a"), put("REFL-002", "b")];
         puller.apply("one", Kind::Reflexion, &both).unwrap();
-        let path = store.directory().join("remote/one").join(Kind::Reflexion.file());
+        let path = store
+            .directory()
+            .join("remote/one")
+            .join(Kind::Reflexion.file());
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
+            atomic::replace(&path, &whole[..length]).unwrap();
             let applied = puller.apply("one", Kind::Reflexion, &both);
             if applied.is_ok() {
                 assert_eq!(texts(&store).len(), 2, "{length}");

@@ -170,6 +170,14 @@ impl Scoped {
         self.redaction
     }
 
+    /// A JSON text as it may be stored, and may leave.
+    pub fn redacted<'t>(&self, json: &'t str) -> std::borrow::Cow<'t, str> {
+        match self.redaction {
+            Some(redact) => redact(json).text,
+            None => json.into(),
+        }
+    }
+
     /// The memory directory.
     pub fn directory(&self) -> &Path {
         &self.directory

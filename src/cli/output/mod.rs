@@ -10,7 +10,7 @@ mod table;
 mod text;
 
 pub(super) use page::Page;
-pub(super) use printer::{Printer, Spinner};
+pub(super) use printer::{Bar, Printer, Spinner};
 pub(super) use style::Style;
 pub(super) use table::{Align, Table};
 pub(super) use text::{clean, end, middle, plural, when};

@@ -1,6 +1,6 @@
 //! Vectors of documents, made as they are wanted and kept.
 
-use crate::search::{Damaged, Filter, SLOTS_HEADER, slot, slot_width};
+use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width};
 
 use super::held::{Bytes, Held, Meaning};
 use super::list::{List, Vectors};
@@ -73,7 +73,7 @@ impl Index {
     ) -> Result<usize, Error> {
         let asked = self.embedding.as_ref();
         let own = |held: &Held| !held.is_of_another(asked);
-        let missing = self.ranker_of(filter, own)?.without_vector(query, limit)?;
+        let missing = Ranker::new(self.parts(filter, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;

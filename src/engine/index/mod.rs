@@ -6,6 +6,7 @@
 //! is what the files say at that moment, whoever wrote them.
 //!
 //! - `list`: which files it consists of, and which state of the records they cover.
+//! - `library`: it and the indexes of what was pulled, as one.
 //! - `held`: one segment of it, in memory or mapped.
 //! - `follow`: what has changed in the records since.
 //! - `analyse`: new records as segments.
@@ -23,13 +24,14 @@
 mod analyse;
 mod follow;
 mod held;
+mod library;
 mod list;
 mod meaning;
 mod save;
 
 use crate::guard;
 use crate::model::{Document, Kind};
-use crate::search::{Damaged, Filter, Part, Ranker};
+use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped};
 
 use super::Error;
@@ -38,6 +40,7 @@ use super::find::document;
 use held::{GONE, Held};
 use list::List;
 
+pub(super) use library::Library;
 pub(super) use meaning::Embedding;
 
 /// So few new entries are analysed each time rather than saved.
@@ -186,17 +189,12 @@ impl Index {
         self.segments.iter().map(size).sum()
     }
 
-    /// What the filter admits, ready to be ranked.
-    pub(super) fn ranker(&self, filter: &Filter) -> Result<Ranker<'_>, Damaged> {
-        self.ranker_of(filter, |_| true)
-    }
-
-    /// Of that, what lies in some of the segments.
-    fn ranker_of(
+    /// What the filter admits of some of the segments, ready to be ranked.
+    fn parts(
         &self,
         filter: &Filter,
         some: impl Fn(&Held) -> bool,
-    ) -> Result<Ranker<'_>, Damaged> {
+    ) -> Result<Vec<Part<'_>>, Damaged> {
         let mut parts = Vec::with_capacity(self.segments.len());
         for held in &self.segments {
             let segment = held.segment()?;
@@ -214,7 +212,7 @@ impl Index {
             let slots = held.slots(self.embedding.as_ref());
             parts.push(Part::new(segment, slots, admitted));
         }
-        Ok(Ranker::new(parts))
+        Ok(parts)
     }
 
     /// The record of a document, by its place in the ranker's parts; `None` where the caller may not

@@ -162,6 +162,21 @@ begin
 end
 $$;
 
+-- Which copy of a workspace shares under its name. Two copies under one name would each take what the
+-- other has for removed.
+create table memctl.origins (
+  user_id uuid not null default memctl.current_user_id() references auth.users (id) on delete cascade,
+  origin text not null check (origin ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+  replica text not null check (replica ~ '^[A-Za-z0-9._-]{1,64}$'),
+  claimed_at timestamptz not null default now(),
+  primary key (user_id, origin)
+);
+alter table memctl.origins enable row level security, force row level security;
+create policy "users keep their own" on memctl.origins
+  using (user_id = (select memctl.current_user_id()))
+  with check (user_id = (select memctl.current_user_id()));
+grant select, insert on memctl.origins to memctl_user;
+
 -- Whether the caller has a role; of others nothing is told.
 create function memctl.has_role(_user_id uuid, _role text) returns boolean
 language sql stable parallel safe security definer

@@ -66,6 +66,25 @@ impl Client {
         rows[0][0].clone()
     }
 
+    /// Sends rows by COPY.
+    pub(super) fn copy_in(&self, sql: &str, text: &str) {
+        use futures_util::SinkExt as _;
+        self.runtime.block_on(async {
+            let sink = self
+                .client
+                .copy_in::<_, std::io::Cursor<Vec<u8>>>(sql)
+                .await
+                .unwrap();
+            let mut sink = std::pin::pin!(sink);
+            for part in text.as_bytes().chunks(1 << 20) {
+                sink.send(std::io::Cursor::new(part.to_vec()))
+                    .await
+                    .unwrap();
+            }
+            sink.close().await.unwrap();
+        });
+    }
+
     /// How many rows a statement changed; the code of its error where it must not be.
     pub(super) fn changed(&self, sql: &str) -> Result<u64, String> {
         self.runtime

@@ -10,6 +10,7 @@ mod isolation;
 mod sabotage;
 mod search;
 mod server;
+mod sync;
 mod tls;
 
 use serde_json::Value;

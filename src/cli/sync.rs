@@ -1,0 +1,216 @@
+//! `sync`: this memory and the shared store.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use dialoguer::Confirm;
+
+use crate::engine::Engine;
+use crate::remote::{
+    self, Address, OnSync, SyncOptions, SyncReport, SyncStage, VectorsReport, Way,
+};
+
+use super::context::{Context, END_AT_ONCE, random, wait};
+use super::error::CliError;
+use super::output::{Align, Bar, Page, Report, Style, Table, plural};
+use super::remote::address;
+
+/// How long one sync makes vectors. The next one goes on.
+const VECTORS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Share what is here through a PostgreSQL database, and fetch what others share
+///
+/// Records keep their ids: what comes from another workspace lies under `.agentura/remote/`, is found by
+/// searches at once, and is changed by nobody here. Interrupted at any point, the next sync goes on.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl sync --dry-run\n  memctl sync\n  memctl sync pull\n\n\
+        The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with the login that\n\
+        `memctl remote user add` has made."
+)]
+pub(super) struct SyncArgs {
+    /// Only one of the two ways
+    way: Option<OneWay>,
+    /// Say what would move, and move nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask, even where more than a tenth of either side would go
+    #[arg(long)]
+    yes: bool,
+    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OneWay {
+    /// Send what is here
+    Push,
+    /// Fetch what others share
+    Pull,
+}
+
+pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>, CliError> {
+    let address = address(context, args.url.as_deref())?;
+    let engine = context.engine(None)?;
+    let options = SyncOptions {
+        way: match args.way {
+            None => Way::Both,
+            Some(OneWay::Push) => Way::Push,
+            Some(OneWay::Pull) => Way::Pull,
+        },
+        dry_run: args.dry_run,
+        // A plan changes nothing, however much would go.
+        may_shrink: args.yes || args.dry_run,
+    };
+    let mut done = carry_out(context, &engine, &address, options)?;
+    if let Err(remote::Error::Shrinks(shrinking)) = &done
+        && context.is_interactive()
+        && confirmed(&shrinking.to_string())?
+    {
+        let may_shrink = true;
+        let options = SyncOptions {
+            may_shrink,
+            ..options
+        };
+        done = carry_out(context, &engine, &address, options)?;
+    }
+    let mut report = done?;
+    if !args.dry_run {
+        let (out, came) = report.told();
+        report.warnings.extend(engine.shared(&out, &came)?);
+    }
+    Ok(Box::new(report))
+}
+
+/// Moves the records, then gives vectors to what is shared.
+fn carry_out(
+    context: &Context,
+    engine: &Engine,
+    address: &Address,
+    options: SyncOptions,
+) -> Result<Result<SyncReport, remote::Error>, CliError> {
+    let printer = &context.printer;
+    let mut bar: Option<(&'static str, Bar)> = None;
+    let on = &mut |stage: SyncStage| {
+        let (name, done, of) = match stage {
+            SyncStage::Compared(done, of) => ("comparing", done, of),
+            SyncStage::Pushed(done, of) => ("pushing", done, of),
+            SyncStage::Pulled(done, of) => ("pulling", done, of),
+            SyncStage::Vectors(done, of) => ("vectors", done, of),
+        };
+        if bar.as_ref().is_none_or(|(current, _)| *current != name) {
+            // The old one goes before there is a new one.
+            drop(bar.take());
+            bar = Some((name, printer.bar(name)));
+        }
+        if let Some((_, bar)) = &bar {
+            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+            bar.reach(number(done), number(of));
+        }
+    };
+    wait(async {
+        let store = engine.sharing_store();
+        let mut report = remote::sync(address, &store, options, &mut random, on).await?;
+        if options.way != Way::Pull && !options.dry_run {
+            match share_vectors(engine, address, &report.origin, on).await {
+                Ok(vectors) => report.vectors = Some(vectors),
+                // Rows without vectors are found by their words all the same.
+                Err(error) => {
+                    let warning = format!("shared without vectors: {error:#}");
+                    report.warnings.push(warning);
+                }
+            }
+        }
+        Ok(report)
+    })
+}
+
+async fn share_vectors(
+    engine: &Engine,
+    address: &Address,
+    origin: &str,
+    on: OnSync<'_>,
+) -> anyhow::Result<VectorsReport> {
+    let vectoriser = engine.vectoriser()?;
+    let name = vectoriser.name();
+    let vectorise = &mut |texts: &[String]| vectoriser.vectors(texts);
+    let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
+    Ok(filled.await?)
+}
+
+/// Asks whether so much may go.
+fn confirmed(what: &str) -> Result<bool, CliError> {
+    // An interrupt comes back as an error here, so that the cursor can be shown again.
+    END_AT_ONCE.store(false, Ordering::SeqCst);
+    let answer = Confirm::new()
+        .with_prompt(format!("{what}. Go on?"))
+        .default(false)
+        .interact();
+    END_AT_ONCE.store(true, Ordering::SeqCst);
+    console::Term::stderr().show_cursor()?;
+    match answer {
+        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
+            Err(CliError::interrupted())
+        }
+        answer => Ok(answer?),
+    }
+}
+
+impl Report for SyncReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.by_kind.is_empty() {
+            page.line(format!(
+                "Nothing to move: {} and this memory agree.",
+                self.database
+            ));
+        } else {
+            let right = Align::Right;
+            let heads = [
+                ("", Align::Left),
+                ("Pushed", right),
+                ("Removed there", right),
+                ("Pulled", right),
+                ("Removed here", right),
+            ];
+            let mut table = Table::new(&heads, &[0]);
+            for (kind, moved) in &self.by_kind {
+                let number = |n: u64| {
+                    if n == 0 {
+                        "–".to_owned()
+                    } else {
+                        n.to_string()
+                    }
+                };
+                table.row([
+                    (*kind).to_owned(),
+                    number(moved.pushed),
+                    number(moved.push_removed),
+                    number(moved.pulled),
+                    number(moved.pull_removed),
+                ]);
+            }
+            page.table(&table);
+            if self.dry_run {
+                page.styled(&[(Style::Dim, "Nothing was moved.")]);
+            }
+        }
+        let vectors = self.vectors.as_ref();
+        if let Some(vectors) = vectors.filter(|v| v.made + v.waiting > 0) {
+            page.line(format!(
+                "{} made for what is shared; {} waiting for the next sync.",
+                plural(vectors.made, "vector"),
+                vectors.waiting
+            ));
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,137 @@
+//! What is here of a kind: a line a record, small enough to hold a million of them.
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::Kind;
+use crate::store::{Entry, Positions, Scoped, text_field};
+
+use super::super::error::Error;
+
+/// One record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    /// A hash of its id.
+    pub(super) id: u64,
+    /// The beginning of the SHA-256 of its text; `None` where it has expired: it is there, and is not sent.
+    pub(super) text: Option<u64>,
+    /// Where it lies among those of its kind.
+    pub(super) place: u32,
+}
+
+/// The records of a kind, in the order of their hashes; each id once.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub(super) lines: Vec<Line>,
+    /// How many records cannot be sent.
+    pub(super) unfit: u64,
+}
+
+/// A record as it is sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) entry: Entry,
+    /// Its text, without secrets.
+    pub(super) text: String,
+}
+
+impl Outgoing {
+    /// The skill that it belongs to; empty where it belongs to none.
+    pub(super) fn skill(&self) -> String {
+        text_field(&self.entry.text, "skill").unwrap_or_default()
+    }
+}
+
+pub(super) fn hash_of_id(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+/// The beginning of a SHA-256.
+pub(super) fn hash_of_text(text: &str) -> u64 {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+}
+
+/// Whether a record with this id and text can be a row.
+fn is_fit(id: &str, text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    id.len() <= 128
+        && id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && id.bytes().all(plain)
+        && !text.contains('\0')
+}
+
+/// A record as it may leave; `None` where it cannot be a row.
+pub(super) fn outgoing(store: &Scoped, entry: Entry) -> Option<Outgoing> {
+    let text = std::str::from_utf8(&entry.text).ok()?;
+    let text = match store.redacted(text) {
+        Cow::Borrowed(text) => text.to_owned(),
+        Cow::Owned(text) => text,
+    };
+    is_fit(&entry.id, &text).then_some(Outgoing { entry, text })
+}
+
+/// Reads all records of a kind. `on_record` is told of each.
+pub(super) fn manifest(
+    store: &Scoped,
+    positions: &Positions,
+    on_record: &mut dyn FnMut(),
+) -> Result<Manifest, Error> {
+    let mut manifest = Manifest::default();
+    manifest.lines.reserve(positions.len());
+    for place in 0..positions.len() {
+        on_record();
+        let Some((_, entry)) = positions.any_entry(place)? else {
+            continue;
+        };
+        let is_alive = !entry.kind.may_expire() || positions.entry(place)?.is_some();
+        let Some(outgoing) = outgoing(store, entry) else {
+            manifest.unfit += 1;
+            continue;
+        };
+        manifest.lines.push(Line {
+            id: hash_of_id(&outgoing.entry.id),
+            text: is_alive.then(|| hash_of_text(&outgoing.text)),
+            place: u32::try_from(place).unwrap_or(u32::MAX),
+        });
+    }
+    // Of records that somebody has given one id the last one is the one that programs take.
+    manifest
+        .lines
+        .sort_by_key(|line| (line.id, std::cmp::Reverse(line.place)));
+    manifest.lines.dedup_by_key(|line| line.id);
+    Ok(manifest)
+}
+
+/// The kinds, in the order in which they are sent: what something refers to goes before it.
+pub(super) const ORDER: [Kind; 7] = Kind::ALL;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_the_beginning_of_the_one_that_the_server_makes() {
+        // select left(encode(sha256(convert_to('abc', 'UTF8')), 'hex'), 16)
+        assert_eq!(hash_of_text("abc"), 0xba78_16bf_8f01_cfea);
+    }
+
+    #[test]
+    fn what_no_row_takes_is_left_out() {
+        let check = |id: &str, text: &str, expected: bool| {
+            assert_eq!(is_fit(id, text), expected, "{id:?} {text:?}");
+        };
+        check("CORR-001", "{}", true);
+        check("EXEC-20260220124341-a1b2c3", "{}", true);
+        check("", "{}", false);
+        check("-x", "{}", false);
+        check("a b", "{}", false);
+        check(&"x".repeat(129), "{}", false);
+        check("CORR-001", "{\"a\": \"\0\"}", false);
+    }
+}

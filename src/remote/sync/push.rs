@@ -1,0 +1,204 @@
+//! What is this workspace's goes to the shared store.
+
+use futures_util::TryStreamExt as _;
+use tokio_postgres::types::ToSql;
+
+use crate::model::Kind;
+use crate::store::{Positions, Scoped};
+
+use super::super::connection::{Connection, failure};
+use super::super::error::Error;
+use super::manifest::{self, ORDER};
+use super::plan::{Comparison, Plan};
+use super::tables::{fields, table};
+use super::{OnSync, Shrinking, SyncReport, SyncStage};
+
+/// So many rows, or so many bytes of them, go in one transaction.
+const ROWS: usize = 2_000;
+const BYTES: usize = 4 << 20;
+/// So many records are compared between two reports of progress.
+const STEP: u64 = 4_096;
+
+/// What is to be done with each kind, and the files as they were when that was decided.
+#[derive(Debug)]
+pub(super) struct Plans {
+    kinds: Vec<(Kind, Positions, Plan)>,
+}
+
+/// Compares what is here with what is there.
+pub(super) async fn plan(
+    connection: &Connection,
+    store: &Scoped,
+    report: &mut SyncReport,
+    on: OnSync<'_>,
+) -> Result<Plans, Error> {
+    let mut kinds = Vec::new();
+    let positions: Result<Vec<_>, _> = ORDER.iter().map(|kind| store.positions(*kind)).collect();
+    let positions = positions?;
+    let total: u64 = positions.iter().map(|p| p.len() as u64).sum();
+    let (mut done, mut unfit) = (0, 0);
+    for (kind, positions) in ORDER.into_iter().zip(positions) {
+        let manifest = manifest::manifest(store, &positions, &mut || {
+            done += 1;
+            if done % STEP == 0 {
+                on(SyncStage::Compared(done, total));
+            }
+        })?;
+        unfit += manifest.unfit;
+        let mut comparison = Comparison::new(manifest);
+        let query = format!(
+            "select entry_id, left(hash, 16) from public.{}
+             where user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null",
+            table(kind).name
+        );
+        let failed = connection.failed("the rows cannot be compared");
+        let parameters: [&(dyn ToSql + Sync); 1] = [&report.origin];
+        let rows = connection.client.query_raw(&query, parameters);
+        let rows = rows.await.map_err(&failed)?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows.try_next().await.map_err(&failed)? {
+            let (id, hash): (&str, &str) = (row.get(0), row.get(1));
+            comparison.meet(id, u64::from_str_radix(hash, 16).unwrap_or_default());
+        }
+        kinds.push((kind, positions, comparison.finish()));
+    }
+    if unfit > 0 {
+        report.warnings.push(format!(
+            "{unfit} records are not shared: they have no id of plain letters and digits, or no text"
+        ));
+    }
+    Ok(Plans { kinds })
+}
+
+impl Plans {
+    /// What would go from the shared store.
+    pub(super) fn shrinking(&self) -> Shrinking {
+        let plans = || self.kinds.iter().map(|(_, _, plan)| plan);
+        Shrinking {
+            going: plans().map(|plan| plan.remove.len() as u64).sum(),
+            of: plans().map(|plan| plan.there).sum(),
+            is_remote: true,
+        }
+    }
+
+    /// Says what would be done.
+    pub(super) fn count(&self, report: &mut SyncReport) {
+        for (kind, _, plan) in &self.kinds {
+            let moved = report.of(*kind);
+            moved.pushed = plan.send.len() as u64;
+            moved.push_removed = plan.remove.len() as u64;
+        }
+    }
+
+    /// Does it.
+    pub(super) async fn carry_out(
+        &self,
+        connection: &mut Connection,
+        store: &Scoped,
+        report: &mut SyncReport,
+        on: OnSync<'_>,
+    ) -> Result<(), Error> {
+        let total = self
+            .kinds
+            .iter()
+            .map(|(_, _, plan)| plan.send.len() as u64)
+            .sum();
+        let mut done = 0;
+        let mut unreadable = 0;
+        for (kind, positions, plan) in &self.kinds {
+            let upsert = table(*kind).upsert();
+            let mut batch = Batch::default();
+            let mut sent = 0;
+            for (number, place) in plan.send.iter().enumerate() {
+                let entry = positions
+                    .any_entry(*place as usize)?
+                    .map(|(_, entry)| entry);
+                let outgoing = entry.and_then(|entry| manifest::outgoing(store, entry));
+                if let Some(outgoing) = outgoing {
+                    match fields(*kind, &outgoing.text) {
+                        Some(fields) => batch.add(&outgoing, fields),
+                        None => unreadable += 1,
+                    }
+                }
+                if batch.is_full() || number + 1 == plan.send.len() {
+                    batch.send(connection, &upsert, &report.origin).await?;
+                    sent += batch.ids.len() as u64;
+                    done += batch.ids.len() as u64;
+                    on(SyncStage::Pushed(done, total));
+                    batch = Batch::default();
+                }
+            }
+            let mut removed = 0;
+            for ids in plan.remove.chunks(ROWS) {
+                removed += bury(connection, *kind, &report.origin, ids).await?;
+            }
+            let moved = report.of(*kind);
+            moved.pushed = sent;
+            moved.push_removed = removed;
+        }
+        if unreadable > 0 {
+            report.warnings.push(format!(
+                "{unreadable} records are not shared, since they cannot be read: see `memctl doctor`"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Rows that go together.
+#[derive(Debug, Default)]
+struct Batch {
+    ids: Vec<String>,
+    skills: Vec<String>,
+    texts: Vec<String>,
+    fields: Vec<String>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, outgoing: &manifest::Outgoing, fields: String) {
+        self.bytes += outgoing.text.len() + fields.len();
+        self.ids.push(outgoing.entry.id.clone());
+        self.skills.push(outgoing.skill());
+        self.texts.push(outgoing.text.clone());
+        self.fields.push(fields);
+    }
+
+    fn is_full(&self) -> bool {
+        self.ids.len() >= ROWS || self.bytes >= BYTES
+    }
+
+    /// One statement is one transaction.
+    async fn send(&self, connection: &Connection, upsert: &str, origin: &str) -> Result<(), Error> {
+        if self.ids.is_empty() {
+            return Ok(());
+        }
+        let failed = connection.failed("records cannot be sent");
+        let statement = connection.client.prepare(upsert).await.map_err(&failed)?;
+        let parameters: [&(dyn ToSql + Sync); 5] =
+            [&origin, &self.ids, &self.skills, &self.texts, &self.fields];
+        connection
+            .client
+            .execute(&statement, &parameters)
+            .await
+            .map_err(&failed)?;
+        Ok(())
+    }
+}
+
+/// Leaves tombstones of records that are gone.
+async fn bury(
+    connection: &mut Connection,
+    kind: Kind,
+    origin: &str,
+    ids: &[String],
+) -> Result<u64, Error> {
+    let address = connection.address.clone();
+    let failed = |e| failure(&address, "removals cannot be sent", &e);
+    let statement = table(kind).bury();
+    connection
+        .client
+        .execute(&statement, &[&origin, &ids])
+        .await
+        .map_err(failed)
+}

@@ -1,0 +1,78 @@
+//! How far was pulled from which database: kept beside what was pulled, since both go together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::Puller;
+
+use super::super::connection::Connection;
+use super::super::error::Error;
+
+/// For each database and user, the number of the last change of each table that is here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    #[serde(default)]
+    pulled: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+impl State {
+    /// As it was kept. What cannot be read is nothing: everything is then pulled again.
+    pub(super) fn read(puller: &Puller) -> Self {
+        let bytes = puller.state().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    pub(super) fn keep(&self, puller: &Puller) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        Ok(puller.keep_state(&bytes)?)
+    }
+
+    pub(super) fn reached(&self, database: &str, table: &str) -> i64 {
+        let tables = self.pulled.get(database);
+        tables
+            .and_then(|tables| tables.get(table))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    pub(super) fn reach(&mut self, database: &str, table: &str, seq: i64) {
+        let tables = self.pulled.entry(database.to_owned()).or_default();
+        let reached = tables.entry(table.to_owned()).or_default();
+        *reached = seq.max(*reached);
+    }
+}
+
+/// What tells a database, and the user in it, from every other; one that was made anew has another name.
+pub(super) async fn name_of(connection: &Connection) -> Result<String, Error> {
+    let row = connection
+        .client
+        .query_one(
+            "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
+             from memctl.migrations",
+            &[],
+        )
+        .await
+        .map_err(connection.failed("the database does not say which it is"))?;
+    Ok(row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_only_goes_on() {
+        let mut state = State::default();
+        state.reach("db", "fixes", 7);
+        state.reach("db", "fixes", 5);
+        assert_eq!(state.reached("db", "fixes"), 7);
+        assert_eq!(
+            (state.reached("db", "x"), state.reached("other", "fixes")),
+            (0, 0)
+        );
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
+    }
+}

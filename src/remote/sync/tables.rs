@@ -1,0 +1,278 @@
+//! Where the records of a kind lie in the database, and what stands in the columns of the seeds' tables.
+//!
+//! A row holds the record as the text that it is. The other columns say a part of it again, for those who
+//! read the tables with SQL or through `PostgREST`; what a column cannot hold is left at its default there.
+
+use chrono::DateTime;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::model::{Kind, Memory, Procedure, Record as _, Session, SessionState};
+
+/// The table of a kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// Columns beside those that every table has, each with its value in terms of `f`, a JSON object, and
+    /// what it becomes when the record is removed.
+    pub(super) columns: &'static [Column],
+    /// Whether its content has a vector.
+    pub(super) has_vector: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    value: &'static str,
+    /// `None` leaves it as it is: it says nothing of the content.
+    cleared: Option<&'static str>,
+}
+
+const fn column(name: &'static str, value: &'static str, cleared: Option<&'static str>) -> Column {
+    Column {
+        name,
+        value,
+        cleared,
+    }
+}
+
+const fn plain(name: &'static str) -> Table {
+    Table {
+        name,
+        columns: &[],
+        has_vector: false,
+    }
+}
+
+const PROCEDURE: &[Column] = &[
+    column("content", "f->>'content'", Some("null")),
+    column("metadata", "f->'metadata'", Some("null")),
+    column("created_dt", CREATED, None),
+];
+
+const MEMORY: &[Column] = &[
+    column("memory_type", "f->>'memory_type'", None),
+    column("content", "f->>'content'", Some("''")),
+    column("metadata", "coalesce(f->'metadata', '{}')", Some("'{}'")),
+    column("created_at", CREATED, None),
+    column("expires_at", "(f->>'expires')::timestamptz", Some("null")),
+];
+
+const SESSION: &[Column] = &[
+    column("status", "coalesce(f->>'status', 'initializing')", None),
+    column("current_step", "f->>'current_step'", Some("null")),
+    column("progress_percentage", "(f->>'progress')::integer", None),
+    column("total_steps", "(f->>'total_steps')::integer", None),
+    column(
+        "completed_steps",
+        "array(select jsonb_array_elements_text(f->'completed_steps'))",
+        Some("array[]::text[]"),
+    ),
+    column("error_message", "f->>'error_message'", Some("null")),
+    column(
+        "session_data",
+        "coalesce(f->'session_data', '{}')",
+        Some("'{}'"),
+    ),
+    column(
+        "started_at",
+        "coalesce((f->>'started')::timestamptz, now())",
+        None,
+    ),
+    column("completed_at", "(f->>'completed')::timestamptz", None),
+    column("created_at", CREATED, None),
+];
+
+const CREATED: &str = "coalesce((f->>'created')::timestamptz, now())";
+
+/// The table of a kind.
+pub(super) fn table(kind: Kind) -> Table {
+    let of_seed = |name, columns, has_vector| Table {
+        name,
+        columns,
+        has_vector,
+    };
+    match kind {
+        Kind::Execution => plain("executions"),
+        Kind::Correction => plain("corrections"),
+        Kind::Reflexion => plain("reflexions"),
+        Kind::Fix => plain("fixes"),
+        Kind::Procedure => of_seed("context_eng_memories", PROCEDURE, true),
+        Kind::Memory => of_seed("agent_memory", MEMORY, true),
+        Kind::Session => of_seed("agent_sessions", SESSION, false),
+    }
+}
+
+impl Table {
+    /// Writes rows: origin, and arrays of ids, skills, texts and JSON objects for the columns. A row that
+    /// says the same already is not touched.
+    pub(super) fn upsert(self) -> String {
+        let name = self.name;
+        let list = |part: &dyn Fn(&Column) -> String| {
+            let parts = self
+                .columns
+                .iter()
+                .map(|column| format!(", {}", part(column)));
+            parts.collect::<String>()
+        };
+        let names = list(&|column| column.name.to_owned());
+        let values = list(&|column| column.value.to_owned());
+        let sets = list(&|column| format!("{0} = excluded.{0}", column.name));
+        // A vector is that of a content.
+        let vector = if self.has_vector {
+            ", embedding = case when t.content is distinct from excluded.content then null else t.embedding end"
+        } else {
+            ""
+        };
+        format!(
+            "insert into public.{name} as t (origin, entry_id, skill, entry{names})
+             select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
+             from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as i (entry_id, skill, entry, fields)
+             cross join lateral (select i.fields::jsonb as f) as x
+             on conflict (user_id, origin, entry_id) do update
+             set skill = excluded.skill, entry = excluded.entry, deleted_at = null{sets}{vector}
+             where t.hash is distinct from excluded.hash or t.deleted_at is not null"
+        )
+    }
+
+    /// Makes rows tombstones: origin, and an array of ids.
+    pub(super) fn bury(self) -> String {
+        let cleared = self.columns.iter().filter_map(|column| {
+            let value = column.cleared?;
+            Some(format!(", {} = {value}", column.name))
+        });
+        let vector = if self.has_vector {
+            ", embedding = null"
+        } else {
+            ""
+        };
+        format!(
+            "update public.{} set entry = null, deleted_at = now(){}{vector}
+             where user_id = (select memctl.current_user_id()) and origin = $1
+               and entry_id = any($2::text[]) and deleted_at is null",
+            self.name,
+            cleared.collect::<String>()
+        )
+    }
+}
+
+/// The JSON object for the columns of a record; `None` where it is no readable record of its kind, and the
+/// table has columns for it.
+pub(super) fn fields(kind: Kind, text: &str) -> Option<String> {
+    let fields = match kind {
+        Kind::Procedure => {
+            let record: Procedure = serde_json::from_str(text).ok()?;
+            let document = record.document();
+            json!({
+                "content": document.content,
+                "metadata": {"id": document.id, "skill": document.skill, "trust": document.trust},
+                "created": time(&document.created),
+            })
+        }
+        Kind::Memory => {
+            let record: Memory = serde_json::from_str(text).ok()?;
+            json!({
+                "memory_type": record.memory_type.name(),
+                "content": record.content,
+                "metadata": value(&record.metadata),
+                "created": time(&record.created_at),
+                "expires": record.expires_at.as_deref().and_then(time),
+            })
+        }
+        Kind::Session => {
+            let record: Session = serde_json::from_str(text).ok()?;
+            let is_known = SessionState::ALL.contains(&record.status);
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "it was brought between 0 and 100"
+            )]
+            let progress = record
+                .progress_percentage
+                .map(|p| p.clamp(0.0, 100.0).round() as i32);
+            json!({
+                "status": is_known.then(|| record.status.to_string()),
+                "current_step": record.current_step,
+                "progress": progress,
+                "total_steps": record.total_steps.and_then(|steps| i32::try_from(steps).ok()),
+                "completed_steps": record.completed_steps,
+                "error_message": record.error_message,
+                "session_data": value(&record.session_data),
+                "started": time(&record.started_at),
+                "completed": record.completed_at.as_deref().and_then(time),
+                "created": time(&record.created_at),
+            })
+        }
+        Kind::Execution | Kind::Correction | Kind::Reflexion | Kind::Fix => {
+            return Some("{}".to_owned());
+        }
+    };
+    Some(without_nul(&fields.to_string()))
+}
+
+/// A time as the server reads it.
+fn time(text: &str) -> Option<String> {
+    DateTime::parse_from_rfc3339(text)
+        .ok()
+        .map(|at| at.to_rfc3339())
+}
+
+/// A JSON value as a part of another; `None` where it is none.
+fn value(raw: &RawValue) -> Option<Value> {
+    serde_json::from_str(raw.get())
+        .ok()
+        .filter(|value| !Value::is_null(value))
+}
+
+/// The server's JSON has no NUL. An escaped backslash before the `u` makes it ordinary text.
+fn without_nul(json: &str) -> String {
+    if !json.contains("\\u0000") {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = if escape.starts_with("\\u") { 6 } else { 2 };
+        let (escape, behind) = escape.split_at(length.min(escape.len()));
+        if escape != "\\u0000" {
+            out.push_str(escape);
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_is_taken_out_and_nothing_else() {
+        let check = |text: &str, expected: &str| {
+            let json = serde_json::to_string(text).unwrap();
+            let back: String = serde_json::from_str(&without_nul(&json)).unwrap();
+            assert_eq!(back, expected);
+        };
+        check("a\0b\0", "ab");
+        check("plain \\ \" \n \u{1} é", "plain \\ \" \n \u{1} é");
+        check("\\u0000 \0 \\\\u0000", "\\u0000  \\\\u0000");
+    }
+
+    #[test]
+    fn odd_values_do_not_reach_the_columns() {
+        let session = r#"{"session_id": "SESS-1", "status": "dreaming", "progress_percentage": 250.4,
+            "total_steps": 99999999999, "started_at": "yesterday", "completed_at": "2026-05-01T00:00:00Z"}"#;
+        let fields: Value = serde_json::from_str(&fields(Kind::Session, session).unwrap()).unwrap();
+        for name in ["status", "total_steps", "started", "session_data"] {
+            assert_eq!(fields[name], Value::Null, "{name}");
+        }
+        assert_eq!(fields["progress"], 100);
+        assert_eq!(fields["completed"], "2026-05-01T00:00:00+00:00");
+        assert_eq!(
+            super::fields(Kind::Memory, "{\"memory_type\": \"odd\"}"),
+            None
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! The vectors of what this workspace shares: rows whose content has none, or one of another model, get one.
+//!
+//! The database says which rows those are, so that whoever was cut off goes on where it stopped, and a
+//! content that changed gets a vector anew.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio_postgres::types::ToSql;
+
+use super::super::address::Address;
+use super::super::connection::Connection;
+use super::super::error::Error;
+use super::manifest::ORDER;
+use super::tables::table;
+use super::{OnSync, SyncStage};
+
+/// The room of a vector in the tables.
+const DIMENSIONS: usize = 1536;
+/// So many texts are asked for at once.
+const BATCH: i64 = 64;
+
+/// The vectors of what is shared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VectorsReport {
+    /// What makes them.
+    pub embedder: String,
+    /// How many were made now.
+    pub made: u64,
+    /// How many contents are still without.
+    pub waiting: u64,
+}
+
+/// Makes vectors of texts, in their order; what went wrong otherwise.
+pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
+
+/// Gives vectors to rows of an origin, for so long. Vectors are stamped with `embedder`; others are not of
+/// use beside them.
+pub async fn fill_vectors(
+    address: &Address,
+    origin: &str,
+    embedder: &str,
+    limit: Duration,
+    vectorise: Vectorise<'_>,
+    on: OnSync<'_>,
+) -> Result<VectorsReport, Error> {
+    let start = Instant::now();
+    let connection = Connection::open(address).await?;
+    let failed = connection.failed("vectors cannot be stored");
+    let client = &connection.client;
+    let lacking =
+        "user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
+        and content <> '' and (embedding is null or embedding_model <> $2)";
+    let names = || {
+        ORDER
+            .into_iter()
+            .map(table)
+            .filter(|table| table.has_vector)
+    };
+    let mut report = VectorsReport {
+        embedder: embedder.to_owned(),
+        ..VectorsReport::default()
+    };
+    for table in names() {
+        let count = format!("select count(*) from public.{} where {lacking}", table.name);
+        let row = client.query_one(&count, &[&origin, &embedder]).await;
+        let count: i64 = row.map_err(&failed)?.get(0);
+        report.waiting += u64::try_from(count).unwrap_or_default();
+    }
+    let total = report.waiting;
+    for table in names() {
+        let name = table.name;
+        let some = format!(
+            "select entry_id, content from public.{name} where {lacking} and entry_id > $3
+             order by entry_id limit {BATCH}"
+        );
+        let store = format!(
+            "update public.{name} as t set embedding = i.embedding::vector, embedding_model = $2
+             from unnest($3::text[], $4::text[], $5::text[]) as i (entry_id, content, embedding)
+             where t.user_id = (select memctl.current_user_id()) and t.origin = $1
+               and t.entry_id = i.entry_id and t.content = i.content"
+        );
+        let mut after = String::new();
+        while start.elapsed() < limit {
+            let rows = client.query(&some, &[&origin, &embedder, &after]).await;
+            let rows = rows.map_err(&failed)?;
+            let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
+            let Some(last) = ids.last() else { break };
+            after.clone_from(last);
+            let vectors = vectorise(&texts).map_err(|reason| Error::Vectors { reason })?;
+            let vectors: Vec<String> = vectors.iter().map(|vector| written(vector)).collect();
+            let parameters: [&(dyn ToSql + Sync); 5] = [&origin, &embedder, &ids, &texts, &vectors];
+            let stored = client.execute(&store, &parameters).await.map_err(&failed)?;
+            report.made += stored;
+            report.waiting = report.waiting.saturating_sub(stored);
+            on(SyncStage::Vectors(report.made, total));
+        }
+    }
+    Ok(report)
+}
+
+/// A vector as the server reads it, filled up with zeros: no cosine changes by that.
+fn written(vector: &[f32]) -> String {
+    let zeros = std::iter::repeat_n(&0.0, DIMENSIONS.saturating_sub(vector.len()));
+    let numbers: Vec<String> = vector
+        .iter()
+        .take(DIMENSIONS)
+        .chain(zeros)
+        .map(f32::to_string)
+        .collect();
+    format!("[{}]", numbers.join(","))
+}
