@@ -9,10 +9,12 @@ use serde_json::value::RawValue;
 
 use crate::engine::{AddOptions, AddReport, Listed, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
+use crate::remote;
 
-use super::context::Context;
+use super::context::{Context, wait};
 use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural, when};
+use super::remote::address;
 
 /// A type of memory.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -159,9 +161,18 @@ pub(super) struct PruneArgs {
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
+    /// Remove it from the shared store instead; with an administrator's URL, of all users
+    ///
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`.
+    #[arg(long)]
+    remote: bool,
 }
 
 pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Report>, CliError> {
+    if args.remote {
+        let address = address(context, None)?;
+        return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
+    }
     Ok(Box::new(context.engine(None)?.prune(args.dry_run)?))
 }
 

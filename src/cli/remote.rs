@@ -2,11 +2,13 @@
 
 use clap::{Args, Subcommand};
 
-use crate::remote::{self, Address, CheckReport, InitReport, StatusReport, UserReport};
+use crate::remote::{
+    self, Address, CheckReport, InitReport, RemotePruneReport, StatusReport, UserReport,
+};
 
 use super::context::{Context, random, wait};
 use super::error::CliError;
-use super::output::{Align, Page, Report, Style, Table};
+use super::output::{Align, Page, Report, Style, Table, plural};
 
 /// A PostgreSQL database that a team shares
 #[derive(Debug, Subcommand)]
@@ -160,6 +162,26 @@ impl Report for InitReport {
 
     fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+}
+
+impl Report for RemotePruneReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let verb = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let whose = if self.of_all { " of all users" } else { "" };
+        page.line(format!(
+            "{}{whose} {verb} from {}.",
+            plural(self.removed, "expired row"),
+            self.database
+        ));
     }
 }
 

@@ -1,10 +1,13 @@
 //! `memory search`: records by their words and their meaning.
 
+use std::time::Instant;
+
 use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
-use crate::engine::{FindOptions, FindReport, Found, Rewrite, RewriteBy};
+use crate::engine::{Elsewhere, FindOptions, FindReport, Found, Ranks, Rewrite, RewriteBy};
 use crate::model::{Condition, Kind, Trust, abroad};
+use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion, Rrf};
 
 use super::context::{Context, follow, wait};
@@ -12,6 +15,7 @@ use super::error::CliError;
 use super::memories::TypeName;
 use super::output::{Align, Page, Report, Style, Table};
 use super::records::KindName;
+use super::remote::address;
 
 /// Find records by their words and their meaning
 #[derive(Debug, Args)]
@@ -57,6 +61,12 @@ pub(super) struct SearchArgs {
     /// Say how each result came about
     #[arg(long)]
     explain: bool,
+    /// Ask the shared store itself, for procedures and memories
+    ///
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. What `memctl sync` has pulled is
+    /// found without this.
+    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "rewrite", "keyword", "fusion", "rrf_k", "explain", "skill"])]
+    remote: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -151,6 +161,9 @@ fn time(text: &str) -> Result<i64, String> {
 }
 
 pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, CliError> {
+    if args.remote {
+        return search_remotely(context, args);
+    }
     let mut filter = Filter {
         kind: args.kind.map(KindName::kind),
         skill: args.skill.as_deref().map(str::parse).transpose()?,
@@ -200,6 +213,52 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
     let mut report = report?;
     report.warnings.extend(warning);
     Ok(Box::new(report))
+}
+
+/// Asks the shared store instead of the files.
+fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, CliError> {
+    let start = Instant::now();
+    let kind = args.kind.map(KindName::kind);
+    if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
+        return Err(CliError::usage(
+            format!("the shared store is searched for procedures and memories, not for a {kind}"),
+            "memctl sync, then the same without `--remote`",
+        ));
+    }
+    let address = address(context, None)?;
+    let engine = context.engine(None)?;
+    let vectoriser = engine.vectoriser()?;
+    let vector = vectoriser.vectors(std::slice::from_ref(&args.query));
+    let vector = vector.map_err(|reason| remote::Error::Vectors { reason })?;
+    let vector = vector.into_iter().next().unwrap_or_default();
+    let question = RemoteQuestion {
+        text: &args.query,
+        vector: &vector,
+        embedder: vectoriser.name(),
+        kind,
+        memory_type: args.memory_type.map(TypeName::memory_type),
+        limit: args.limit,
+    };
+    let spinner = context.printer.spinner("asking the shared store");
+    let hits = wait(remote::search(&address, &question))??;
+    drop(spinner);
+    let found = hits.into_iter().map(|hit| Elsewhere {
+        kind: hit.kind,
+        id: hit.id,
+        origin: hit.origin,
+        entry: hit.entry,
+        content: hit.content,
+        score: hit.score,
+        ranks: Ranks {
+            keyword: hit.keyword,
+            semantic: hit.semantic,
+        },
+    });
+    Ok(Box::new(engine.found_elsewhere(
+        &args.query,
+        found.collect(),
+        start,
+    )))
 }
 
 /// The id by which a record is shown; one that was pulled says from where.

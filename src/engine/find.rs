@@ -25,7 +25,7 @@ const NEW_VECTORS: usize = 64;
 const MANY: usize = 1_000;
 
 /// The longest excerpt that is shown of a record, in characters.
-const SNIPPET: usize = 200;
+pub(super) const SNIPPET: usize = 200;
 
 /// What is looked for.
 #[derive(Debug)]
@@ -398,7 +398,7 @@ fn understood(
     })
 }
 
-fn rounded(score: f64) -> f64 {
+pub(super) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0
 }
 

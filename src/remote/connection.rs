@@ -75,6 +75,20 @@ impl Connection {
         self.client.transaction().await.map_err(failed)
     }
 
+    /// Where pgvector's type and operators are: the schema that the extension was put into.
+    pub(super) async fn vector_schema(&self) -> Result<String, Error> {
+        let row = self
+            .client
+            .query_one(
+                "select quote_ident(n.nspname) from pg_catalog.pg_extension e
+                 join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'",
+                &[],
+            )
+            .await
+            .map_err(self.failed("pgvector cannot be found"))?;
+        Ok(row.get(0))
+    }
+
     /// The server's version, if it is new enough.
     pub(super) async fn server(&self) -> Result<Server, Error> {
         let row = self

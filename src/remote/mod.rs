@@ -4,6 +4,7 @@
 //! - `connection`: a session, and what its errors say.
 //! - `migrate`: the schema in its versions. `foreign`: what else lies in the database.
 //! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
+//! - `search`, `prune`: the shared store asked itself, and rid of what has expired.
 //! - `sync`: a memory and the shared store, brought to the same state.
 //! - `schema/*.sql`: tables, functions, policies, with the reasons for each.
 //!
@@ -20,6 +21,8 @@ mod connection;
 mod error;
 mod foreign;
 mod migrate;
+mod prune;
+mod search;
 mod status;
 mod sync;
 mod tls;
@@ -29,6 +32,8 @@ pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
 pub use migrate::{InitReport, Migration, init};
+pub use prune::{RemotePruneReport, prune};
+pub use search::{RemoteHit, RemoteQuestion, search};
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
     Moved, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise, VectorsReport, Way,

@@ -37,6 +37,7 @@ use super::connection::Connection;
 use super::error::Error;
 use super::migrate;
 
+pub(super) use vectors::as_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
 /// What is to be done.

@@ -48,6 +48,7 @@ pub async fn fill_vectors(
     let connection = Connection::open(address).await?;
     let failed = connection.failed("vectors cannot be stored");
     let client = &connection.client;
+    let schema = connection.vector_schema().await?;
     let lacking =
         "user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
         and content <> '' and (embedding is null or embedding_model <> $2)";
@@ -75,7 +76,7 @@ pub async fn fill_vectors(
              order by entry_id limit {BATCH}"
         );
         let store = format!(
-            "update public.{name} as t set embedding = i.embedding::vector, embedding_model = $2
+            "update public.{name} as t set embedding = i.embedding::{schema}.vector, embedding_model = $2
              from unnest($3::text[], $4::text[], $5::text[]) as i (entry_id, content, embedding)
              where t.user_id = (select memctl.current_user_id()) and t.origin = $1
                and t.entry_id = i.entry_id and t.content = i.content"
@@ -89,7 +90,7 @@ pub async fn fill_vectors(
             let Some(last) = ids.last() else { break };
             after.clone_from(last);
             let vectors = vectorise(&texts).map_err(|reason| Error::Vectors { reason })?;
-            let vectors: Vec<String> = vectors.iter().map(|vector| written(vector)).collect();
+            let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
             let parameters: [&(dyn ToSql + Sync); 5] = [&origin, &embedder, &ids, &texts, &vectors];
             let stored = client.execute(&store, &parameters).await.map_err(&failed)?;
             report.made += stored;
@@ -101,7 +102,7 @@ pub async fn fill_vectors(
 }
 
 /// A vector as the server reads it, filled up with zeros: no cosine changes by that.
-fn written(vector: &[f32]) -> String {
+pub(in crate::remote) fn as_vector(vector: &[f32]) -> String {
     let zeros = std::iter::repeat_n(&0.0, DIMENSIONS.saturating_sub(vector.len()));
     let numbers: Vec<String> = vector
         .iter()

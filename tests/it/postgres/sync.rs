@@ -299,6 +299,108 @@ fn changes_and_removals_arrive_and_come_back() {
 }
 
 #[test]
+fn the_shared_store_is_searched_and_rid_of_what_has_expired() {
+    let Some(store) = Store::new() else { return };
+    let [one, two] = [ANN, ANN].map(|user| store.laptop(user));
+    one.json(&["learn", "fixtures/sessions"]);
+    for (content, end) in [
+        (
+            "Scripts are spoken by a calm, friendly voice.",
+            "2999-01-01",
+        ),
+        ("The spring campaign uses the colour green.", "2026-03-01"),
+    ] {
+        one.json(&[
+            "memory", "add", "--type", "brand_memory", "--content", content, "--expires-at", end,
+        ]);
+    }
+    one.json(&["sync"]);
+    // The clock of the database is another than that of the tests.
+    let found = two.json(&[
+        "memory",
+        "search",
+        "how should the narrator sound",
+        "--remote",
+    ]);
+    let best = &found["results"][0];
+    assert_eq!(best["kind"], "memory", "{found}");
+    assert!(
+        best["snippet"]
+            .as_str()
+            .unwrap()
+            .contains("calm, friendly voice")
+    );
+    assert_eq!(
+        (&best["origin"], &best["pulled"]),
+        (&json!(origin(&one)), &json!(true))
+    );
+    assert!(!found.to_string().contains("colour green"), "{found}");
+    let procedure = records(&one, "")["procedural_memory.json"]
+        .values()
+        .next()
+        .unwrap()
+        .clone();
+    let procedure: Value = serde_json::from_str(&procedure).unwrap();
+    let words = procedure["problem"]
+        .as_str()
+        .or(procedure["trigger"].as_str())
+        .unwrap_or("error");
+    let found = one.json(&[
+        "memory", "search", words, "--remote", "--kind", "procedure", "-n", "3",
+    ]);
+    let results = found["results"].as_array().unwrap();
+    assert!(
+        !results.is_empty() && results.iter().all(|r| r["kind"] == "procedure"),
+        "{found}"
+    );
+    assert_eq!(
+        (
+            &results[0]["pulled"],
+            &results[0]["ranks"]["semantic"].is_u64()
+        ),
+        (&json!(false), &true)
+    );
+    // Who sees a part sees a part; who is another sees nothing.
+    let scoped = one.json(&["memory", "search", words, "--remote", "--scope", "finance"]);
+    assert_eq!(scoped["results"], json!([]));
+    let ben = store.laptop(BEN);
+    assert_eq!(
+        ben.json(&["memory", "search", words, "--remote"])["results"],
+        json!([])
+    );
+    one.run(&["memory", "search", "x", "--remote", "--kind", "fix"])
+        .fails(2, "searched for procedures and memories");
+
+    two.json(&["sync"]);
+    assert_eq!(
+        one.json(&["memory", "prune", "--remote", "--dry-run"])["removed"],
+        1
+    );
+    assert_eq!(ben.json(&["memory", "prune", "--remote"])["removed"], 0);
+    assert_eq!(one.json(&["memory", "prune", "--remote"])["removed"], 1);
+    let rows =
+        "select count(*) filter (where deleted_at is null) || ' ' || count(*) from agent_memory";
+    assert_eq!(store.ann.value(rows), "1 2");
+    two.json(&["sync", "--yes"]);
+    assert!(
+        !std::fs::read_to_string(two.memory(&format!("remote/{}/memories.json", origin(&one))))
+            .unwrap()
+            .contains("colour green")
+    );
+    // An administrator cleans up for all, and what expired is not sent again.
+    store
+        .ann
+        .run("update agent_memory set expires_at = '2026-03-01' where deleted_at is null");
+    let mut admin = Workspace::empty();
+    admin.set("DATABASE_URL", &store.database.url);
+    let report = admin.json(&["memory", "prune", "--remote"]);
+    assert_eq!(
+        (&report["removed"], &report["of_all"]),
+        (&json!(1), &json!(true))
+    );
+}
+
+#[test]
 fn much_does_not_go_unasked() {
     let Some(store) = Store::new() else { return };
     let [one, two] = [ANN, ANN].map(|user| store.laptop(user));
