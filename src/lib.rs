@@ -12,7 +12,7 @@
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | what is remembered: data, no files, no clock |
-//! | 1 | [`store`], [`search`], [`llm`], [`skill`] | one outside thing each: the files, ranking, a model, the skills |
+//! | 1 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
 //! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
 //! | 3 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
 //! | 4 | [`config`], [`host`], [`cli`] | the edge: environment, coding-agent hosts, arguments, terminal |
@@ -55,6 +55,7 @@ pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod exchange;
+pub mod git;
 pub mod guard;
 pub mod host;
 pub mod learn;

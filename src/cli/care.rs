@@ -10,7 +10,9 @@ use crate::store::ProblemKind;
 
 use super::context::Context;
 use super::error::CliError;
+use super::merge_driver::project;
 use super::output::{Page, Report, Style, plural};
+use super::setup_git;
 
 /// Look everything over, and mend what a crash or a hand has damaged
 ///
@@ -48,7 +50,9 @@ pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Rep
     let spinner = context.printer.spinner("reading every record");
     let report = context.engine(None)?.doctor(args.repair);
     drop(spinner);
-    Ok(Box::new(report?))
+    let mut report = report?;
+    report.git = setup_git::problems(project(&context.places));
+    Ok(Box::new(report))
 }
 
 impl Report for DoctorReport {
@@ -81,12 +85,31 @@ impl Report for DoctorReport {
         for dangling in &self.dangling {
             page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
         }
+        for conflict in &self.conflicts {
+            let (id, field) = (&conflict.id, &conflict.field);
+            let line = format!("{id}: two branches have set `{field}` to different values");
+            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
+        }
+        for path in &self.unfinished {
+            let line = format!("{path}: does not follow the new ids of the last merge yet");
+            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
+        }
+        for path in &self.finished {
+            page.styled(&[(Style::Good, "finished "), (Style::Plain, path)]);
+        }
+        for problem in &self.git {
+            page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
+        }
         for skill in &self.skills {
             page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
         }
         if self.healthy {
             page.styled(&[(Style::Good, "Everything that is remembered is sound.")]);
-        } else if self.problems.iter().any(|p| p.kind.is_mendable()) {
+        } else if let Some(conflict) = self.conflicts.first() {
+            let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+        } else if !self.unfinished.is_empty() || self.problems.iter().any(|p| p.kind.is_mendable())
+        {
             // Whatever else is wrong is for a person to look at.
             page.styled(&[
                 (Style::Dim, "hint: "),

@@ -66,6 +66,21 @@ impl Context {
         }
     }
 
+    /// The same in another workspace.
+    pub(super) fn elsewhere(&self, places: Places) -> Self {
+        Self {
+            off: Off::of(&self.environment, &places),
+            places,
+            environment: self.environment.clone(),
+            printer: self.printer.clone(),
+            scope: Scope::All,
+            user: None,
+            verbose: self.verbose,
+            why: self.why.clone(),
+            change: self.change.clone(),
+        }
+    }
+
     /// The records as the caller may see them, now.
     pub(super) fn store(&self, config: &Config) -> Result<Scoped, CliError> {
         let viewer = config.viewer()?;

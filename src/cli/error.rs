@@ -191,6 +191,13 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         )),
         Error::NoId(_) => usage("memctl memory list executions"),
         Error::Forgotten { kind, .. } => usage(&format!("memctl memory list {}", kind.plural())),
+        Error::NothingOpen { open, .. } => (
+            Kind::Usage,
+            Some(match open.first() {
+                Some(field) => format!("open is: --field {field}"),
+                None => "memctl doctor names what merges have left open".to_owned(),
+            }),
+        ),
         Error::NothingToUndo | Error::NoChange(_) | Error::NotUndoable { .. } => {
             usage("memctl memory undo --list")
         }
@@ -288,7 +295,7 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
             )),
         ),
         Error::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
-        Error::Serialize(_) => (Kind::Store, None),
+        Error::Serialize(_) | Error::Unjoinable { .. } => (Kind::Store, None),
     }
 }
 

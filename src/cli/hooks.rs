@@ -128,18 +128,24 @@ fn place(context: &Context, host: Host, project: bool) -> Result<Place, CliError
                 )
             })?
     };
-    let program = if project || is_on_path(context) {
-        // What is shared with others names no path of this machine.
+    // What is shared with others names no path of this machine.
+    let program = if project {
         "memctl".to_owned()
     } else {
-        let own = environment.program.as_ref();
-        own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
+        program(context)
     };
     Ok(Place {
         settings: directory.join(host.settings_file()),
         state_dir: environment.state_dir.clone(),
         program,
     })
+}
+
+/// How another program starts this one on this machine.
+pub(super) fn program(context: &Context) -> String {
+    let own = context.environment.program.as_ref();
+    let own = own.filter(|_| !is_on_path(context));
+    own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
 }
 
 fn project_of(context: &Context) -> PathBuf {

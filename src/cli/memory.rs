@@ -19,6 +19,7 @@ use super::memories::{self, AddArgs, PruneArgs};
 use super::output::{Page, Report, Style, plural};
 use super::purge::{PurgeArgs, purge};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
+use super::resolve::{ResolveArgs, resolve};
 use super::search::{SearchArgs, search};
 use super::switch::{DisableArgs, EnableArgs, disable, enable};
 use super::undo::{UndoArgs, undo};
@@ -42,6 +43,7 @@ pub(super) enum MemoryCommand {
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
+    Resolve(ResolveArgs),
     Export(ExportArgs),
     Import(ImportArgs),
     Purge(PurgeArgs),
@@ -68,6 +70,7 @@ pub(super) fn memory(
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
+        MemoryCommand::Resolve(args) => resolve(context, &args),
         MemoryCommand::Export(args) => export(context, &args),
         MemoryCommand::Import(args) => import(context, &args),
         MemoryCommand::Purge(args) => purge(context, &args),

@@ -27,15 +27,18 @@ mod learn;
 mod live;
 mod memories;
 mod memory;
+mod merge_driver;
 mod output;
 mod purge;
 mod records;
 mod remote;
+mod resolve;
 mod review;
 mod run;
 mod search;
 mod session;
 mod setup;
+mod setup_git;
 mod stats;
 mod switch;
 mod sync;
@@ -139,6 +142,7 @@ enum Command {
     Eval(eval::EvalCommand),
     Trust(setup::TrustArgs),
     Doctor(care::DoctorArgs),
+    MergeDriver(merge_driver::MergeDriverArgs),
     Completions(care::CompletionsArgs),
     Man(care::ManArgs),
 }
@@ -235,6 +239,7 @@ fn dispatch(
         Command::Eval(command) => eval::eval(context, command)?,
         Command::Trust(args) => setup::trust(context, &args)?,
         Command::Doctor(args) => care::doctor(context, &args)?,
+        Command::MergeDriver(args) => merge_driver::merge_driver(context, &args)?,
         Command::Completions(args) => care::completions(&args, Cli::command()),
         Command::Man(args) => care::man(&args, &Cli::command())?,
     };

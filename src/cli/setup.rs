@@ -5,12 +5,18 @@ use serde::Serialize;
 
 use crate::config::{Setting, Trust, digest};
 use crate::engine::{InitReport, initialise};
+use crate::git::Repository;
 
 use super::context::Context;
 use super::error::CliError;
+use super::merge_driver::project;
 use super::output::{Align, Page, Report, Style, Table};
+use super::setup_git;
 
 /// Make a workspace here: `.agentura/` for what is learnt, `skills/` for skills
+///
+/// In a git repository it also tells git to merge what two branches have learnt by records: by lines in
+/// `.gitattributes`, a setting of this clone and hooks that mend references after a merge.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl init")]
 pub(super) struct InitArgs {}
@@ -19,7 +25,12 @@ pub(super) fn init(context: &Context, _args: &InitArgs) -> Result<Box<dyn Report
     let places = &context.places;
     let mut random = || uuid::Uuid::new_v4().to_string();
     let store = context.store(&context.config(&[])?)?;
-    let report = initialise(&store, &places.skills, &mut random)?;
+    let mut report = initialise(&store, &places.skills, &mut random)?;
+    if let Some(repository) = Repository::of(project(places)) {
+        let (done, warnings) = setup_git::install(context, &repository)?;
+        report.created.extend(done);
+        report.warnings.extend(warnings);
+    }
     Ok(Box::new(report))
 }
 
@@ -38,6 +49,10 @@ impl Report for InitReport {
         }
         page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and type");
         page.line("  memctl run <domain>/<skill> --input FILE");
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 

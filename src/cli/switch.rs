@@ -87,7 +87,8 @@ fn works_without(command: &Command) -> bool {
         | Command::Trust(_)
         | Command::Completions(_)
         | Command::Man(_)
-        // It looks at the files as files; its repairs are refused by the store.
+        // They look at the files as files; their repairs are refused by the store.
+        | Command::MergeDriver(_)
         | Command::Doctor(_) => true,
         Command::Memory(command) => matches!(
             command,

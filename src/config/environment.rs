@@ -82,6 +82,15 @@ impl Environment {
             .cloned()
     }
 
+    /// What follows this beginning in the names of variables.
+    pub fn names_after(&self, beginning: &str) -> Vec<String> {
+        let names = self.vars.keys();
+        names
+            .filter_map(|name| name.strip_prefix(beginning))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// A variable's value, be it empty.
     pub(super) fn given(&self, name: &str) -> Option<String> {
         self.vars.get(name).cloned()

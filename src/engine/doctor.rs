@@ -8,7 +8,7 @@ use crate::model::{Correction, Kind, Reflexion};
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Selection};
 
-use super::{Engine, Error};
+use super::{Engine, Error, MergeConflict};
 
 /// What was found, and what was done about it.
 #[derive(Debug, Serialize)]
@@ -23,13 +23,23 @@ pub struct DoctorReport {
     pub skills: Vec<String>,
     /// Files that were mended.
     pub repaired: Vec<Repaired>,
+    /// Fields that two branches have set to different values.
+    pub conflicts: Vec<MergeConflict>,
+    /// Files that do not follow the new ids of a merge yet.
+    pub unfinished: Vec<String>,
+    /// Files that follow them now.
+    pub finished: Vec<String>,
+    /// What is wrong with how version control is set up; whoever calls knows.
+    pub git: Vec<String>,
 }
 
 impl Engine {
     /// Looks everything over; with `repair`, mends torn and damaged files first.
     pub fn doctor(&self, repair: bool) -> Result<DoctorReport, Error> {
         let mut repaired = Vec::new();
+        let mut finished = Vec::new();
         if repair {
+            finished = self.finish_merge()?;
             for kind in Kind::ALL {
                 repaired.extend(self.store.repair(kind, self.now)?);
             }
@@ -40,15 +50,24 @@ impl Engine {
         }
         problems.extend(self.store.inspect_execution_logs()?);
         let dangling = self.dangling()?;
+        let conflicts = self.open_conflicts()?;
+        let unfinished = self.unfinished_merge()?;
         let skills = self.check_skills();
         // A value that only Python reads is kept and harms nobody.
         let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
         Ok(DoctorReport {
-            healthy: problems.iter().all(harmless) && dangling.is_empty(),
+            healthy: problems.iter().all(harmless)
+                && dangling.is_empty()
+                && conflicts.is_empty()
+                && unfinished.is_empty(),
             problems,
             dangling,
             skills,
             repaired,
+            conflicts,
+            unfinished,
+            finished,
+            git: Vec::new(),
         })
     }
 

@@ -106,6 +106,14 @@ pub enum Error {
     /// An id that belongs to no kind of record.
     #[error("`{}` is no id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
+    /// A record in which no merge has left this open.
+    #[error("nothing of that is open in `{id}`")]
+    NothingOpen {
+        /// Its id.
+        id: String,
+        /// The fields that are open.
+        open: Vec<String>,
+    },
     /// No change that could be taken back.
     #[error("there is nothing to take back")]
     NothingToUndo,

@@ -31,6 +31,7 @@ mod export;
 mod find;
 mod fixes;
 mod forget;
+mod git_merge;
 mod hint;
 mod import;
 mod index;
@@ -45,6 +46,7 @@ mod purge;
 mod record;
 mod reindex;
 mod remember;
+mod resolve;
 mod review;
 mod rewrite;
 mod rules;
@@ -88,9 +90,13 @@ pub use experiment::{InvalidShare, Share};
 pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 pub use forget::ForgetReport;
+pub use git_merge::{
+    Conflict as MergeConflict, Files, Joined, NewId, Pending, Unjoinable, Versions, give_back,
+    is_of_corrections, join,
+};
 pub use hint::{Adviser, HintOptions, HintReport};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed};
-pub use init::{InitReport, initialise};
+pub use init::{InitReport, initialise, make_hook, with_lines};
 pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport};
 pub use merge::MergeReport;
 pub use model::{Chosen, Providers};
@@ -99,6 +105,7 @@ pub use purge::{PurgeReport, Removed};
 pub use record::{RecordReport, Success};
 pub use reindex::{IndexOptions, IndexReport, IndexStage};
 pub use remember::{AddOptions, AddReport};
+pub use resolve::{ResolveReport, Side};
 pub use review::ReviewReport;
 pub use rewrite::{Rewrite, RewriteBy};
 pub use rules::Conflict;

@@ -118,7 +118,7 @@ impl Reflexion {
     }
 
     /// Makes the utility that of the counts.
-    fn weigh(&mut self) {
+    pub fn weigh(&mut self) {
         self.times_harmed.get_or_insert(0.0);
         if self.superseded_by.is_empty() {
             self.utility_score = Some((self.evidence().posterior() * 1000.0).round() / 1000.0);

@@ -4,6 +4,8 @@
 //! changes by a byte. What a person wrote in the correction is data: it ends up on one line, behind
 //! a label, and can therefore forge neither a heading nor a rule nor the mark of another correction.
 //!
+//! [`join`] puts the sections together that two branches have added.
+//!
 //! Deliberately absent: files. Which exist is [`super::Skills::guardrail_files`], and a missing one
 //! is never made: whoever wants guardrails has begun the file.
 
@@ -37,14 +39,20 @@ pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
     let title = one_line(guardrail.title, "Auto-generated from correction");
     let mistake = one_line(guardrail.mistake, "Agent produced incorrect output.");
     let rule = one_line(guardrail.rule, "See the correction.");
-    let mut block = format!(
-        "\n---\n\n## GRD-{number:03}: {title}\n\n\
+    let section = format!(
+        "## GRD-{number:03}: {title}\n\n\
          **Mistake**: {mistake}\n\
          **Impact**: User had to manually correct.\n\
          **Rule**: {rule}\n\
          **Detection**: Auto-generated — review and refine this guardrail.\n\
          {source}\n"
     );
+    Some(insert(text, &section))
+}
+
+/// The text with a section more, which ends with a line break, set off by a rule.
+fn insert(text: &str, section: &str) -> String {
+    let mut block = format!("\n---\n\n{section}");
     let at = if let Some(at) = marker(text) {
         block.push('\n');
         // Straight below a line of text the dashes would make that line a heading; below a blank
@@ -59,9 +67,103 @@ pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
         text.len()
     };
     if uses_crlf(text) {
-        block = block.replace('\n', "\r\n");
+        block = block.replace("\r\n", "\n").replace('\n', "\r\n");
     }
-    Some([&text[..at], &block, &text[at..]].concat())
+    [&text[..at], &block, &text[at..]].concat()
+}
+
+/// Joins two texts that went on apart from the same one: the sections that corrections have added on their
+/// side stand behind ours, with numbers of their own. `None` where a person has changed something else on
+/// both sides, so that only a person can join it.
+pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let known = sources(base);
+    let is_new = |section: &&Section<'_>| !known.contains(&section.source);
+    let of_ours = sections(ours);
+    let of_theirs = sections(theirs);
+    let without = |text: &str, sections: &[Section<'_>]| {
+        let mut rest = String::new();
+        let mut from = 0;
+        for section in sections.iter().filter(is_new) {
+            rest.push_str(&text[from..section.start]);
+            from = section.end;
+        }
+        rest.push_str(&text[from..]);
+        let lines: Vec<&str> = rest
+            .lines()
+            .map(str::trim_end)
+            .filter(|l| !l.is_empty())
+            .collect();
+        lines.join("\n")
+    };
+    let rest = |text: &str| without(text, &[]);
+    let (start, added) = if without(theirs, &of_theirs) == rest(base) {
+        (ours, &of_theirs)
+    } else if without(ours, &of_ours) == rest(base) {
+        (theirs, &of_ours)
+    } else {
+        return None;
+    };
+    let here = sources(start);
+    let mut text = start.to_owned();
+    for section in added.iter().filter(is_new) {
+        if here.contains(&section.source) {
+            continue;
+        }
+        let number = highest_number(&text).saturating_add(1);
+        let (_, body) = section.text.split_once(':').unwrap_or(("", section.text));
+        text = insert(&text, &format!("## GRD-{number:03}:{body}"));
+    }
+    Some(text)
+}
+
+/// A section that a correction has added.
+struct Section<'a> {
+    /// Where the rule before it begins.
+    start: usize,
+    end: usize,
+    /// From its heading to the line with its source.
+    text: &'a str,
+    source: &'a str,
+}
+
+const SOURCE: &str = "**Source**: ";
+
+fn sources(text: &str) -> Vec<&str> {
+    let lines = text.lines();
+    lines
+        .filter_map(|line| line.strip_prefix(SOURCE))
+        .map(str::trim_end)
+        .collect()
+}
+
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut found = Vec::new();
+    let (mut rule, mut heading) = (None, None);
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end();
+        let end = at + line.len();
+        if content == "---" {
+            rule = Some(at);
+            heading = None;
+        } else if content.starts_with("## GRD-") {
+            heading = Some(at);
+        } else if content.starts_with("## ") {
+            (rule, heading) = (None, None);
+        } else if let (Some(start), Some(from), Some(source)) =
+            (rule, heading, content.strip_prefix(SOURCE))
+        {
+            found.push(Section {
+                start,
+                end,
+                text: &text[from..end],
+                source,
+            });
+            (rule, heading) = (None, None);
+        }
+        at = end;
+    }
+    found
 }
 
 /// Where the closing section begins: its heading, or the rule that sets it off.
@@ -229,6 +331,59 @@ mod tests {
         let new = append("", &empty).unwrap();
         assert!(new.starts_with("\n---\n\n## GRD-001: Auto-generated from correction\n\n"));
         assert!(new.contains("\n**Mistake**: Agent produced incorrect output.\n"));
+    }
+
+    #[test]
+    fn what_two_branches_have_added_stands_together() {
+        let with = |text: &str, id: &str| {
+            append(
+                text,
+                &Guardrail {
+                    correction_id: id,
+                    ..GUARDRAIL
+                },
+            )
+            .unwrap()
+        };
+        for base in [
+            "# G\n",
+            "# G\n\n## When to Add New Guardrails\nx\n",
+            "# G\r\n\r\na\r\n",
+        ] {
+            let base = with(base, "CORR-001");
+            let (ours, theirs) = (
+                with(&base, "CORR-002"),
+                with(&with(&base, "CORR-003"), "CORR-004"),
+            );
+            let joined = join(&base, &ours, &theirs).unwrap();
+            assert_eq!(
+                sources(&joined),
+                ["CORR-001", "CORR-002", "CORR-003", "CORR-004"]
+            );
+            for number in 1..=4 {
+                assert_eq!(
+                    joined.matches(&format!("## GRD-00{number}: ")).count(),
+                    1,
+                    "{joined}"
+                );
+            }
+            assert_eq!(joined.matches("---").count(), 4, "{joined}");
+            assert_eq!(join(&base, &joined, &theirs).unwrap(), joined);
+            assert_eq!(join(&base, &ours, &base).unwrap(), ours);
+            // A person may have written on one side, but not on both.
+            let edited = ours.replace("# G", "# Guardrails");
+            assert!(
+                join(&base, &edited, &theirs)
+                    .unwrap()
+                    .starts_with("# Guardrails")
+            );
+            assert!(
+                join(&base, &theirs, &edited)
+                    .unwrap()
+                    .starts_with("# Guardrails")
+            );
+            assert_eq!(join(&base, &edited, &theirs.replace("# G", "# H")), None);
+        }
     }
 
     /// Lines as they stand in such files, and as somebody might forge them.

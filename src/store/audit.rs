@@ -11,6 +11,8 @@
 //!   line says so, and the check finds it for good.
 //! - The log is locked for itself, and for microseconds: a reader does not wait for a long write.
 //!
+//! Two branches of version control that both went on from the same log are joined by [`join`].
+//!
 //! Who can read the key, which lies in `workspace.json`, can forge the whole chain. Against that helps
 //! only a hash that was noted elsewhere; the check takes one.
 //!
@@ -18,6 +20,7 @@
 //! says so), and the texts of what was read or written.
 
 mod chain;
+mod join;
 mod verify;
 
 use std::fs::File;
@@ -35,6 +38,7 @@ use super::scoped::Scoped;
 use super::{atomic, directory};
 
 use chain::{Anchor, Chain};
+pub use join::{Joined, join};
 pub use verify::{Audited, Flaw};
 
 /// The log.
@@ -58,6 +62,8 @@ pub enum Did {
     Exported,
     /// Everything went.
     Purged,
+    /// A log that went on elsewhere was joined to this one.
+    Merged,
     /// The log did not go on from its anchor when the next line was written.
     Broken,
 }

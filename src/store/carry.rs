@@ -71,6 +71,12 @@ pub fn text_field(entry: &[u8], name: &str) -> Option<String> {
     json_text::string_field(entry, name).map(Cow::into_owned)
 }
 
+/// The JSON text of a field of an entry.
+pub fn raw_field(entry: &str, name: &str) -> Option<String> {
+    let text = json_text::field(entry.as_bytes(), name)?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
 /// The entries of a directory that belongs to another program or another workspace, oldest first,
 /// and what is wrong with the file. Nothing is written there, not even what could be made again.
 pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<Problem>), Error> {

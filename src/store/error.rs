@@ -39,6 +39,14 @@ pub enum Error {
         /// The newest format that this program writes.
         ours: u64,
     },
+    /// Two versions of a file cannot be made one.
+    #[error("`{name}` cannot be joined: {reason}")]
+    Unjoinable {
+        /// The file.
+        name: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
     /// The file is damaged in a place that must be whole for this operation.
     #[error("{0}")]
     Damaged(Problem),

@@ -61,6 +61,9 @@ impl Role {
     }
 }
 
+/// What a merge leaves to be done.
+pub const PENDING: &str = "merge.json";
+
 /// The logs and accounts, and what seals them. The order is that of an export.
 const NAMED: &[(&str, Role)] = &[
     (tombstones::FILE, Role::Tombstones),
@@ -72,6 +75,7 @@ const NAMED: &[(&str, Role)] = &[
     (pulled::PULLED, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),
+    (PENDING, Role::Copies),
     ("config.toml", Role::Settings),
     ("prompts", Role::Settings),
     (".gitignore", Role::Settings),
@@ -93,8 +97,8 @@ pub fn logs() -> impl Iterator<Item = (&'static str, Role)> {
     NAMED.iter().copied().filter(move |(_, role)| lines(*role))
 }
 
-/// What a file of this name is.
-fn role(name: &str) -> Role {
+/// What a file of this name is, directly below the memory directory.
+pub fn role(name: &str) -> Role {
     let of_kind = Kind::ALL.into_iter().find(|kind| kind.file() == name);
     if let Some(kind) = of_kind {
         return Role::Records(kind);

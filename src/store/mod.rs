@@ -57,26 +57,28 @@ mod repair;
 mod replica;
 mod scan;
 mod scoped;
+mod seed_text;
 mod session_lines;
 mod sight;
 mod sources;
 mod switch;
 mod take_back;
 mod terms;
+mod three_way;
 mod tombstones;
 mod writer;
 
 pub use act::Act;
-pub use audit::{Audited, Did, Flaw, Line as AuditLine, Touched};
+pub use audit::{Audited, Did, Flaw, Joined, Line as AuditLine, Touched, join as join_audit};
 pub use carry::{
-    Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, text_field,
+    Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };
 pub use changes::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use derived::{Derived, DerivedWriter};
 pub use directory::{DIRECTORY, Identity, find};
 pub use error::{Error, Problem, ProblemKind};
 pub use execution_logs::{LogListing, LogSelection};
-pub use inventory::{Item, Role, inventory, lined, logs};
+pub use inventory::{Item, PENDING, Role, inventory, lined, logs, role};
 pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
@@ -85,9 +87,11 @@ pub use prune::Expired;
 pub use pulled::{Pulled, PulledChange, PulledCount, Puller, is_origin};
 pub use repair::{Cleaned, Repaired};
 pub use scoped::{Entry, Listing, Scoped, Selection};
+pub use seed_text::SeedText;
 pub use sources::{Source, Sources};
 pub use switch::is_disabled;
 pub use take_back::{Returning, Reverted};
 pub use terms::Terms;
+pub use three_way::{Decided, Undecided, three_way};
 pub use tombstones::{Buried, Tombstone};
 pub use writer::{Redacted, Redaction, Writer};

@@ -165,12 +165,23 @@ impl Writer {
         id: &str,
         changes: &[(&str, V)],
     ) -> Result<Entry, Error> {
+        self.update_without(kind, id, changes, &[])
+    }
+
+    /// The same, and takes fields out of it.
+    pub fn update_without<V: Serialize>(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        changes: &[(&str, V)],
+        gone: &[&str],
+    ) -> Result<Entry, Error> {
         let snapshot = self.prepare(kind)?;
         let (row, mut entry) = self
             .store
             .find_in(&snapshot, kind, id)?
             .ok_or_else(|| not_found(kind, id))?;
-        let (text, step) = self.changed(&entry, changes)?;
+        let (text, step) = self.changed(&entry, changes, gone)?;
         self.note(step, Did::Edited, entry.user_id().as_deref())?;
         self.store.file(kind).replace(&snapshot, &row, &text)?;
         entry.text = text.into_bytes();
@@ -191,7 +202,7 @@ impl Writer {
         let (mut found, mut touched) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
             if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
-                let (text, step) = self.changed(&entry, fields)?;
+                let (text, step) = self.changed(&entry, fields, &[])?;
                 self.journal(step);
                 found.push((row, text));
                 let user = entry.user_id().map(Cow::into_owned);
@@ -214,6 +225,7 @@ impl Writer {
         &mut self,
         entry: &Entry,
         changes: &[(&str, V)],
+        gone: &[&str],
     ) -> Result<(String, Step), Error> {
         let text = String::from_utf8_lossy(&entry.text);
         let changes: Vec<(&str, String)> = changes
@@ -221,6 +233,11 @@ impl Writer {
             .map(|(name, value)| Ok((*name, json_text::pretty(&self.redacted(value)?.0, 3))))
             .collect::<Result<_, Error>>()?;
         let new = json_text::with_fields(&text, &changes, 6);
+        let new = if gone.is_empty() {
+            new
+        } else {
+            json_text::without_fields(&new, gone)
+        };
         // Nobody gives what is his to another.
         if !self.store.sight().is_own(entry.kind, new.as_bytes()) {
             let what = entry.id.clone();
@@ -234,10 +251,19 @@ impl Writer {
                 .map(|span| self.clean(&text[span.clone()])),
             after: Some(after.clone()),
         };
+        let taken = gone.iter().filter_map(|name| {
+            let span = before.get(*name)?;
+            Some(Field {
+                name: (*name).to_owned(),
+                before: Some(self.clean(&text[span.clone()])),
+                after: None,
+            })
+        });
+        let taken: Vec<Field> = taken.collect();
         let step = Step::Edited {
             kind: entry.kind,
             id: entry.id.clone(),
-            fields: changes.iter().map(field).collect(),
+            fields: changes.iter().map(field).chain(taken).collect(),
         };
         Ok((new, step))
     }

@@ -30,6 +30,7 @@ mod export_import;
 mod exports;
 mod fake_model;
 mod garbage;
+mod git;
 mod guard;
 mod help;
 mod hosts;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::exchange::Skipped;
 use crate::exchange::lines::Line;
-use crate::model::{IdShape, Kind};
+use crate::model::Kind;
 use crate::store::{
     Carried as Text, Entry, Frame, Role, Tombstone, foreign_lines, logs, text_field, with_fields,
 };
@@ -22,7 +22,7 @@ use super::super::forget::remembered;
 use super::super::{Engine, Error, mended};
 use super::detect::Carried;
 use super::here::{FROM, Here, Known, Origin, created, digest};
-use super::mend::mend;
+use super::mend::{mend, tests};
 use super::{ImportOptions, ImportReport, Renamed};
 
 /// A record on its way in.
@@ -369,10 +369,4 @@ impl Import<'_> {
             mend(&filtered.text, &self.renames).unwrap_or_else(|| filtered.text.into_owned());
         Ok((!here.contains(line.as_bytes())).then_some(line))
     }
-}
-
-/// The names of the regression tests of a correction: they carry its number.
-fn tests(kind: Kind, from: &str, to: &str) -> Option<(String, String)> {
-    let name = |id: &str| Some(format!("test_correction_{}", IdShape::of(kind, id)?.number));
-    (kind == Kind::Correction).then(|| name(from).zip(name(to)))?
 }

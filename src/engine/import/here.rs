@@ -10,7 +10,7 @@ use super::super::{Engine, Error};
 use super::ids::Taken;
 
 /// The field of a renamed record that says where it came from.
-pub(super) const FROM: &str = "imported_from";
+pub(in crate::engine) const FROM: &str = "imported_from";
 
 /// A record that is here.
 pub(super) struct Known {
@@ -85,7 +85,7 @@ fn origin_of(text: &str) -> Option<Origin> {
 }
 
 /// When a record was made, as its file says.
-pub(super) fn created(kind: Kind, text: &str) -> String {
+pub(in crate::engine) fn created(kind: Kind, text: &str) -> String {
     let field = match kind {
         Kind::Execution | Kind::Correction => "timestamp",
         _ => "created_at",
@@ -94,6 +94,6 @@ pub(super) fn created(kind: Kind, text: &str) -> String {
 }
 
 /// The same for two texts that differ in nothing but white space.
-pub(super) fn digest(text: &str) -> u128 {
+pub(in crate::engine) fn digest(text: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(compact(text).as_bytes())
 }

@@ -8,14 +8,14 @@ use crate::model::{IdShape, Kind, numbered, timestamped};
 
 /// The ids that may not be given: those of the living, of the forgotten, and of what is coming in.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(in crate::engine) struct Taken {
     ids: HashSet<String>,
     highest: HashMap<Kind, u64>,
 }
 
 impl Taken {
     /// Remembers that an id is taken; whether it was free.
-    pub(super) fn take(&mut self, kind: Kind, id: &str) -> bool {
+    pub(in crate::engine) fn take(&mut self, kind: Kind, id: &str) -> bool {
         if let Some(shape) = IdShape::of(kind, id).filter(|_| !kind.is_timestamped()) {
             let highest = self.highest.entry(kind).or_default();
             *highest = (*highest).max(shape.number);
@@ -24,12 +24,17 @@ impl Taken {
     }
 
     /// Whether an id is taken.
-    pub(super) fn holds(&self, id: &str) -> bool {
+    pub(in crate::engine) fn holds(&self, id: &str) -> bool {
         self.ids.contains(id)
     }
 
     /// A free id, taken from now on. One with a time has that of the record's birth.
-    pub(super) fn free(&mut self, kind: Kind, created: &str, now: DateTime<Utc>) -> String {
+    pub(in crate::engine) fn free(
+        &mut self,
+        kind: Kind,
+        created: &str,
+        now: DateTime<Utc>,
+    ) -> String {
         let born = DateTime::parse_from_rfc3339(created).map_or(now, |at| at.to_utc());
         let mut n: u64 = 1;
         loop {

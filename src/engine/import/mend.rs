@@ -6,8 +6,16 @@
 
 use std::collections::HashMap;
 
+use crate::model::{IdShape, Kind};
+
+/// The names of the regression tests of a correction: they carry its number.
+pub(in crate::engine) fn tests(kind: Kind, from: &str, to: &str) -> Option<(String, String)> {
+    let name = |id: &str| Some(format!("test_correction_{}", IdShape::of(kind, id)?.number));
+    (kind == Kind::Correction).then(|| name(from).zip(name(to)))?
+}
+
 /// The text with the new ids; `None` where nothing changes.
-pub(super) fn mend(text: &str, ids: &HashMap<String, String>) -> Option<String> {
+pub(in crate::engine) fn mend(text: &str, ids: &HashMap<String, String>) -> Option<String> {
     if ids.is_empty() {
         return None;
     }

@@ -13,6 +13,10 @@ mod here;
 mod ids;
 mod mend;
 
+pub(in crate::engine) use here::{FROM, created, digest};
+pub(in crate::engine) use ids::Taken;
+pub(in crate::engine) use mend::{mend, tests};
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,11 @@
 //!
 //! A line is `{…,"hash":"<64 hexadecimal digits>"}`. The hash is an HMAC-SHA-256 under the workspace's
 //! key of the hash before and of all that stands before `,"hash"`. So a check needs no JSON.
+//!
+//! Where two logs were joined, a line may go on from another one than that above it. It then begins with
+//! `{"after":"<the hash that it goes on from>",`, which is no part of what is hashed: the hash covers it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -17,9 +21,13 @@ use crate::store::error::Error;
 use super::{Did, Line};
 
 /// What follows the body of a line, up to its hash.
-const BEFORE_HASH: &str = ",\"hash\":\"";
+pub(super) const BEFORE_HASH: &str = ",\"hash\":\"";
 /// What follows the hash.
-const AFTER_HASH: &str = "\"}";
+pub(super) const AFTER_HASH: &str = "\"}";
+/// What a line that goes on from another one than that above it begins with.
+const AFTER: &str = "{\"after\":\"";
+/// Goes on from no line at all.
+const BEGINNING: [u8; DIGITS] = [b'0'; DIGITS];
 /// How long a hash is, in hexadecimal digits.
 pub(super) const DIGITS: usize = 64;
 
@@ -37,7 +45,7 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    fn new(key: &Key, lines: u64, bytes: u64, hash: String) -> Self {
+    pub(super) fn new(key: &Key, lines: u64, bytes: u64, hash: String) -> Self {
         let seal = key.seal(lines, bytes, &hash);
         Self {
             lines,
@@ -96,11 +104,53 @@ fn hexadecimal(bytes: &[u8]) -> [u8; DIGITS] {
     digits
 }
 
-fn text(digits: &[u8]) -> String {
+pub(super) fn text(digits: &[u8]) -> String {
     String::from_utf8_lossy(digits).into_owned()
 }
 
-/// The body of a line and its hash; `None` where it is no line of ours.
+/// A line in its parts.
+pub(super) struct Link<'a> {
+    /// What the hash covers.
+    pub(super) body: Cow<'a, [u8]>,
+    pub(super) hash: &'a [u8],
+    /// The hash that it goes on from, where that is not the one above it; empty is the beginning.
+    pub(super) after: Option<&'a [u8]>,
+}
+
+/// The parts of a line; `None` where it is no line of ours.
+pub(super) fn link(line: &[u8]) -> Option<Link<'_>> {
+    let (body, hash) = split(line)?;
+    let Some(rest) = body.strip_prefix(AFTER.as_bytes()) else {
+        let body = Cow::Borrowed(body);
+        return Some(Link {
+            body,
+            hash,
+            after: None,
+        });
+    };
+    let (after, rest) = rest.split_at_checked(DIGITS)?;
+    let rest = rest.strip_prefix(b"\",")?;
+    let body = Cow::Owned([b"{", rest].concat());
+    let after = if after == BEGINNING { b"" } else { after };
+    Some(Link {
+        body,
+        hash,
+        after: Some(after),
+    })
+}
+
+/// A line, without its line break, that says where it goes on from.
+pub(super) fn going_on_from(line: &str, before: &str) -> String {
+    let before = if before.is_empty() {
+        String::from_utf8_lossy(&BEGINNING).into_owned()
+    } else {
+        before.to_owned()
+    };
+    let rest = line.strip_prefix('{').unwrap_or(line);
+    format!("{AFTER}{before}\",{rest}")
+}
+
+/// All of a line up to its hash, and the hash; `None` where it is no line of ours.
 pub(super) fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.strip_suffix(AFTER_HASH.as_bytes())?;
     let at = rest.len().checked_sub(DIGITS)?;

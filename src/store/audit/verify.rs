@@ -2,6 +2,7 @@
 //!
 //! It reads the file once, in pieces, and parses no line: a hash a line is all that is computed.
 
+use std::collections::HashSet;
 use std::io::BufRead as _;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::store::directory;
 use crate::store::error::Error;
 
-use super::chain::{Anchor, DIGITS, Key, split};
+use super::chain::{Anchor, DIGITS, Key, link};
 
 /// So many flaws are told; a log that is not ours has one a line.
 const TOLD: usize = 20;
@@ -70,6 +71,7 @@ pub(super) fn verify(directory: &Path, noted: Option<&str>) -> Result<Audited, E
         met_noted: noted.is_none(),
         noted,
         is_torn: false,
+        seen: HashSet::new(),
     };
     if let Some(log) = log {
         let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
@@ -113,9 +115,27 @@ struct Walk<'a> {
     noted: Option<&'a str>,
     met_noted: bool,
     is_torn: bool,
+    /// The hashes so far: a line of a joined log may go on from any of them.
+    seen: HashSet<u128>,
+}
+
+/// Half of a hash, by which it is known again: a whole one would cost twice the room.
+fn short(hash: &[u8]) -> Option<u128> {
+    let half = std::str::from_utf8(hash.get(..DIGITS / 2)?).ok()?;
+    u128::from_str_radix(half, 16).ok()
+}
+
+/// The last line of the log that a line has joined: the hash at the end of its reason.
+fn joined_head(body: &[u8]) -> Option<&[u8]> {
+    let rest = body.strip_suffix(b"\"")?;
+    rest.get(rest.len().checked_sub(DIGITS)?..)
 }
 
 impl Walk<'_> {
+    fn has_seen(&self, hash: &[u8]) -> bool {
+        short(hash).is_some_and(|hash| self.seen.contains(&hash))
+    }
+
     fn line(&mut self, line: &[u8], audited: &mut Audited) {
         let Some(whole) = line.strip_suffix(b"\n") else {
             // A crash leaves half a line behind the anchor. Whether it was one is seen there.
@@ -124,10 +144,21 @@ impl Walk<'_> {
         };
         audited.lines += 1;
         let number = Some(audited.lines);
-        let Some((body, hash)) = split(whole) else {
+        let Some(found) = link(whole) else {
             audited.flaw(number, "it is no line of the audit");
             return;
         };
+        let (body, hash) = (&found.body[..], found.hash);
+        if let Some(after) = found.after {
+            if !after.is_empty() && !self.has_seen(after) {
+                audited.flaw(number, "the line that it goes on from is not there");
+            }
+            self.before.clear();
+            self.before.extend_from_slice(after);
+        }
+        if !short(hash).is_some_and(|hash| self.seen.insert(hash)) {
+            audited.flaw(number, "it stands there twice");
+        }
         if self.key.hash(&self.before, body)[..] != *hash {
             audited.flaw(
                 number,
@@ -138,6 +169,11 @@ impl Walk<'_> {
                 number,
                 "when it was written, the log did not end where its anchor says",
             );
+        }
+        if memchr::memmem::find(body, b"\"did\":\"merged\"").is_some()
+            && !joined_head(body).is_some_and(|head| self.has_seen(head))
+        {
+            audited.flaw(number, "lines that it has joined are missing");
         }
         self.before.clear();
         self.before.extend_from_slice(hash);

@@ -1,0 +1,395 @@
+//! `merge-driver`: what git calls for files of the memory that two branches have changed, and what is to
+//! be done around it.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::config::Places;
+use crate::engine::{Joined, Versions, give_back, is_of_corrections, join};
+use crate::git::{Asked, Repository};
+use crate::store::{DIRECTORY, PENDING, Role, role};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+use super::setup_git::install;
+
+/// Join what two branches of a git repository have remembered; git calls it
+///
+/// `memctl init` arranges for it: git then merges the files below `.agentura/` and what corrections have left
+/// in skills by their records and not by their lines. `--install` arranges for it in another clone.
+/// `--finish` mends references in files that only one branch has changed; hooks of git do that after a merge.
+#[derive(Debug, Args)]
+#[command(
+    hide = true,
+    after_help = "Examples:\n  memctl merge-driver --install\n  memctl merge-driver --finish"
+)]
+pub(super) struct MergeDriverArgs {
+    /// The file as both sides had it
+    #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
+    base: Option<PathBuf>,
+    /// The file as we have it; what comes out is written here
+    #[arg(value_name = "OURS")]
+    ours: Option<PathBuf>,
+    /// The file as they have it
+    #[arg(value_name = "THEIRS")]
+    theirs: Option<PathBuf>,
+    /// Where the file lies in the repository
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// What git calls the version that both sides had
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    base_label: Option<String>,
+    /// What git calls their side
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    their_label: Option<String>,
+    /// Set it up in this clone
+    #[arg(long, conflicts_with_all = ["base", "finish"])]
+    install: bool,
+    /// Do what a merge has left to be done
+    #[arg(long, conflicts_with = "base")]
+    finish: bool,
+    /// The hook of git that asks for it
+    #[arg(long, value_name = "NAME", requires = "finish")]
+    hook: Option<String>,
+}
+
+pub(super) fn merge_driver(
+    context: &Context,
+    args: &MergeDriverArgs,
+) -> Result<Box<dyn Report>, CliError> {
+    if let (Some(base), Some(ours), Some(theirs), Some(path)) =
+        (&args.base, &args.ours, &args.theirs, &args.path)
+    {
+        let here = |path: &PathBuf| context.environment.absolute(path);
+        let (base, ours, theirs) = (here(base), here(ours), here(theirs));
+        let repository = Repository::of(&context.environment.current_dir);
+        let repository = repository.ok_or_else(no_repository)?;
+        let asked = Asked {
+            path,
+            versions: [&base, &ours, &theirs],
+            labels: [args.base_label.as_deref(), args.their_label.as_deref()],
+            heads: context.environment.names_after("GITHEAD_"),
+        };
+        return driven(context, &repository, &asked);
+    }
+    if args.install {
+        let repository = Repository::of(project(&context.places)).ok_or_else(no_repository)?;
+        let (done, warnings) = install(context, &repository)?;
+        return Ok(Box::new(SetUp { done, warnings }));
+    }
+    if args.finish {
+        return finish(context, args.hook.as_deref());
+    }
+    Err(CliError::usage(
+        "what is to be done is missing",
+        "memctl merge-driver --install",
+    ))
+}
+
+fn no_repository() -> CliError {
+    CliError::usage("this is no git repository, or there is no git", "git init")
+}
+
+/// The directory that a workspace lies in.
+pub(super) fn project(places: &Places) -> &Path {
+    places.memory.parent().unwrap_or(&places.memory)
+}
+
+/// Whether a file takes part, by its path from the workspace.
+fn takes_part(path: &str) -> bool {
+    match path
+        .strip_prefix(DIRECTORY)
+        .and_then(|rest| rest.strip_prefix('/'))
+    {
+        Some(name) => matches!(
+            role(name),
+            Role::Records(_)
+                | Role::Log
+                | Role::Tombstones
+                | Role::Account
+                | Role::Seal
+                | Role::Identity
+        ),
+        None => is_of_corrections(path),
+    }
+}
+
+/// Joins one file, or leaves it to a person as git would.
+fn driven(
+    context: &Context,
+    repository: &Repository,
+    asked: &Asked<'_>,
+) -> Result<Box<dyn Report>, CliError> {
+    let done = joined(context, repository, asked);
+    let (reason, notes) = match done {
+        Ok(Done {
+            text: Some(text),
+            conflicts,
+            notes,
+        }) => {
+            give_back(asked.versions[1], &text)?;
+            return Ok(Box::new(Driven {
+                path: asked.path.to_owned(),
+                conflicts,
+                notes,
+                reason: None,
+            }));
+        }
+        Ok(done) => (
+            "there is nothing that it could become".to_owned(),
+            done.notes,
+        ),
+        Err(reason) => (reason, Vec::new()),
+    };
+    let [base, ours, theirs] = asked.versions;
+    repository.merge_file(ours, base, theirs)?;
+    Ok(Box::new(Driven {
+        path: asked.path.to_owned(),
+        conflicts: Vec::new(),
+        notes,
+        reason: Some(reason),
+    }))
+}
+
+/// What came out of a file.
+struct Done {
+    /// Its bytes; `None` where only a person can join it.
+    text: Option<Vec<u8>>,
+    /// The fields of its records that a person has to decide.
+    conflicts: Vec<String>,
+    notes: Vec<String>,
+}
+
+fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Result<Done, String> {
+    let told = |error: &dyn std::error::Error| {
+        let source = error.source().map(|source| format!(": {source}"));
+        format!("{error}{}", source.unwrap_or_default())
+    };
+    let prefix = workspace_of(repository, asked.path).ok_or("it belongs to no workspace")?;
+    let path = &asked.path[prefix.len()..];
+    let sides = repository.sides(asked).map_err(|error| told(&error))?;
+    let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
+    let wanted = |path: &str| path.strip_prefix(&*prefix).is_some_and(takes_part);
+    let files = |commit: Option<&String>| {
+        let Some(commit) = commit else {
+            return Ok(std::collections::BTreeMap::new());
+        };
+        let files = repository
+            .files(commit, &below, &wanted)
+            .map_err(|error| told(&error))?;
+        let files = files.into_iter();
+        Ok::<_, String>(
+            files
+                .map(|(path, bytes)| (path[prefix.len()..].to_owned(), bytes))
+                .collect(),
+        )
+    };
+    let mut versions = Versions {
+        base: files(sides.base.as_ref())?,
+        ours: files(Some(&sides.ours))?,
+        theirs: files(Some(&sides.theirs))?,
+    };
+    let root = repository.top().join(&prefix);
+    let context = context.elsewhere(Places {
+        memory: root.join(DIRECTORY),
+        skills: root.join("skills"),
+    });
+    let engine = context.engine(None).map_err(|error| error.message)?;
+    let merge = [sides.ours, sides.theirs];
+    let mut pending = engine.pending().unwrap_or_default().of_merge(merge);
+    let as_git_has_it = versions.ours.clone();
+    versions.ours = pending.settle(&versions.ours);
+    let joined = join(&versions, &engine.store.act().who).map_err(|error| told(&error))?;
+    versions.ours = as_git_has_it;
+    pending.plan(&versions, &joined);
+    engine
+        .remember_pending(&pending)
+        .map_err(|error| told(&error))?;
+    if let Some(reason) = joined.refused.get(path) {
+        return Err(reason.clone());
+    }
+    Ok(of_file(&joined, path))
+}
+
+/// What concerns one file.
+fn of_file(joined: &Joined, path: &str) -> Done {
+    let kind =
+        path.strip_prefix(DIRECTORY)
+            .and_then(|rest| match role(rest.trim_start_matches('/')) {
+                Role::Records(kind) => Some(kind),
+                _ => None,
+            });
+    let mut notes = Vec::new();
+    let new: Vec<String> = joined
+        .new_ids
+        .iter()
+        .filter(|id| Some(id.kind) == kind)
+        .map(|id| format!("{} → {}", id.from, id.to))
+        .collect();
+    if let [first, .., last] = &new[..] {
+        let count = plural(new.len() as u64, "record");
+        notes.push(format!("{count} of theirs got new ids: {first} … {last}"));
+    } else if let [only] = &new[..] {
+        notes.push(format!("a record of theirs got a new id: {only}"));
+    }
+    if let Some(kind) = kind {
+        let of_kind = joined
+            .notes
+            .iter()
+            .filter(|note| note.starts_with(kind.name()));
+        notes.extend(of_kind.cloned());
+    }
+    let conflicts = joined
+        .conflicts
+        .iter()
+        .filter(|conflict| Some(conflict.kind) == kind);
+    Done {
+        text: joined.files.get(path).cloned(),
+        conflicts: conflicts.map(|c| format!("{} {}", c.id, c.field)).collect(),
+        notes,
+    }
+}
+
+/// The path of the workspace that a file belongs to, with a slash at its end; empty for the top.
+fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
+    let inside = format!("{DIRECTORY}/");
+    if let Some(at) = path.find(&inside)
+        && (at == 0 || path.as_bytes()[at - 1] == b'/')
+    {
+        return Some(path[..at].to_owned());
+    }
+    let mut above = Path::new(path).ancestors().skip(1);
+    let found = above.find(|above| repository.top().join(above).join(DIRECTORY).is_dir())?;
+    let found = found.to_str()?;
+    Some(if found.is_empty() {
+        String::new()
+    } else {
+        format!("{found}/")
+    })
+}
+
+/// What became of one file, as git shows it to whoever merges.
+#[derive(Debug, Serialize)]
+struct Driven {
+    path: String,
+    /// The fields that both branches have set to different values.
+    conflicts: Vec<String>,
+    notes: Vec<String>,
+    /// Why it was left to a person.
+    reason: Option<String>,
+}
+
+impl Report for Driven {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let path = format!("{}: ", self.path);
+        for note in &self.notes {
+            page.styled(&[
+                (Style::Dim, "memctl: "),
+                (Style::Plain, &path),
+                (Style::Plain, note),
+            ]);
+        }
+        for conflict in &self.conflicts {
+            let id = conflict.split(' ').next().unwrap_or_default();
+            let line = format!(
+                "{path}both sides have changed {conflict}; \
+                decide by `memctl memory resolve {id} --ours` or `--theirs`"
+            );
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+        if let Some(reason) = &self.reason {
+            let line = format!("{path}left to you, with the usual marks: {reason}");
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.reason.is_some() || !self.conflicts.is_empty())
+    }
+}
+
+/// Does what a merge has left to be done, unless git is in the middle of something.
+fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliError> {
+    let nothing = || {
+        Box::new(Finished {
+            changed: Vec::new(),
+            is_hook: hook.is_some(),
+        })
+    };
+    if !context.places.memory.join(PENDING).is_file() {
+        return Ok(nothing());
+    }
+    let repository = Repository::of(project(&context.places));
+    // A rebase calls this hook when all of it is done, and forgets its state only then.
+    let is_over = hook == Some("post-rewrite");
+    if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
+        return Ok(nothing());
+    }
+    let changed = context.engine(None)?.finish_merge()?;
+    Ok(Box::new(Finished {
+        changed,
+        is_hook: hook.is_some(),
+    }))
+}
+
+/// The files in which references were mended.
+#[derive(Debug, Serialize)]
+struct Finished {
+    changed: Vec<String>,
+    #[serde(skip)]
+    is_hook: bool,
+}
+
+impl Report for Finished {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.changed.is_empty() {
+            if !self.is_hook {
+                page.line("Merges have left nothing to be done.");
+            }
+            return;
+        }
+        let files = plural(self.changed.len() as u64, "file");
+        let line = format!("{files} follow the new ids of records now; commit them:");
+        page.styled(&[(Style::Good, "memctl: "), (Style::Plain, &line)]);
+        for path in &self.changed {
+            page.line(format!("  {path}"));
+        }
+    }
+}
+
+/// What was set up.
+#[derive(Debug, Serialize)]
+struct SetUp {
+    done: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Report for SetUp {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for done in &self.done {
+            page.styled(&[(Style::Good, "set up "), (Style::Plain, done)]);
+        }
+        if self.done.is_empty() {
+            page.line("Everything is set up already.");
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,117 @@
+//! Tells git who merges the files of a memory: attributes, which travel with the repository, and the
+//! settings and hooks of this clone, which do not.
+
+use std::path::Path;
+
+use crate::engine::{make_hook, with_lines};
+use crate::git::Repository;
+use crate::store::{DIRECTORY, Role, lined};
+
+use super::context::Context;
+use super::error::CliError;
+use super::hooks::program;
+use super::merge_driver::project;
+
+/// The name of the driver in git.
+const NAME: &str = "memctl";
+
+/// The hooks after which a merge, a rebase or a pick is over.
+const HOOKS: [&str; 3] = ["post-merge", "post-rewrite", "post-commit"];
+
+/// The lines of `.gitattributes`.
+fn attributes() -> String {
+    let mut patterns: Vec<String> = crate::model::Kind::ALL
+        .into_iter()
+        .map(|kind| format!("/{DIRECTORY}/{}", kind.file()))
+        .collect();
+    let logs = lined().filter(|(_, role)| *role != Role::Journal);
+    patterns.extend(logs.map(|(name, _)| format!("/{DIRECTORY}/{name}")));
+    patterns.push(format!("/{DIRECTORY}/audit.anchor"));
+    patterns.push("/skills/**/GUARDRAILS.md".to_owned());
+    patterns.push("/skills/**/tests/generated/**".to_owned());
+    let lines = patterns.iter();
+    lines
+        .flat_map(|pattern| [pattern.as_str(), " merge=", NAME, "\n"])
+        .collect()
+}
+
+/// Sets everything up that is not. Answers what was, and what a person has to do.
+pub(super) fn install(
+    context: &Context,
+    repository: &Repository,
+) -> Result<(Vec<String>, Vec<String>), CliError> {
+    let (mut done, mut warnings) = (Vec::new(), Vec::new());
+    let file = project(&context.places).join(".gitattributes");
+    if with_lines(&file, &attributes())? {
+        done.push(file.display().to_string());
+    }
+    let program = quoted(&program(context));
+    // git puts its own quotation marks around what it fills in.
+    let driver =
+        format!("{program} merge-driver %O %A %B --path %P --base-label %S --their-label %Y");
+    let settings = [
+        ("name", "records of memctl".to_owned()),
+        ("driver", driver),
+        // What two bases have in common is joined as the base that it is, and not as a side.
+        ("recursive", "binary".to_owned()),
+    ];
+    for (name, value) in settings {
+        let name = format!("merge.{NAME}.{name}");
+        if repository.setting(&name).as_ref() != Some(&value) {
+            repository.set(&name, &value)?;
+            done.push(format!("{name} in the settings of this clone"));
+        }
+    }
+    let is_elsewhere = repository.setting("core.hooksPath").is_some();
+    for hook in HOOKS {
+        let Some(path) = repository.inside("hooks").map(|hooks| hooks.join(hook)) else {
+            continue;
+        };
+        let line = format!("{program} merge-driver --finish --hook {hook} || :");
+        match std::fs::read_to_string(&path) {
+            Ok(text) if text.contains("merge-driver --finish") => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_elsewhere => {
+                make_hook(&path, &format!("#!/bin/sh\n{line}\n"))?;
+                done.push(path.display().to_string());
+            }
+            _ => warnings.push(format!(
+                "add this line to the hook `{}`: {line}",
+                path.display()
+            )),
+        }
+    }
+    Ok((done, warnings))
+}
+
+/// What is wrong with how git is set up for a workspace; nothing where git has nothing to do with it.
+pub(super) fn problems(directory: &Path) -> Vec<String> {
+    let Some(repository) = Repository::of(directory) else {
+        return Vec::new();
+    };
+    let file = directory
+        .join(DIRECTORY)
+        .join(crate::model::Kind::Correction.file());
+    let is_named = repository.attribute("merge", &file).as_deref() == Some(NAME);
+    let is_known = repository
+        .setting(&format!("merge.{NAME}.driver"))
+        .is_some();
+    let mut found = Vec::new();
+    if is_named && !is_known {
+        found.push(
+            "`.gitattributes` leaves the merging of these files to memctl, and this clone does not know how; \
+            `memctl merge-driver --install` tells it"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+/// A word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,281 @@
+//! Two logs that went on apart from the same beginning become one.
+//!
+//! Our lines stay where they are, theirs follow, each byte for byte with its own hash; where a line does
+//! not go on from the one above it, it says by `"after"` which hash it goes on from. A line at the end
+//! joins the two: it goes on from the last of ours, and names the last of theirs. So every hash that was
+//! ever noted elsewhere still stands in the log, a line that is changed or taken out on either side breaks
+//! the chain there, and an end that is cut off is missed by the line that joins.
+//!
+//! The same two logs always make the same one: the time of the joining line is that of the newest line.
+
+use crate::store::directory::Identity;
+use crate::store::error::Error;
+
+use super::chain::{AFTER_HASH, Anchor, BEFORE_HASH, Key, going_on_from, link, text};
+use super::{Did, Line};
+
+/// One log of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// The text of `audit.jsonl`.
+    pub log: String,
+    /// The text of `audit.anchor`.
+    pub anchor: String,
+}
+
+/// A log in parts: the text of each line without what says where it goes on from, with the hash that it
+/// goes on from and its own.
+struct Parts<'a> {
+    lines: Vec<Part<'a>>,
+}
+
+struct Part<'a> {
+    /// The line without its `"after"`.
+    plain: String,
+    before: &'a str,
+    hash: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(log: &'a str) -> Result<Self, &'static str> {
+        if !log.is_empty() && !log.ends_with('\n') {
+            return Err("its last line is torn");
+        }
+        let mut lines: Vec<Part<'_>> = Vec::new();
+        for line in log.lines() {
+            let link = link(line.as_bytes()).ok_or("a line of it is none of the audit")?;
+            let utf8 = |bytes: &'a [u8]| std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8");
+            let hash = utf8(link.hash)?;
+            let body = String::from_utf8_lossy(&link.body);
+            let before = match link.after {
+                Some(after) => utf8(after)?,
+                None => lines.last().map_or("", |last| last.hash),
+            };
+            let plain = format!("{body}{BEFORE_HASH}{hash}{AFTER_HASH}");
+            lines.push(Part {
+                plain,
+                before,
+                hash,
+            });
+        }
+        Ok(Self { lines })
+    }
+}
+
+impl Part<'_> {
+    fn is_under(&self, key: &Key) -> bool {
+        link(self.plain.as_bytes())
+            .is_some_and(|link| key.hash(self.before.as_bytes(), &link.body)[..] == *link.hash)
+    }
+}
+
+/// Joins their log to ours. `renamed` are the ids that their records got with it.
+///
+/// # Errors
+///
+/// That a log is torn, or was written under another key.
+pub fn join(
+    identity: &Identity,
+    ours: &str,
+    theirs: &str,
+    who: &str,
+    renamed: &[(String, String)],
+) -> Result<Joined, Error> {
+    let refused = |reason: &'static str| Error::Unjoinable {
+        name: super::FILE,
+        reason,
+    };
+    let key = Key::new(&identity.tombstone_key).ok_or_else(|| refused("there is no key"))?;
+    let a = Parts::of(ours).map_err(refused)?;
+    let b = Parts::of(theirs).map_err(refused)?;
+    // A line under another key could not be checked here, and the whole log would be called broken.
+    for log in [&a, &b] {
+        if let Some(first) = log.lines.first()
+            && !first.is_under(&key)
+        {
+            return Err(refused("it was begun in another workspace"));
+        }
+    }
+    let known: std::collections::HashSet<&str> = a.lines.iter().map(|part| part.hash).collect();
+    let mut log = ours.to_owned();
+    let mut last = a.lines.last().map_or("", |part| part.hash);
+    let mut lines = a.lines.len() as u64;
+    let mut taken = 0;
+    for part in b.lines.iter().filter(|part| !known.contains(part.hash)) {
+        log.push_str(&placed(&part.plain, part.before, last));
+        last = part.hash;
+        lines += 1;
+        taken += 1;
+    }
+    let head = a.lines.last().map_or("", |part| part.hash);
+    let end = if let (Some(theirs), true) = (b.lines.last(), taken > 0) {
+        let newest = |parts: &Parts<'_>| {
+            let times = parts.lines.iter().filter_map(|part| {
+                let line: Line = serde_json::from_str(&part.plain).ok()?;
+                Some(line.at)
+            });
+            times.max().unwrap_or_default()
+        };
+        let line = Line {
+            seq: lines + 1,
+            at: newest(&a).max(newest(&b)),
+            who: who.to_owned(),
+            did: Did::Merged,
+            records: renamed
+                .iter()
+                .map(|(from, to)| format!("{from} → {to}"))
+                .collect(),
+            of: Vec::new(),
+            why: format!("git: {taken} lines up to {}", theirs.hash),
+        };
+        let mut body = serde_json::to_string(&line)?;
+        body.pop();
+        let hash = text(&key.hash(head.as_bytes(), body.as_bytes()));
+        let plain = format!("{body}{BEFORE_HASH}{hash}{AFTER_HASH}");
+        log.push_str(&placed(&plain, head, last));
+        lines += 1;
+        hash
+    } else {
+        head.to_owned()
+    };
+    let anchor = Anchor::new(&key, lines, log.len() as u64, end).render()?;
+    Ok(Joined { log, anchor })
+}
+
+/// A line as it stands behind the line with the hash `last`.
+fn placed(plain: &str, before: &str, last: &str) -> String {
+    if before == last {
+        return format!("{plain}\n");
+    }
+    going_on_from(plain, before) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::act::Act;
+    use crate::store::atomic;
+    use crate::store::audit::{ANCHOR, FILE};
+    use crate::store::scoped::Scoped;
+
+    /// A directory whose log goes on from another one by so many lines.
+    fn grown(from: Option<&tempfile::TempDir>, name: &str, lines: usize) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["workspace.json", FILE, ANCHOR] {
+            if let Some(from) = from
+                && let Ok(text) = std::fs::read(from.path().join(file))
+            {
+                atomic::replace(&dir.path().join(file), &text).unwrap();
+            }
+        }
+        let store = store(&dir);
+        drop(store.write(&mut || "key".to_owned()).unwrap());
+        for n in 0..lines {
+            store
+                .audit(Did::Read, &[(&format!("{name}-{n}"), None)])
+                .unwrap();
+        }
+        dir
+    }
+
+    fn store(dir: &tempfile::TempDir) -> Scoped {
+        Scoped::new(dir.path(), Scope::All).acting(Act {
+            who: "ann".to_owned(),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            ..Act::default()
+        })
+    }
+
+    fn read(dir: &tempfile::TempDir) -> String {
+        std::fs::read_to_string(dir.path().join(FILE)).unwrap_or_default()
+    }
+
+    fn joined(ours: &tempfile::TempDir, theirs: &tempfile::TempDir) -> tempfile::TempDir {
+        let identity = store(ours).identity().unwrap();
+        let joined = join(&identity, &read(ours), &read(theirs), "git", &[]).unwrap();
+        let dir = grown(Some(ours), "", 0);
+        atomic::replace(&dir.path().join(FILE), joined.log.as_bytes()).unwrap();
+        atomic::replace(&dir.path().join(ANCHOR), joined.anchor.as_bytes()).unwrap();
+        dir
+    }
+
+    fn flaws(dir: &tempfile::TempDir) -> Vec<crate::store::Flaw> {
+        store(dir).verify_audit(None).unwrap().flaws
+    }
+
+    #[test]
+    fn two_logs_are_one_that_is_sound_and_goes_on() {
+        for (common, a, b) in [(3, 2, 4), (0, 2, 3), (3, 0, 2), (3, 2, 0), (0, 0, 1)] {
+            let base = grown(None, "base", common);
+            let (ours, theirs) = (grown(Some(&base), "a", a), grown(Some(&base), "b", b));
+            let both = joined(&ours, &theirs);
+            assert_eq!(flaws(&both), [], "{common} {a} {b}\n{}", read(&both));
+            let lines = common + a + b + usize::from(b > 0);
+            assert_eq!(read(&both).lines().count(), lines);
+            for noted in read(&ours).lines().chain(read(&theirs).lines()) {
+                let hash = &noted[noted.len() - 66..noted.len() - 2];
+                assert_eq!(store(&both).verify_audit(Some(hash)).unwrap().flaws, []);
+            }
+            store(&both).audit(Did::Read, &[("next", None)]).unwrap();
+            assert_eq!(flaws(&both), []);
+            // What was joined once adds nothing.
+            assert_eq!(read(&joined(&both, &theirs)), read(&both));
+            // And a third one, and back.
+            let third = grown(Some(&theirs), "c", 2);
+            let all = joined(&both, &third);
+            assert_eq!(flaws(&all), []);
+            assert_eq!(flaws(&joined(&third, &all)), []);
+        }
+    }
+
+    #[test]
+    fn a_line_of_either_side_cannot_be_changed_or_taken_out() {
+        let base = grown(None, "base", 2);
+        let (ours, theirs) = (grown(Some(&base), "a", 3), grown(Some(&base), "b", 3));
+        let both = joined(&ours, &theirs);
+        let sound = read(&both);
+        let lines: Vec<&str> = sound.lines().collect();
+        let put = |lines: &[&str]| {
+            atomic::replace(
+                &both.path().join(FILE),
+                (lines.join("\n") + "\n").as_bytes(),
+            )
+            .unwrap();
+        };
+        for n in 0..lines.len() {
+            let mut without = lines.clone();
+            without.remove(n);
+            put(&without);
+            assert!(!flaws(&both).is_empty(), "without line {n}");
+            let changed = lines[n].replace("ann", "bob");
+            if changed != lines[n] {
+                let mut others = lines.clone();
+                others[n] = &changed;
+                put(&others);
+                assert!(!flaws(&both).is_empty(), "line {n} changed");
+            }
+        }
+        // All of theirs, with the line that joined it.
+        put(&lines[..5]);
+        assert!(!flaws(&both).is_empty());
+        // The last of theirs, the line that joins being put where it would fit.
+        let mut cut = lines.clone();
+        cut.remove(7);
+        put(&cut);
+        assert!(!flaws(&both).is_empty());
+        put(&lines);
+        assert_eq!(flaws(&both), []);
+    }
+
+    #[test]
+    fn a_log_that_is_torn_is_not_joined() {
+        let base = grown(None, "base", 2);
+        let identity = store(&base).identity().unwrap();
+        let log = read(&base);
+        for bad in [&log[..log.len() - 9], "{}\n"] {
+            assert!(join(&identity, &log, bad, "", &[]).is_err());
+            assert!(join(&identity, bad, &log, "", &[]).is_err());
+        }
+    }
+}
