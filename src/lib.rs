@@ -15,7 +15,7 @@
 //! | 1 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
 //! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
 //! | 3 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
-//! | 4 | [`config`], [`host`], [`cli`] | the edge: environment, coding-agent hosts, arguments, terminal |
+//! | 4 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, what is said of errors, coding-agent hosts, the operations for other programs, arguments, terminal |
 //!
 //! # Invariants
 //!
@@ -54,6 +54,7 @@
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod error;
 pub mod exchange;
 pub mod git;
 pub mod guard;
@@ -64,6 +65,7 @@ pub mod model;
 pub mod prompt;
 pub mod remote;
 pub mod search;
+pub mod serve;
 pub mod skill;
 pub mod store;
 pub mod transcript;

@@ -60,6 +60,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
             correction: context.text(&correction)?,
             expected,
             supersede: args.supersede,
+            source: None,
         },
         (skill, execution, correction) => {
             if !context.is_interactive() {
@@ -76,6 +77,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
                 correction,
                 expected,
                 supersede: args.supersede,
+                source: None,
             }
         }
     };

@@ -12,7 +12,6 @@ mod conflicts;
 mod context;
 mod correct;
 mod edit;
-mod error;
 mod eval;
 mod eval_corrections;
 mod export;
@@ -46,6 +45,11 @@ mod test;
 mod undo;
 mod watch;
 mod why;
+
+/// Errors, as they are told on this edge.
+mod error {
+    pub(super) use crate::error::{Explained as CliError, Kind};
+}
 
 use std::ffi::OsString;
 use std::process::ExitCode;

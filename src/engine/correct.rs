@@ -36,6 +36,8 @@ pub struct CorrectOptions {
     pub expected: Option<Box<RawValue>>,
     /// Whether the new rule takes the place of those that it contradicts.
     pub supersede: bool,
+    /// Who brought it, where that was not the person: the rule says so in its `source`, in every prompt.
+    pub source: Option<&'static str>,
 }
 
 /// What came of it.
@@ -137,7 +139,7 @@ impl Engine {
                     rule,
                     duplicate_of,
                     mended,
-                } = self.place_rule(&correction, draft, &by)?;
+                } = self.place_rule(&correction, draft, &by, options.source)?;
                 warnings.extend(mended);
                 warnings.extend(suspicion(&rule));
                 let guardrails = match duplicate_of {

@@ -192,6 +192,12 @@ pub enum Error {
         /// What does not fit, all of it.
         problems: Vec<String>,
     },
+    /// What nobody but a person may say.
+    #[error("it is not remembered: {reason}")]
+    Suspicious {
+        /// Why, as `it …`.
+        reason: String,
+    },
     /// An entry that is no JSON to other programs: its fields cannot be told apart.
     #[error("`{id}` cannot be edited here: its entry is not JSON")]
     NotEditableText {

@@ -82,6 +82,9 @@ pub struct Found {
     pub score: f64,
     /// The part of it in which most of the words stand.
     pub snippet: String,
+    /// All of its words: for those who have more room than a line.
+    #[serde(skip)]
+    pub content: String,
     /// Its rank in each ranking, from 1.
     pub ranks: Ranks,
     /// How it came about, where that was asked.
@@ -318,7 +321,7 @@ fn search(
     for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, document)) = index.record(part, place)? {
-            let found_one = result(&document, &ranked, &asked, options.explain);
+            let found_one = result(document, &ranked, &asked, options.explain);
             found.push(Found {
                 pulled: origin.is_some(),
                 origin: origin.map(str::to_owned),
@@ -337,7 +340,7 @@ fn search(
     })
 }
 
-fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
+fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
     let explanation = || {
         let held = words(&document.content);
         let mut matched: Vec<String> = Vec::new();
@@ -353,10 +356,11 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
         }
     };
     Found {
-        id: document.id.clone(),
+        explain: explain.then(explanation),
+        id: document.id,
         kind: document.kind,
-        skill: document.skill.clone(),
-        user_id: document.user_id.clone(),
+        skill: document.skill,
+        user_id: document.user_id,
         memory_type: document.memory_type,
         score: rounded(ranked.score),
         snippet: snippet(&document.content, asked, SNIPPET),
@@ -364,10 +368,10 @@ fn result(document: &Document, ranked: &Ranked, asked: &[String], explain: bool)
             keyword: ranked.keyword,
             semantic: ranked.semantic,
         },
-        explain: explain.then(explanation),
         origin: None,
         pulled: false,
         trust: document.trust,
+        content: document.content,
     }
 }
 

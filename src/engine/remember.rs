@@ -4,16 +4,20 @@
 //! again is one memory: it is answered with its id, and is kept for as long as if it had been said for
 //! the first time now. What a person adds is added, also when the same was removed before; that is
 //! told.
+//!
+//! What an agent adds counts as observed until a person approves it, or says it too: it is screened
+//! like the output of a tool, and what was forgotten on purpose does not come back by it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::model::{Kind, Memory, MemoryType, ending};
+use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending};
 use crate::store::{Selection, Writer, compact};
 
 use super::door::kept_out;
+use super::import::OBSERVED;
 use super::learn::raw;
 use super::{Engine, Error, mended};
 
@@ -50,8 +54,39 @@ pub struct AddReport {
 }
 
 impl Engine {
-    /// Adds a typed memory.
+    /// Adds a typed memory that a person has said.
     pub fn add_memory(&self, options: &AddOptions) -> Result<AddReport, Error> {
+        self.add(options, Trust::User)
+    }
+
+    /// Adds a typed memory that an agent has said, and no person.
+    pub fn add_observed(&self, options: &AddOptions) -> Result<AddReport, Error> {
+        let metadata = options.metadata.as_ref().map_or("", |json| json.get());
+        let admitted = guard::admit(&options.content);
+        let of_metadata = || guard::admit(metadata).quarantine;
+        if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
+            return Err(Error::Suspicious { reason });
+        }
+        // What was shown to the agent is not to be learnt from it again.
+        let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
+        let buried = self.store.buried(Kind::Memory, admitted.text.trim_end())?;
+        if let Some(removed) = buried {
+            return Err(Error::Forgotten {
+                day: removed.at.split('T').next().unwrap_or_default().to_owned(),
+                id: removed.id,
+                kind: Kind::Memory,
+            });
+        }
+        let options = AddOptions {
+            memory_type: options.memory_type,
+            content,
+            metadata: options.metadata.clone(),
+            expires_at: options.expires_at.clone(),
+        };
+        self.add(&options, Trust::Observed)
+    }
+
+    fn add(&self, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
         let memory_type = options.memory_type;
         let mut problems = Vec::new();
         // Others' programs may end a text with a line break; it says nothing.
@@ -65,7 +100,7 @@ impl Engine {
         let mut warnings = Vec::new();
         if options.metadata.is_some() {
             problems.extend(misfits(memory_type, &metadata));
-        } else {
+        } else if trust == Trust::User {
             warnings.extend(misfits(memory_type, &metadata));
         }
         let end = match &options.expires_at {
@@ -88,7 +123,11 @@ impl Engine {
             user_id: self.store.viewer().user_id().map(str::to_owned),
             memory_type,
             content: content.to_owned(),
-            trust: String::new(),
+            trust: match trust {
+                Trust::User => String::new(),
+                Trust::Approved => "approved".to_owned(),
+                Trust::Observed => OBSERVED.to_owned(),
+            },
             metadata,
             created_at: self.timestamp(),
             updated_at: self.timestamp(),
@@ -96,6 +135,10 @@ impl Engine {
         };
         let (memory, added) = match same(&writer, &new, &mut warnings)? {
             Some(same) => {
+                if same.trust() < trust {
+                    let is_said = [("trust", raw(&"user")?)];
+                    writer.update(Kind::Memory, &same.id, &is_said)?;
+                }
                 let is_asked = options.expires_at.is_some();
                 (
                     self.say_again(&mut writer, same, new.expires_at, is_asked)?,

@@ -47,6 +47,7 @@ impl Engine {
         correction: &Correction,
         draft: Draft,
         distilled_by: &str,
+        source: Option<&str>,
     ) -> Result<Placed, Error> {
         let skill: SkillPath = correction.skill.parse()?;
         let of_skill = Selection {
@@ -67,7 +68,10 @@ impl Engine {
             let id = rule.reflexion_id.clone();
             (rule, Some(id))
         } else {
-            let rule = self.new_rule(correction, draft, distilled_by);
+            let rule = Reflexion {
+                source: source.unwrap_or_default().to_owned(),
+                ..self.new_rule(correction, draft, distilled_by)
+            };
             (writer.append(rule, self.now)?, None)
         };
         Ok(Placed {

@@ -27,7 +27,7 @@ mod shapes;
 mod structures;
 mod values;
 
-pub use fence::{fence, strip_fenced};
+pub use fence::{defuse, fence, strip_fenced};
 pub use hidden::{is_hidden, visible};
 pub use json::{findings_in_json, redact_json};
 pub use redact::{Redacted, redact, says_nothing};

@@ -198,17 +198,17 @@ pub const STATEMENT: &str = "This error was met before in this project. What fai
 
 /// The hints without a heading, in the source document's form; empty where there are none.
 pub fn render_blocks(hints: &[Hint]) -> String {
-    let mut text = String::new();
-    for hint in hints {
-        text.extend(["\n  ERROR: ", &hint.error_key, "\n"]);
-        for (name, code) in [
-            ("WRONG", &hint.failing_code),
-            ("CORRECT", &hint.working_code),
-        ] {
-            text.extend(["  ", name, ":\n"]);
-            for line in code.lines() {
-                text.extend(["    ", line, "\n"]);
-            }
+    let block = |hint: &Hint| render_block(&hint.error_key, &hint.failing_code, &hint.working_code);
+    hints.iter().map(block).collect()
+}
+
+/// One hint in that form.
+pub fn render_block(error_key: &str, failing_code: &str, working_code: &str) -> String {
+    let mut text = format!("\n  ERROR: {error_key}\n");
+    for (name, code) in [("WRONG", failing_code), ("CORRECT", working_code)] {
+        text.extend(["  ", name, ":\n"]);
+        for line in code.lines() {
+            text.extend(["    ", line, "\n"]);
         }
     }
     text

@@ -92,7 +92,7 @@ pub struct Reflexion {
         skip_serializing_if = "Option::is_none"
     )]
     pub times_harmed: Option<f64>,
-    /// The reference's `correction` or `synthesis`.
+    /// The reference's `correction` or `synthesis`; `agent` where an agent has passed on the correction.
     #[serde(
         default,
         deserialize_with = "lenient::text",

@@ -26,6 +26,8 @@ use crate::exchange::Skipped;
 
 use super::{Engine, Error};
 
+pub(super) use candidates::OBSERVED;
+
 /// Whose memory is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

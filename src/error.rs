@@ -1,8 +1,9 @@
-//! From typed errors to what a person reads: one place that decides the kind, the exit code and
-//! the hint.
+//! From typed errors to what a person or a program is told: one place that decides the kind, the
+//! exit code and the hint.
 //!
 //! A message is a lower-case fragment with the object in backticks; the hint is the command to type
-//! next.
+//! next. Every front says the same of an error; where a front has another way out than a command
+//! line, it puts its own words in place of the hint.
 
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::{config, engine, host, llm, remote, search, skill, store};
 /// The exit codes of errors, as documented in the README. A check that found something is no
 /// error: its report carries 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Wrong usage or bad input.
     Usage,
     /// The store.
@@ -27,7 +28,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn code(self) -> u8 {
+    /// The exit code.
+    pub const fn code(self) -> u8 {
         match self {
             Self::Usage => 2,
             Self::Store => 3,
@@ -38,7 +40,8 @@ impl Kind {
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// The word for it in documents.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Usage => "usage",
             Self::Store => "store",
@@ -52,14 +55,18 @@ impl Kind {
 
 /// An error as a person or a program is told of it.
 #[derive(Debug)]
-pub(super) struct CliError {
-    pub(super) kind: Kind,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
+pub struct Explained {
+    /// What it is about.
+    pub kind: Kind,
+    /// What went wrong, on one line.
+    pub message: String,
+    /// The way out.
+    pub hint: Option<String>,
 }
 
-impl CliError {
-    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+impl Explained {
+    /// Wrong usage or bad input.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
             message: message.into(),
@@ -67,7 +74,8 @@ impl CliError {
         }
     }
 
-    pub(super) fn interrupted() -> Self {
+    /// The user has interrupted.
+    pub fn interrupted() -> Self {
         Self {
             kind: Kind::Interrupted,
             message: "interrupted".to_owned(),
@@ -75,13 +83,22 @@ impl CliError {
         }
     }
 
+    /// The same with another way out.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
     /// The document that `--json` prints.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         json!({ "error": { "kind": self.kind.name(), "message": self.message, "hint": self.hint } })
     }
 }
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for CliError {
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Explained {
     fn from(error: E) -> Self {
         let error = anyhow::Error::from(error);
         let (kind, hint) = explain(&error);
@@ -217,6 +234,9 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "give it as `--set {field}=VALUE`, in quotation marks for the shell"
         )),
         Error::BadMemory { .. } => usage("memctl memory add --help lists the fields of each type"),
+        Error::Suspicious { .. } => {
+            usage("a person may say it: memctl memory add --type TYPE --content \"…\"")
+        }
         Error::NotEditableText { .. } => usage("edit the file; memctl doctor says where it is"),
         Error::Occupied { .. } => {
             usage("name another place, or take the place of a file with `--force`")

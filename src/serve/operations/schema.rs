@@ -1,0 +1,87 @@
+//! The JSON schemas of arguments, in as few words as they can be said.
+//!
+//! A schema stands in the context of every agent that has the tool, used or not. What a model does not
+//! need to call it is left out: titles, formats of integers, `null` for what may be missing.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+/// The schema of the arguments `A`.
+pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let schema = settings.into_generator().into_root_schema_for::<A>();
+    let mut schema = Value::from(schema);
+    trim(&mut schema);
+    match schema {
+        Value::Object(mut object) => {
+            object.remove("description");
+            object
+        }
+        _ => Map::new(),
+    }
+}
+
+fn trim(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            // Only where it is the keyword, and not the name of a field.
+            for keyword in ["title", "format"] {
+                if object.get(keyword).is_some_and(Value::is_string) {
+                    object.remove(keyword);
+                }
+            }
+            if object.get("default").is_some_and(Value::is_null) {
+                object.remove("default");
+            }
+            without_null(object);
+            object.values_mut().for_each(trim);
+        }
+        Value::Array(items) => items.iter_mut().for_each(trim),
+        _ => {}
+    }
+}
+
+/// What may be missing need not be `null` as well.
+fn without_null(object: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(ways)) = object.get_mut("anyOf") {
+        ways.retain(|way| way.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = ways.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (keyword, value) in only {
+                // What is said of the field comes before what is said of its type.
+                object.entry(keyword).or_insert(value);
+            }
+        }
+    }
+}
+
+/// The fields of a schema: `` `query` ``, or `` `limit` (optional) ``.
+pub(super) fn fields(schema: &Map<String, Value>) -> Vec<String> {
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flat_map(Map::keys);
+    names
+        .map(|name| {
+            let may_be_missing = if required(name) { "" } else { " (optional)" };
+            format!("`{name}`{may_be_missing}")
+        })
+        .collect()
+}

@@ -1,0 +1,130 @@
+//! `why`: where a record came from and what came of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Engine, Link};
+use crate::error::Explained;
+use crate::guard::fence;
+use crate::model::{Evidence, Kind};
+
+use super::search::is_zero;
+use super::{NOTICE, Report, room, told};
+
+/// The longest summary of a link, in characters: first, and where room is short.
+const LONG: usize = 300;
+const SHORT: usize = 60;
+
+/// Which record.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyArgs {
+    /// The record's id, such as REFL-003
+    pub id: String,
+    /// Longest answer, 1500 if not given
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+}
+
+/// A record, where it came from, and what came of it.
+#[derive(Debug, Serialize)]
+pub struct Reasons {
+    /// What the summaries are.
+    pub notice: &'static str,
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// What use has shown of it.
+    pub evidence: Evidence,
+    /// The record, and after each record those that it leads to.
+    pub chain: Vec<Link>,
+    /// How many more links had no room.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+    /// What went wrong and did not stop it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+pub(super) fn why(engine: &Engine, args: &WhyArgs) -> Result<Reasons, Explained> {
+    let report = engine.why(&args.id).map_err(told)?;
+    let chain = report.chain.into_iter().map(|link| Link {
+        summary: room::beginning(&room::outward(&link.summary), LONG).into_owned(),
+        // Names of sessions and tests come from hosts and files.
+        id: room::outward(&link.id),
+        to: link.to.as_deref().map(room::outward),
+        ..link
+    });
+    let reasons = Reasons {
+        notice: NOTICE,
+        id: report.id,
+        kind: report.kind,
+        evidence: report.evidence,
+        chain: chain.collect(),
+        left_out: 0,
+        warnings: report.warnings,
+    };
+    Ok(reasons.within(room::of(args.max_tokens)))
+}
+
+impl Reasons {
+    /// As much of it as there is room for: the summaries get shorter, then the last links go. The record
+    /// itself stays.
+    fn within(mut self, room: usize) -> Self {
+        if room::fits(&self, room) {
+            return self;
+        }
+        for link in self.chain.iter_mut().skip(1) {
+            link.summary = room::beginning(&link.summary, SHORT).into_owned();
+        }
+        while !room::fits(&self, room) {
+            if self.chain.len() > 1 {
+                self.chain.pop();
+                self.left_out += 1;
+            } else if self.warnings.pop().is_none() {
+                for link in &mut self.chain {
+                    link.summary = room::beginning(&link.summary, SHORT).into_owned();
+                }
+                break;
+            }
+        }
+        self
+    }
+}
+
+impl Report for Reasons {
+    fn text(&self, nonce: &str) -> String {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = self.evidence;
+        let mut text = format!(
+            "{} {}: shown {shown}, helped {helped}, harmed {harmed}.\n",
+            self.kind, self.id
+        );
+        let lines: Vec<String> = self.chain.iter().map(line).collect();
+        text.push_str(&fence(&lines, nonce));
+        if self.left_out > 0 {
+            let more = self.left_out.to_string();
+            text.extend([
+                &more,
+                " more links had no room: give a larger `max_tokens`.\n",
+            ]);
+        }
+        for warning in &self.warnings {
+            text.extend(["warning: ", warning, "\n"]);
+        }
+        text
+    }
+}
+
+fn line(link: &Link) -> String {
+    let mut words = vec![link.relation.words(), &link.id];
+    words.extend(link.state.as_deref());
+    words.push(link.at.get(..10).unwrap_or_default());
+    words.push(&link.summary);
+    words.retain(|word| !word.is_empty());
+    "  ".repeat(link.depth) + &words.join(" ")
+}
