@@ -24,6 +24,7 @@ mod index;
 mod junit;
 mod learn;
 mod live;
+mod mcp;
 mod memories;
 mod memory;
 mod merge_driver;
@@ -87,7 +88,7 @@ struct Cli {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(next_help_heading = "Everywhere")]
 struct Global {
@@ -139,6 +140,7 @@ enum Command {
     #[command(subcommand)]
     Remote(remote::RemoteCommand),
     Sync(sync::SyncArgs),
+    Mcp(mcp::McpArgs),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
     Index(index::IndexArgs),
@@ -189,7 +191,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Command::Session(command) => command.follows(),
         _ => false,
     });
-    let code = match dispatch(&context, cli.command, cli.global.root) {
+    let code = match dispatch(&context, cli.command, &cli.global) {
         Ok(code) => code,
         Err(error) => {
             printer.error(&error);
@@ -213,11 +215,7 @@ fn named(matches: &ArgMatches) -> String {
     words.join(" ")
 }
 
-fn dispatch(
-    context: &Context,
-    command: Command,
-    root: Option<std::path::PathBuf>,
-) -> Result<u8, CliError> {
+fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, CliError> {
     switch::permit(context, &command)?;
     let report: Box<dyn Report> = match command {
         Command::Init(args) => setup::init(context, &args)?,
@@ -229,7 +227,7 @@ fn dispatch(
         Command::Watch(args) => return watch::watch(context, &args),
         Command::Hint(args) => hint::hint(context, args)?,
         Command::Record(command) => hint::record(context, command)?,
-        Command::Hook(args) => return Ok(answer_host(context, &args.host, root)),
+        Command::Hook(args) => return Ok(answer_host(context, &args.host, global.root.clone())),
         Command::Hooks(command) => hooks::hooks(context, &command)?,
         Command::Learn(args) => learn::learn(context, &args)?,
         Command::Backtest(args) => backtest::backtest(context, &args)?,
@@ -238,6 +236,7 @@ fn dispatch(
         Command::Session(command) => return session::session(context, command),
         Command::Remote(command) => remote::remote(context, command)?,
         Command::Sync(args) => sync::sync(context, &args)?,
+        Command::Mcp(args) => return mcp::mcp(context, global, &args),
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,

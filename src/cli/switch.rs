@@ -54,7 +54,8 @@ impl Off {
         is_disabled(&places.memory).then(|| Self::Marker(places.memory.join("disabled")))
     }
 
-    fn hint(&self) -> String {
+    /// How it is switched on again.
+    pub(super) fn hint(&self) -> String {
         match self {
             Self::Marker(_) => "memctl memory enable".to_owned(),
             Self::Variable(_) => format!("unset {VARIABLE}, or set it to `on`"),
@@ -78,6 +79,7 @@ fn works_without(command: &Command) -> bool {
         Command::Run(_)
         | Command::Hint(_)
         | Command::Hook(_)
+        | Command::Mcp(_)
         // They use none.
         | Command::Hooks(_)
         | Command::Backtest(_)

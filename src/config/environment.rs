@@ -56,6 +56,17 @@ impl Environment {
         }
     }
 
+    /// The same later: for a process that lives longer than one command. A time that is fixed stays.
+    #[must_use]
+    pub fn later(&self) -> Self {
+        let fixed = self.var("MEMCTL_NOW").is_some();
+        let now = if fixed { self.now } else { Utc::now() };
+        Self {
+            now,
+            ..self.clone()
+        }
+    }
+
     /// An environment with nothing in it but this, for tests.
     #[cfg(test)]
     pub(crate) fn fixed(current_dir: &Path, home: &Path, vars: &[(&str, &str)]) -> Self {

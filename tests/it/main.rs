@@ -39,6 +39,7 @@ mod layers;
 mod learn;
 mod learning;
 mod llm_wire;
+mod mcp;
 mod memories;
 mod merge;
 mod models;

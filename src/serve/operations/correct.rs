@@ -7,7 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::to_raw_value};
+use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::engine::{Conflict, CorrectOptions, Engine, Error};
 use crate::error::Explained;
@@ -31,6 +31,9 @@ pub struct CorrectArgs {
     #[serde(default)]
     pub execution: Option<String>,
     /// The output as it should have been
+    // Hosts want a type for every argument. What a skill puts out is nearly always an object, and what is
+    // not is taken as well.
+    #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
 }

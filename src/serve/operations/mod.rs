@@ -152,6 +152,11 @@ impl Operation {
         }
     }
 
+    /// Whether it changes nothing.
+    pub fn reads(self) -> bool {
+        self.effect() == Effect::Reads
+    }
+
     /// The JSON schema of its arguments, an object.
     pub fn schema(self) -> Map<String, Value> {
         match self {
@@ -240,19 +245,6 @@ fn undo(engine: &Engine) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::tokens;
-
-    /// What stands in the context of every agent that has them, used or not.
-    #[test]
-    fn all_of_them_together_cost_little() {
-        let mut all = 0;
-        for operation in Operation::ALL {
-            let said = serde_json::json!({ "name": operation.name(), "title": operation.title(),
-                "description": operation.description(), "inputSchema": operation.schema() });
-            all += tokens(&said.to_string());
-        }
-        assert!(all < 1_200, "{all} tokens");
-    }
 
     #[test]
     fn schemas_say_what_the_arguments_are() {

@@ -34,8 +34,15 @@ fn trim(schema: &mut Value) {
                     object.remove(keyword);
                 }
             }
-            if object.get("default").is_some_and(Value::is_null) {
+            // What stands where nothing was given, and what a number without a sign is anyway.
+            if object
+                .get("default")
+                .is_some_and(|value| value.is_null() || value == "")
+            {
                 object.remove("default");
+            }
+            if object.get("minimum").is_some_and(|least| least == 0) {
+                object.remove("minimum");
             }
             without_null(object);
             object.values_mut().for_each(trim);

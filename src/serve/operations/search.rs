@@ -31,6 +31,7 @@ pub struct SearchArgs {
     #[serde(default)]
     pub skill: Option<String>,
     /// Most results, 5 if not given
+    #[schemars(range(min = 1, max = 50))]
     #[serde(default)]
     pub limit: Option<u32>,
     /// Longest answer, 1500 if not given

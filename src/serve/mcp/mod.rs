@@ -1,0 +1,179 @@
+//! The Model Context Protocol: the table of operations as tools.
+//!
+//! Every tool is an operation and every operation a tool; nothing about the memory is decided here. A
+//! call opens the memory, does one thing and closes it: what other processes have written in between is
+//! seen, and nothing is held that could go stale.
+//!
+//! What goes wrong in an operation is a result that says `isError`, with the way out, so that the model
+//! reads it; only what breaks the protocol is an error of the protocol. Which revision is spoken is
+//! settled by the SDK, from the first of 2024 to the newest.
+//!
+//! Deliberately absent: resources, prompts, sampling, notifications, sessions, and schemas of results,
+//! which would stand in every context and say what the results say themselves.
+
+mod http;
+mod stdio;
+mod tools;
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Extensions,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::engine::Engine;
+use crate::error::{Explained, Kind};
+
+use super::operations::{Answer, Operation};
+
+pub use http::{Access, service};
+pub use stdio::serve;
+
+/// What every agent that has the tools is told, once.
+const INSTRUCTIONS: &str = "What was learnt here before: search it before work that may have been done before, ask for a hint after a failure, \
+     remember what others will need, and pass on what the user corrects.";
+
+/// Opens the memory for one call: for whom, the extensions of the request say.
+type Open = dyn Fn(&Extensions, Operation) -> Result<Engine, Explained> + Send + Sync;
+
+/// The server: what is offered, and how the memory is opened.
+#[derive(Clone)]
+pub struct Server {
+    open: Arc<Open>,
+    read_only: bool,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server for one caller. `open` is called for every call, on a thread that may block.
+    pub fn new(
+        open: impl Fn(Operation) -> Result<Engine, Explained> + Send + Sync + 'static,
+    ) -> Self {
+        Self::for_each(move |_, operation| open(operation))
+    }
+
+    fn for_each(
+        open: impl Fn(&Extensions, Operation) -> Result<Engine, Explained> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            open: Arc::new(open),
+            read_only: false,
+        }
+    }
+
+    /// The same, offering only what changes nothing.
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
+    }
+
+    fn offered(&self) -> impl Iterator<Item = Operation> {
+        let read_only = self.read_only;
+        let all = Operation::ALL.into_iter();
+        all.filter(move |operation| !read_only || operation.reads())
+    }
+
+    /// Does what is asked on a thread of its own, since the verbs block, until it is done or nobody waits
+    /// for it any more.
+    async fn call(
+        &self,
+        operation: Operation,
+        arguments: Value,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Answer, Explained> {
+        let open = Arc::clone(&self.open);
+        let runtime = Handle::current();
+        let done = tokio::task::spawn_blocking(move || {
+            let engine = open(&context.extensions, operation)?;
+            runtime.block_on(async {
+                tokio::select! {
+                    answer = operation.call(&engine, arguments) => answer,
+                    () = context.ct.cancelled() => Err(Explained::interrupted()),
+                }
+            })
+        });
+        done.await.unwrap_or_else(|_| {
+            Err(Explained {
+                kind: Kind::Store,
+                message: format!("`{}` broke off", operation.name()),
+                hint: Some("memctl doctor".to_owned()),
+            })
+        })
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(
+                Implementation::new("memctl", env!("CARGO_PKG_VERSION")).with_title("memctl"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.offered().map(tools::of).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let operation = Operation::of_name(name)?;
+        self.offered()
+            .find(|offered| *offered == operation)
+            .map(tools::of)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let named = Operation::of_name(&request.name);
+        let offered = named.filter(|named| self.offered().any(|offered| offered == *named));
+        let Some(operation) = offered else {
+            let tools: Vec<&str> = self.offered().map(Operation::name).collect();
+            let asked = request.name.escape_debug();
+            let message = format!("there is no tool `{asked}`, but: {}", tools.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        Ok(match self.call(operation, arguments, context).await {
+            Ok(answer) => answered(answer),
+            Err(error) => refused(&error),
+        }
+        .into())
+    }
+}
+
+fn answered(answer: Answer) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+    result.structured_content = Some(answer.data);
+    result
+}
+
+fn refused(error: &Explained) -> CallToolResult {
+    let mut text = error.message.clone();
+    if let Some(hint) = &error.hint {
+        text.extend(["\nhint: ", hint]);
+    }
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(error.json());
+    result
+}
