@@ -148,13 +148,13 @@ pub(super) fn program(context: &Context) -> String {
     own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
 }
 
-fn project_of(context: &Context) -> PathBuf {
+pub(super) fn project_of(context: &Context) -> PathBuf {
     let memory = &context.places.memory;
     memory.parent().unwrap_or(memory).to_owned()
 }
 
 /// Whether `memctl`, typed anywhere, is this program.
-fn is_on_path(context: &Context) -> bool {
+pub(super) fn is_on_path(context: &Context) -> bool {
     let environment = &context.environment;
     let path = environment.var("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)

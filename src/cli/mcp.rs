@@ -1,20 +1,28 @@
-//! `mcp`: the memory as tools for agents, over standard input and output.
+//! `mcp`: the memory as tools for agents, over standard input and output, and telling hosts of it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 
+use crate::config::Environment;
 use crate::engine::Engine;
+use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Standing, Start};
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
 
 use super::Global;
 use super::context::Context;
 use super::error::CliError;
-use super::output::Printer;
+use super::hooks::{is_on_path, project_of};
+use super::output::{Page, Printer, Report, Style};
 
 /// Calls that are under way when the input ends get so long.
 const LAST_CALLS: Duration = Duration::from_secs(30);
+
+/// The folder that is open in an editor, as editors write it.
+const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
 
 /// Be an MCP server: the memory as six tools for agents
 ///
@@ -22,19 +30,146 @@ const LAST_CALLS: Duration = Duration::from_secs(30);
 /// `--scope` and `--user` hold it to a part of the memory.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  claude mcp add memctl -- memctl mcp\n  memctl mcp --read-only --scope hr"
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp --read-only --scope hr"
 )]
 pub(super) struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+    #[command(flatten)]
+    offer: Offer,
+}
+
+/// What is offered.
+#[derive(Debug, Clone, Copy, Args)]
+struct Offer {
     /// Offer only what changes nothing: search, hint, why
     #[arg(long)]
     read_only: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    Status(StatusArgs),
+}
+
+/// A host.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HostName {
+    /// Claude Code
+    ClaudeCode,
+    /// `OpenAI` Codex CLI
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    #[value(name = "vscode")]
+    VsCode,
+    /// Claude Desktop
+    ClaudeDesktop,
+}
+
+impl HostName {
+    const fn host(self) -> ServerHost {
+        match self {
+            Self::ClaudeCode => ServerHost::ClaudeCode,
+            Self::Codex => ServerHost::Codex,
+            Self::Gemini => ServerHost::Gemini,
+            Self::Cursor => ServerHost::Cursor,
+            Self::VsCode => ServerHost::VsCode,
+            Self::ClaudeDesktop => ServerHost::ClaudeDesktop,
+        }
+    }
+}
+
+/// Add the server to the host's settings; everything else in them stays as it is
+///
+/// `--scope` and `--user` are written down with it and hold it to that part of the memory.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp install cursor --project --read-only"
+)]
+struct InstallArgs {
+    /// The host
+    host: HostName,
+    /// In the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+    #[command(flatten)]
+    offer: Offer,
+}
+
+/// Take the server out again; everything else stays as it is
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl mcp uninstall claude-code")]
+struct UninstallArgs {
+    /// The host
+    host: HostName,
+    /// From the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+/// Show which hosts have the server
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
+struct StatusArgs {
+    /// The host; all of them without one
+    host: Option<HostName>,
+    /// In the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
 pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, CliError> {
+    let Some(command) = &args.command else {
+        return be_server(context, global, args.offer);
+    };
+    let state = context.environment.state_dir.as_deref();
+    let report: Box<dyn Report> = match command {
+        McpCommand::Install(args) => {
+            let host = args.host.host();
+            let settings = settings(context, host, args.project)?;
+            let start = start(context, global, host, args.project, args.offer);
+            let mut report = host::register(host, &settings, state, &start)?;
+            report.notes = notes(context, host, args.project);
+            Box::new(report)
+        }
+        McpCommand::Uninstall(args) => {
+            let host = args.host.host();
+            let settings = settings(context, host, args.project)?;
+            Box::new(host::unregister(host, &settings, state)?)
+        }
+        McpCommand::Status(args) => {
+            let all = || ServerHost::ALL.to_vec();
+            let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
+            let mut reports = Vec::new();
+            for host in hosts {
+                // One that knows no projects has none to be shown.
+                if args.project && args.host.is_none() && host.project_file().is_none() {
+                    continue;
+                }
+                let settings = settings(context, host, args.project)?;
+                // How it is started is the user's; that it is, is what counts here.
+                let found = host::registered(host, &settings)?;
+                reports.push(found);
+            }
+            Box::new(Registered { hosts: reports })
+        }
+    };
+    context.printer.show(report.as_ref())
+}
+
+/// Serves until the input ends.
+fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, CliError> {
     use std::io::IsTerminal as _;
     if std::io::stdin().is_terminal() {
         context.printer.note(
-            "This waits for an agent's host to speak on standard input; `memctl mcp --help` says how one is told to.",
+            "This waits for an agent's host to speak on standard input; `memctl mcp install HOST` tells one to.",
         );
     }
     // What is odd about the settings is said now, and not at every call.
@@ -45,7 +180,7 @@ pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
         .enable_all()
         .max_blocking_threads(8)
         .build()?;
-    let served = runtime.block_on(serve(Server::new(open).read_only(args.read_only)));
+    let served = runtime.block_on(serve(Server::new(open).read_only(offer.read_only)));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;
     Ok(0)
@@ -53,7 +188,7 @@ pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
 
 /// The memory as it is now, for one call.
 fn open(
-    environment: &crate::config::Environment,
+    environment: &Environment,
     global: &Global,
     operation: Operation,
 ) -> Result<Engine, CliError> {
@@ -63,5 +198,171 @@ fn open(
     match &context.off {
         Some(off) => Err(CliError::usage(off.to_string(), off.hint())),
         None => context.engine(None),
+    }
+}
+
+/// The file in which a host looks for servers.
+fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBuf, CliError> {
+    let environment = &context.environment;
+    if project {
+        let file = host.project_file().ok_or_else(|| {
+            CliError::usage(
+                format!("`{}` knows no projects", host.name()),
+                format!("memctl mcp install {}", host.name()),
+            )
+        })?;
+        return Ok(project_of(context).join(file));
+    }
+    let home = environment.home.as_ref();
+    let of_host = |host: Host, file: &str| {
+        let named = environment.var(host.directory_variable());
+        let named = named.map(|dir| environment.absolute(dir));
+        let directory = named.or_else(|| Some(home?.join(host.directory())))?;
+        Some(directory.join(file))
+    };
+    // Where the system keeps the settings of programs with windows: ours lie beside theirs.
+    let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
+    let file = match host {
+        // Without the variable it lies in the home itself, and not in `.claude`.
+        ServerHost::ClaudeCode => match environment.var(Host::ClaudeCode.directory_variable()) {
+            Some(_) => of_host(Host::ClaudeCode, ".claude.json"),
+            None => home.map(|home| home.join(".claude.json")),
+        },
+        ServerHost::Codex => of_host(Host::Codex, "config.toml"),
+        ServerHost::Gemini => of_host(Host::Gemini, Host::Gemini.settings_file()),
+        ServerHost::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
+        ServerHost::VsCode => of_system("Code/User/mcp.json"),
+        ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
+    };
+    file.ok_or_else(|| {
+        CliError::usage(
+            "there is no home directory",
+            "memctl mcp install HOST --project",
+        )
+    })
+}
+
+/// How a host is to start the server.
+fn start(
+    context: &Context,
+    global: &Global,
+    host: ServerHost,
+    project: bool,
+    offer: Offer,
+) -> Start {
+    // What is shared with others names no path of this machine; programs with windows know no PATH.
+    let by_name = project || (is_on_path(context) && host.starts_in_project());
+    let own = context.environment.program.as_ref().filter(|_| !by_name);
+    let mut args = vec!["mcp".to_owned()];
+    let root = match (host.starts_in_project(), project) {
+        (true, _) => None,
+        (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
+        (false, false) => Some(project_of(context).display().to_string()),
+    };
+    let given = [
+        ("--root", root),
+        ("--scope", global.scope.clone()),
+        ("--user", global.user.clone()),
+    ];
+    for (flag, value) in given {
+        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    if offer.read_only {
+        args.push("--read-only".to_owned());
+    }
+    Start {
+        command: own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string()),
+        args,
+    }
+}
+
+/// What the user has to do or to know after it is added.
+fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
+    let said = match (host, project) {
+        (ServerHost::ClaudeCode, false) => {
+            "counts from the next session of Claude Code; `/mcp` there lists it"
+        }
+        (ServerHost::ClaudeCode, true) => {
+            "Claude Code asks once before it starts the servers of a project"
+        }
+        (ServerHost::Codex, false) => {
+            "counts from the next session of Codex; `/mcp` there lists it"
+        }
+        (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
+        (ServerHost::Gemini, _) => {
+            "counts from the next session of Gemini CLI; `/mcp` there lists it"
+        }
+        (ServerHost::Cursor, _) => "switch it on in Cursor's settings, under MCP",
+        (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",
+        (ServerHost::ClaudeDesktop, _) => "counts after a restart of Claude Desktop",
+    };
+    let mut notes = vec![said.to_owned()];
+    if !host.starts_in_project() && !project {
+        let root = project_of(context).display().to_string();
+        notes.push(format!(
+            "it has the memory of `{root}`, whatever is worked on"
+        ));
+    }
+    if project && !is_on_path(context) {
+        notes.push(
+            "`memctl` is not on your PATH, where a project's server is looked for".to_owned(),
+        );
+    }
+    notes
+}
+
+impl Report for RegisterReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let path = self.settings.display().to_string();
+        let (style, said) = match (&self.start, self.changed) {
+            (Some(_), true) => (Style::Good, "installed in "),
+            (Some(_), false) => (Style::Dim, "installed already in "),
+            (None, true) => (Style::Good, "taken out of "),
+            (None, false) => (Style::Dim, "nothing to take out of "),
+        };
+        page.styled(&[(style, said), (Style::Plain, &path)]);
+        if let Some(start) = &self.start {
+            page.field("starts", &shown(start));
+        }
+        for note in &self.notes {
+            page.styled(&[(Style::Warn, "note: "), (Style::Plain, note)]);
+        }
+    }
+}
+
+fn shown(start: &Start) -> String {
+    let args = start.args.join(" ");
+    format!("{} {args}", start.command)
+}
+
+/// The standing of each host.
+#[derive(Debug, Serialize)]
+struct Registered {
+    hosts: Vec<ServerReport>,
+}
+
+impl Report for Registered {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for report in &self.hosts {
+            let (style, said) = match report.standing {
+                Standing::Installed => (Style::Good, "installed"),
+                Standing::Outdated => (Style::Warn, "starts a program that is not there"),
+                Standing::Absent => (Style::Dim, "not installed"),
+            };
+            let name = format!("{}: ", report.host);
+            let path = format!(" ({})", report.settings.display());
+            page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+            if let Some(start) = &report.start {
+                page.field("starts", &shown(start));
+            }
+        }
     }
 }

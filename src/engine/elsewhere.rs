@@ -54,13 +54,14 @@ impl Engine {
                 .entry
                 .is_some()
                 .then(|| document.as_ref().map(|d| d.trust));
-            let content = guard::redact(&found.content).text;
+            let content = guard::redact(&found.content).text.into_owned();
             is_seen.then(|| Found {
                 skill: text_field(entry, "skill"),
                 user_id: document.as_ref().and_then(|d| d.user_id.clone()),
                 memory_type: document.as_ref().and_then(|d| d.memory_type),
                 score: rounded(found.score),
                 snippet: snippet(&content, &asked, SNIPPET),
+                content,
                 ranks: found.ranks,
                 explain: None,
                 pulled: found.origin.is_some() && found.origin != own,

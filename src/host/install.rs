@@ -20,7 +20,9 @@ use crate::store::{self, atomic};
 
 use super::Host;
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
-use state::{Known, digest};
+use state::Known;
+
+pub(super) use state::digest;
 
 /// Where a host's hooks are written down, and what is known about it.
 #[derive(Debug, Clone)]
@@ -238,7 +240,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
 }
 
 /// The file behind a link; the path itself where there is no file yet.
-fn real_path(path: &Path) -> Result<PathBuf, Error> {
+pub(super) fn real_path(path: &Path) -> Result<PathBuf, Error> {
     let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
     if !is_link && !path.exists() {
         return Ok(path.to_owned());
@@ -249,7 +251,7 @@ fn real_path(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-fn read(path: &Path) -> Result<Option<String>, Error> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -5,6 +5,7 @@
 //! - `claude_code`, `codex`, `gemini`: one host each.
 //! - `respond`: from an event to what the agent is told.
 //! - `install`: the hooks in a settings file, there and gone again. `jsonc` finds the places in it.
+//! - `servers`: this program as an MCP server in a settings file, likewise.
 //!
 //! Nothing here may ever be in an agent's way: whatever is odd about an event is no event, and
 //! whoever calls [`respond()`] answers nothing on any error.
@@ -18,6 +19,7 @@ mod gemini;
 mod install;
 mod jsonc;
 mod respond;
+mod servers;
 
 use serde_json::json;
 
@@ -27,6 +29,9 @@ pub use install::{
     Error, InstallReport, Place, Standing, StatusReport, install, status, uninstall,
 };
 pub use respond::respond;
+pub use servers::{
+    RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
+};
 
 /// What is told to a model at once, in characters; hosts cut or drop what is longer than 10,000.
 const LONGEST_ANSWER: usize = 9_000;

@@ -704,3 +704,122 @@ fn many_servers_lose_nothing() {
     let entries = workspace.stored("memories.json")["entries"].clone();
     assert_eq!(entries.as_array().unwrap().len(), 40);
 }
+
+/// Starts a server as a settings file says, and lists its tools.
+fn starts(workspace: &Workspace, entry: &Value) {
+    let args: Vec<&str> = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let args: Vec<String> = args
+        .iter()
+        .map(|arg| {
+            arg.replace(
+                "${workspaceFolder}",
+                &workspace.root().display().to_string(),
+            )
+        })
+        .collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut server = Server::greeted(workspace, &args);
+    server.ask("tools/list", &json!({}));
+    server.end();
+}
+
+#[test]
+fn hosts_are_told_and_told_otherwise() {
+    let workspace = remembering();
+    let home = workspace.home();
+    std::fs::write(
+        home.join(".claude.json"),
+        "{\"numStartups\": 7, \"mcpServers\": {}}",
+    )
+    .unwrap();
+    let files = [
+        (
+            "claude-code",
+            home.join(".claude.json"),
+            ".mcp.json",
+            "/mcpServers/memctl",
+        ),
+        (
+            "gemini",
+            home.join(".gemini/settings.json"),
+            ".gemini/settings.json",
+            "/mcpServers/memctl",
+        ),
+        (
+            "cursor",
+            home.join(".cursor/mcp.json"),
+            ".cursor/mcp.json",
+            "/mcpServers/memctl",
+        ),
+        (
+            "vscode",
+            home.join(".config/Code/User/mcp.json"),
+            ".vscode/mcp.json",
+            "/servers/memctl",
+        ),
+    ];
+    for (host, own, of_project, pointer) in files {
+        let before = std::fs::read(&own).ok();
+        for (settings, flags) in [
+            (own.clone(), vec![]),
+            (workspace.root().join(of_project), vec!["--project"]),
+        ] {
+            let args = [
+                vec!["mcp", "install", host, "--scope", "hr", "--read-only"],
+                flags.clone(),
+            ]
+            .concat();
+            let report = workspace.json(&args);
+            assert_eq!(
+                (&report["changed"], report["settings"].as_str()),
+                (&json!(true), settings.to_str())
+            );
+            assert_eq!(workspace.json(&args)["changed"], false);
+            let text = std::fs::read(&settings).unwrap();
+            let stored: Value = serde_json::from_slice(&text).unwrap();
+            let entry = stored.pointer(pointer).unwrap();
+            let flagged = entry["args"].as_array().unwrap();
+            assert!(
+                flagged.contains(&json!("hr")) && flagged.contains(&json!("--read-only")),
+                "{entry}"
+            );
+            starts(&workspace, entry);
+            let status = workspace.json(&[vec!["mcp", "status", host], flags.clone()].concat());
+            assert_eq!(status["hosts"][0]["standing"], "installed");
+            workspace.json(&[vec!["mcp", "uninstall", host], flags].concat());
+        }
+        assert_eq!(std::fs::read(&own).ok(), before, "{host}");
+        assert!(!workspace.root().join(of_project).exists(), "{host}");
+    }
+    workspace.json(&["mcp", "install", "codex"]);
+    let config = std::fs::read_to_string(home.join(".codex/config.toml")).unwrap();
+    assert!(
+        config.contains("[mcp_servers.memctl]\ncommand = \"")
+            && config.contains("args = [\"mcp\"]\n"),
+        "{config}"
+    );
+    workspace.json(&["mcp", "uninstall", "codex"]);
+    assert!(!home.join(".codex").exists());
+    workspace
+        .run(&["mcp", "install", "claude-desktop", "--project"])
+        .fails(2, "knows no projects");
+    let report = workspace.json(&["mcp", "install", "claude-desktop"]);
+    let root = workspace.root();
+    assert_eq!(
+        report["start"]["args"],
+        json!(["mcp", "--root", root.to_str()])
+    );
+    let all = workspace.json(&["mcp", "status"]);
+    assert_eq!(all["hosts"].as_array().unwrap().len(), 6);
+    let foreign = "{\"mcpServers\": {\"memctl\": {\"command\": \"python\", \"args\": [\"x\"]}}}";
+    workspace.write(".mcp.json", foreign);
+    workspace
+        .run(&["mcp", "install", "claude-code", "--project"])
+        .fails(2, "which starts `python`");
+    assert_eq!(workspace.read(".mcp.json"), foreign);
+}

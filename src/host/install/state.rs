@@ -60,6 +60,6 @@ impl Place {
 }
 
 /// By which a text is known again.
-pub(super) fn digest(text: &str) -> String {
+pub(in crate::host) fn digest(text: &str) -> String {
     format!("{:x}", Sha256::digest(text.as_bytes()))
 }

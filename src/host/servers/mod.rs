@@ -1,0 +1,376 @@
+//! This program as an MCP server in the settings of hosts: there, and gone again.
+//!
+//! One entry, named `memctl`. What else stands in the file keeps every byte; the entry is a piece of
+//! text that is added, and remembered, so that taking it out leaves the file as it was. Where somebody
+//! has changed it since, it is taken out by its place. A file that was not there before is gone again.
+//!
+//! An entry of that name that starts something else is somebody's, and is never touched. No copy of the
+//! file is kept: hosts keep secrets in some of them.
+
+mod json;
+mod toml;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{self, atomic};
+
+use super::install::{Error, Standing, digest, read, real_path};
+
+/// The name of the entry.
+const NAME: &str = "memctl";
+
+/// A host of MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerHost {
+    /// Claude Code.
+    ClaudeCode,
+    /// `OpenAI` Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    VsCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+}
+
+/// How the settings of a host are written.
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    /// JSON, with the servers in an object of this name; `typed` says `"type": "stdio"`.
+    Json { key: &'static str, typed: bool },
+    /// TOML, with a table for each server.
+    Toml,
+}
+
+/// How a server is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Start {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl Start {
+    /// Whether it starts this program as a server.
+    fn is_own(&self) -> bool {
+        let program = Path::new(&self.command).file_stem();
+        let is_memctl = program.is_some_and(|name| name.to_string_lossy().contains(NAME));
+        is_memctl && self.args.iter().any(|arg| arg == "mcp")
+    }
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+pub struct RegisterReport {
+    /// The host.
+    pub host: &'static str,
+    /// The settings file.
+    pub settings: PathBuf,
+    /// Whether the file is another one now.
+    pub changed: bool,
+    /// How the server is started; `None` after taking it out.
+    pub start: Option<Start>,
+    /// What the user has to do or to know.
+    pub notes: Vec<String>,
+}
+
+/// What stands in a settings file.
+#[derive(Debug, Serialize)]
+pub struct ServerReport {
+    /// The host.
+    pub host: &'static str,
+    /// The settings file.
+    pub settings: PathBuf,
+    /// Whether this program stands in it.
+    pub standing: Standing,
+    /// How it is started there.
+    pub start: Option<Start>,
+}
+
+/// What was added to a settings file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Added {
+    path: PathBuf,
+    piece: String,
+    /// Whether there was no file before.
+    made_file: bool,
+    /// The directories that were made for it, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl ServerHost {
+    /// Every host.
+    pub const ALL: [Self; 6] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cursor,
+        Self::VsCode,
+        Self::ClaudeDesktop,
+    ];
+
+    /// The name, as in `memctl mcp install claude-code`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::VsCode => "vscode",
+            Self::ClaudeDesktop => "claude-desktop",
+        }
+    }
+
+    /// The file in a project that names its servers; `None` where the host knows no projects.
+    pub const fn project_file(self) -> Option<&'static str> {
+        match self {
+            Self::ClaudeCode => Some(".mcp.json"),
+            Self::Codex => Some(".codex/config.toml"),
+            Self::Gemini => Some(".gemini/settings.json"),
+            Self::Cursor => Some(".cursor/mcp.json"),
+            Self::VsCode => Some(".vscode/mcp.json"),
+            Self::ClaudeDesktop => None,
+        }
+    }
+
+    /// Whether it starts servers in the directory of the project that is worked on.
+    pub const fn starts_in_project(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Gemini)
+    }
+
+    const fn format(self) -> Format {
+        match self {
+            Self::ClaudeCode => Format::Json {
+                key: "mcpServers",
+                typed: true,
+            },
+            Self::Gemini | Self::Cursor | Self::ClaudeDesktop => Format::Json {
+                key: "mcpServers",
+                typed: false,
+            },
+            Self::VsCode => Format::Json {
+                key: "servers",
+                typed: true,
+            },
+            Self::Codex => Format::Toml,
+        }
+    }
+}
+
+impl Format {
+    /// The entry of our name.
+    fn find(self, path: &Path, text: &str) -> Result<Option<Start>, Error> {
+        if is_blank(text) {
+            return Ok(None);
+        }
+        match self {
+            Self::Json { key, .. } => json::find(path, text, key),
+            Self::Toml => toml::find(path, text),
+        }
+    }
+
+    /// The text with the entry, and the piece that was added.
+    fn add(self, path: &Path, text: &str, start: &Start) -> Result<(String, String), Error> {
+        match self {
+            Self::Json { key, typed } => json::add(path, text, key, typed, start),
+            Self::Toml => toml::add(path, text, start),
+        }
+    }
+
+    /// The text without the entry, wherever it stands.
+    fn remove(self, path: &Path, text: &str) -> Result<String, Error> {
+        match self {
+            Self::Json { key, .. } => json::remove(path, text, key),
+            Self::Toml => toml::remove(path, text),
+        }
+    }
+
+    /// Whether a text holds nothing.
+    fn is_empty(self, path: &Path, text: &str) -> bool {
+        is_blank(text)
+            || match self {
+                Self::Json { .. } => json::is_empty(path, text),
+                Self::Toml => false,
+            }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
+        .is_empty()
+}
+
+/// Adds the server. Doing so again changes nothing; one of an older form gives way.
+pub fn register(
+    host: ServerHost,
+    settings: &Path,
+    state_dir: Option<&Path>,
+    start: &Start,
+) -> Result<RegisterReport, Error> {
+    let path = real_path(settings)?;
+    let now = read(&path)?;
+    let format = host.format();
+    let known = known(state_dir, &path);
+    let mut text = now.clone().unwrap_or_default();
+    let mut changed = false;
+    if format.find(&path, &text)?.as_ref() != Some(start) {
+        let (without, was_there) = without(host, &path, &text, known.as_ref())?;
+        let (with, piece) = format.add(&path, &without, start)?;
+        text = with;
+        changed = true;
+        let made_before = known.filter(|_| was_there);
+        let missing = path.ancestors().skip(1).take_while(|dir| !dir.exists());
+        let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        made.extend(made_before.iter().flat_map(|known| known.made.clone()));
+        let added = Added {
+            path: path.clone(),
+            piece,
+            made_file: now.is_none() || made_before.is_some_and(|known| known.made_file),
+            made,
+        };
+        if let Some(state) = state_of(state_dir, &path) {
+            create_parent(&state)?;
+            let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
+            atomic::replace(&state, json.as_bytes())?;
+        }
+        create_parent(&path)?;
+        atomic::replace(&path, text.as_bytes())?;
+    }
+    Ok(RegisterReport {
+        host: host.name(),
+        settings: path,
+        changed,
+        start: Some(start.clone()),
+        notes: Vec::new(),
+    })
+}
+
+/// Takes the server out.
+pub fn unregister(
+    host: ServerHost,
+    settings: &Path,
+    state_dir: Option<&Path>,
+) -> Result<RegisterReport, Error> {
+    let path = real_path(settings)?;
+    let known = known(state_dir, &path);
+    let mut changed = false;
+    if let Some(now) = read(&path)? {
+        let (text, was_there) = without(host, &path, &now, known.as_ref())?;
+        changed = was_there;
+        let made_file = known.as_ref().is_some_and(|known| known.made_file);
+        if was_there && made_file && host.format().is_empty(&path, &text) {
+            std::fs::remove_file(&path).map_err(|source| unreadable(&path, source))?;
+            for directory in known.iter().flat_map(|known| &known.made) {
+                // Whatever else has come to lie there keeps it.
+                drop(std::fs::remove_dir(directory));
+            }
+        } else if was_there {
+            atomic::replace(&path, text.as_bytes())?;
+        }
+    }
+    if let Some(state) = state_of(state_dir, &path) {
+        drop(std::fs::remove_file(state));
+    }
+    Ok(RegisterReport {
+        host: host.name(),
+        settings: path,
+        changed,
+        start: None,
+        notes: Vec::new(),
+    })
+}
+
+/// Looks whether the server is there. Where a path is named that leads to no program, it is outdated; what
+/// else it is started with is the user's choice.
+pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Error> {
+    let path = real_path(settings)?;
+    let text = read(&path)?.unwrap_or_default();
+    let own = host.format().find(&path, &text)?.filter(Start::is_own);
+    let is_gone = |start: &Start| {
+        let program = Path::new(&start.command);
+        program.is_absolute() && !program.is_file()
+    };
+    Ok(ServerReport {
+        host: host.name(),
+        settings: path,
+        standing: match &own {
+            None => Standing::Absent,
+            Some(start) if is_gone(start) => Standing::Outdated,
+            Some(_) => Standing::Installed,
+        },
+        start: own,
+    })
+}
+
+/// The text without our entry, and whether it was there.
+fn without(
+    host: ServerHost,
+    path: &Path,
+    now: &str,
+    known: Option<&Added>,
+) -> Result<(String, bool), Error> {
+    let format = host.format();
+    match format.find(path, now)? {
+        None => return Ok((now.to_owned(), false)),
+        Some(found) if !found.is_own() => {
+            let what = format!(
+                "another server of the name `{NAME}`, which starts `{}`",
+                found.command
+            );
+            return Err(shape(path, what));
+        }
+        Some(_) => {}
+    }
+    let by_piece = known.and_then(|known| {
+        let mut places = now.match_indices(known.piece.as_str());
+        let (at, _) = places.next().filter(|_| places.next().is_none())?;
+        let mut text = now.to_owned();
+        text.replace_range(at..at + known.piece.len(), "");
+        let is_gone = matches!(format.find(path, &text), Ok(None));
+        is_gone.then_some(text)
+    });
+    let text = match by_piece {
+        Some(text) => text,
+        None => format.remove(path, now)?,
+    };
+    Ok((text, true))
+}
+
+fn state_of(state_dir: Option<&Path>, path: &Path) -> Option<PathBuf> {
+    let name = digest(&path.to_string_lossy());
+    Some(state_dir?.join("mcp").join(format!("{}.json", &name[..24])))
+}
+
+fn known(state_dir: Option<&Path>, path: &Path) -> Option<Added> {
+    let text = std::fs::read(state_of(state_dir, path)?).ok()?;
+    let added: Added = serde_json::from_slice(&text).ok()?;
+    (added.path == path).then_some(added)
+}
+
+fn create_parent(path: &Path) -> Result<(), Error> {
+    Ok(path.parent().map_or(Ok(()), atomic::create_dir)?)
+}
+
+fn shape(path: &Path, what: impl Into<String>) -> Error {
+    Error::Shape {
+        path: path.to_owned(),
+        what: what.into(),
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Settings of all sorts, with the server and without it again.
+
+use super::*;
+
+fn start() -> Start {
+    Start {
+        command: "/opt/my tools/memctl".to_owned(),
+        args: ["mcp", "--scope", "hr", "--root", "${workspaceFolder}"]
+            .map(str::to_owned)
+            .to_vec(),
+    }
+}
+
+const JSON: &[&str] = &[
+    "{}",
+    "{}\n",
+    "{\n}\n",
+    "\u{feff}{\"a\": 1}",
+    "{\"mcpServers\":{}, \"servers\": {}}",
+    "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\", \"args\": [\"mcp\"]}\n  }\n}\n",
+    "{\r\n\t\"env\": {\"A\": \"1\"},\r\n\t\"servers\": {\r\n\t\t\"b\": {\"url\": \"http://x\"}\r\n\t}\r\n}\r\n",
+    "// mine\n{\n    \"a\": 1, // one\n    /* two */ \"mcpServers\": {\"b\": {},},\n}\n",
+    "{\"oauth\": {\"n\": 123456789012345678901234567890, \"memctl\": 1}, \"é\": \"\\u00e9\"}",
+];
+
+const TOML: &[&str] = &[
+    "model = \"gpt\"\n",
+    "model = \"gpt\"",
+    "# only words\n",
+    "[mcp_servers.other]\ncommand = \"x\"\n\n[mcp_servers.other.env]\nA = \"1\"\n",
+    "a = 1\r\n[b]\r\nc = [\r\n  1,\r\n]\r\n",
+    "[projects.\"/home/me/p\"]\ntrust_level = \"trusted\"\n",
+];
+
+fn texts(host: ServerHost) -> &'static [&'static str] {
+    match host.format() {
+        Format::Json { .. } => JSON,
+        Format::Toml => TOML,
+    }
+}
+
+#[test]
+fn taking_it_out_restores_every_byte() {
+    for host in ServerHost::ALL {
+        for original in texts(host) {
+            let dir = tempfile::tempdir().unwrap();
+            let state = dir.path().join("state");
+            let file = dir.path().join("settings");
+            atomic::replace(&file, original.as_bytes()).unwrap();
+            let there = || registered(host, &file).unwrap().start;
+            assert_eq!(there(), None, "{original}");
+            assert!(
+                register(host, &file, Some(&state), &start())
+                    .unwrap()
+                    .changed
+            );
+            assert_eq!(there(), Some(start()), "{original}");
+            assert!(
+                !register(host, &file, Some(&state), &start())
+                    .unwrap()
+                    .changed
+            );
+            let text = std::fs::read_to_string(&file).unwrap();
+            // Another form takes its place.
+            let other = Start {
+                args: vec!["mcp".to_owned()],
+                ..start()
+            };
+            assert!(register(host, &file, Some(&state), &other).unwrap().changed);
+            assert_eq!(there(), Some(other), "{original}");
+            register(host, &file, Some(&state), &start()).unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+            assert!(unregister(host, &file, Some(&state)).unwrap().changed);
+            assert_eq!(
+                std::fs::read_to_string(&file).unwrap(),
+                *original,
+                "{}",
+                host.name()
+            );
+            assert!(!unregister(host, &file, Some(&state)).unwrap().changed);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_not_there_is_gone_again() {
+    for host in ServerHost::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let file = dir.path().join("a/b/settings");
+        register(host, &file, Some(&state), &start()).unwrap();
+        assert!(file.is_file());
+        unregister(host, &file, Some(&state)).unwrap();
+        assert!(!dir.path().join("a").exists(), "{}", host.name());
+    }
+}
+
+#[test]
+fn without_what_was_kept_only_the_entry_goes() {
+    for host in ServerHost::ALL {
+        for original in texts(host) {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("settings");
+            atomic::replace(&file, original.as_bytes()).unwrap();
+            register(host, &file, None, &start()).unwrap();
+            assert!(unregister(host, &file, None).unwrap().changed, "{original}");
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert_eq!(host.format().find(&file, &text).unwrap(), None, "{text}");
+            assert!(
+                text.contains("other") == original.contains("other"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_gone_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("settings");
+    let standing = |command: &Path| {
+        let start = Start {
+            command: command.display().to_string(),
+            ..start()
+        };
+        register(ServerHost::Cursor, &file, None, &start).unwrap();
+        registered(ServerHost::Cursor, &file).unwrap().standing
+    };
+    let program = dir.path().join("memctl");
+    assert_eq!(standing(&program), Standing::Outdated);
+    atomic::replace(&program, b"").unwrap();
+    assert_eq!(standing(&program), Standing::Installed);
+    assert_eq!(standing(Path::new("memctl")), Standing::Installed);
+}
+
+#[test]
+fn what_is_somebody_s_or_unreadable_is_never_touched() {
+    let check = |host: ServerHost, text: &str, expected: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings");
+        atomic::replace(&file, text.as_bytes()).unwrap();
+        let refused = register(host, &file, None, &start()).unwrap_err();
+        assert!(refused.to_string().contains(expected), "{refused}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    };
+    let code = ServerHost::ClaudeCode;
+    let other = "{\"mcpServers\": {\"memctl\": {\"command\": \"python\", \"args\": [\"mcp\"]}}}";
+    check(code, other, "which starts `python`");
+    check(
+        code,
+        "{\"mcpServers\": []}",
+        "`mcpServers` that is no object",
+    );
+    check(code, "{,}", "line 1");
+    check(code, "[]", "something else than an object");
+    let codex = ServerHost::Codex;
+    check(
+        codex,
+        "[mcp_servers.memctl]\nurl = \"http://x\"\n",
+        "another server",
+    );
+    check(codex, "a = 1\nb = \n", "no TOML in line 2");
+    check(
+        codex,
+        "mcp_servers = { a = { command = \"x\" } }\n",
+        "no TOML in line",
+    );
+    // What was written by hand in another form is left to the hand.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("settings");
+    let inline = "mcp_servers = { memctl = { command = \"memctl\", args = [\"mcp\"] } }\n";
+    atomic::replace(&file, inline.as_bytes()).unwrap();
+    assert_eq!(
+        registered(codex, &file).unwrap().standing,
+        Standing::Installed
+    );
+    let refused = unregister(codex, &file, None).unwrap_err();
+    assert!(refused.to_string().contains("by hand"), "{refused}");
+}
