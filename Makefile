@@ -18,6 +18,9 @@ test-clients: ## the tests with real coding agents and other memories, which are
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
 		|| echo "skipped: npm could not install the coding agents"
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 \
+			"node-linux-$$(node -p process.arch)@22.23.3" \
+		|| echo "skipped: npm could not install the MCP inspector"
 	@npm install --no-audit --no-fund --silent --force --prefix $(CLIENTS) @oven/bun-linux-x64@1.4.5 \
 		&& mkdir -p $(CLIENTS)/claude-mem && cd $(CLIENTS)/claude-mem && npm pack --silent claude-mem@13.25.3 >/dev/null && tar xzf claude-mem-*.tgz \
 		|| echo "skipped: npm could not install claude-mem"

@@ -17,7 +17,7 @@ const FAILING: &str = "python3 -c \"print({}['x'])\"";
 const WORKING: &str = "python3 -c \"print({}.get('x'))\"";
 
 /// The program of a host; `None`, and said so, where it is not installed.
-fn host(name: &str) -> Option<PathBuf> {
+pub(crate) fn host(name: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
         .ancestors()
         .nth(2)
@@ -52,7 +52,7 @@ fn taught() -> Workspace {
 }
 
 /// The tool results that the model has been given so far, whatever the protocol.
-fn results(request: &RecordedRequest) -> usize {
+pub(crate) fn results(request: &RecordedRequest) -> usize {
     let text = request.body.to_string();
     text.matches("\"type\":\"tool_result\"").count()
         + text.matches("\"type\":\"function_call_output\"").count()
@@ -98,7 +98,11 @@ fn was_credited(workspace: &Workspace) {
     );
 }
 
-fn run(workspace: &Workspace, program: &Path, configure: impl FnOnce(&mut Command)) -> Ran {
+pub(crate) fn run(
+    workspace: &Workspace,
+    program: &Path,
+    configure: impl FnOnce(&mut Command),
+) -> Ran {
     // Everything that `memctl` would get, and the hook below gets through the host.
     let template = workspace.command();
     let mut command = Command::new(program);

@@ -455,7 +455,8 @@ fn data(event: &Value) -> String {
 }
 
 /// The model says something and, where one is given, calls a tool: its name and its input. In the
-/// protocol that the request is in: Anthropic's messages, or `OpenAI`'s responses.
+/// protocol that the request is in: Anthropic's messages, or `OpenAI`'s responses; there, a name may
+/// have a namespace before it, as `mcp__memctl.search`.
 pub(crate) fn calls(
     request: &RecordedRequest,
     said: &str,
@@ -517,8 +518,18 @@ pub(crate) fn calls(
     } else {
         let id = format!("resp_{steps}");
         let item = match call {
-            Some((name, input)) => json!({"type": "function_call", "id": format!("fc_{steps}"),
-                "call_id": format!("call_{steps}"), "name": name, "arguments": input.to_string()}),
+            Some((name, input)) => {
+                let (namespace, name) = match name.split_once('.') {
+                    Some((namespace, name)) => (Some(namespace), name),
+                    None => (None, *name),
+                };
+                let mut item = json!({"type": "function_call", "id": format!("fc_{steps}"),
+                    "call_id": format!("call_{steps}"), "name": name, "arguments": input.to_string()});
+                if let Some(namespace) = namespace {
+                    item["namespace"] = json!(namespace);
+                }
+                item
+            }
             None => json!({"type": "message", "id": format!("m_{steps}"), "role": "assistant",
                 "content": [{"type": "output_text", "text": said}]}),
         };

@@ -40,6 +40,7 @@ mod learn;
 mod learning;
 mod llm_wire;
 mod mcp;
+mod mcp_clients;
 mod memories;
 mod merge;
 mod models;
