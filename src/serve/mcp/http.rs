@@ -65,3 +65,101 @@ pub fn service(
         config,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, StatusCode};
+    use http_body_util::BodyExt as _;
+    use serde_json::{Value, json};
+    use tower_service::Service as _;
+
+    use super::*;
+
+    /// Nobody gets in, and everybody is told who he was taken for.
+    fn refuse(head: &Parts, operation: Operation) -> Result<Engine, Explained> {
+        let who = head.extensions.get::<&'static str>().unwrap_or(&"nobody");
+        let message = format!("{who} may not {}", operation.name());
+        Err(Explained {
+            kind: Kind::Scope,
+            message,
+            hint: None,
+        })
+    }
+
+    /// Asks, with these headers beside the usual ones.
+    fn ask(
+        who: &'static str,
+        headers: &[(&str, &str)],
+        method: &str,
+        params: &Value,
+    ) -> (StatusCode, Value) {
+        let access = Access {
+            longest_body: 1_000,
+            ..Access::default()
+        };
+        let mut service = service(access, refuse);
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let mut request = Request::post("/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-06-18");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "127.0.0.1:8080");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(body.to_string()).unwrap();
+        request.extensions_mut().insert(who);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let answer = service.call(request).await.unwrap();
+            let status = answer.status();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            (status, serde_json::from_slice(&body).unwrap_or_default())
+        })
+    }
+
+    #[test]
+    fn tools_are_listed_without_a_session_and_without_opening_anything() {
+        let (status, answer) = ask("ann", &[], "tools/list", &json!({}));
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        assert_eq!(answer["id"], 7);
+        assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 6);
+    }
+
+    #[test]
+    fn every_call_is_made_for_whom_its_own_request_names() {
+        for who in ["ann", "bob"] {
+            let call = json!({"name": "forget", "arguments": {"id": "MEM-001"}});
+            let (status, answer) = ask(who, &[], "tools/call", &call);
+            assert_eq!(status, StatusCode::OK, "{answer}");
+            let result = &answer["result"];
+            assert_eq!(result["isError"], true, "{answer}");
+            let error = &result["structuredContent"]["error"];
+            assert_eq!(error["kind"], "scope");
+            assert_eq!(error["message"], format!("{who} may not forget"));
+        }
+    }
+
+    #[test]
+    fn other_hosts_browsers_and_long_bodies_are_turned_away() {
+        let check = |headers: &[(&str, &str)], params: Value, expected: StatusCode| {
+            let (status, answer) = ask("ann", headers, "tools/list", &params);
+            assert_eq!(status, expected, "{headers:?}: {answer}");
+        };
+        let none = || json!({});
+        check(&[("host", "evil.example")], none(), StatusCode::FORBIDDEN);
+        check(
+            &[("origin", "https://evil.example")],
+            none(),
+            StatusCode::FORBIDDEN,
+        );
+        check(&[("origin", "null")], none(), StatusCode::FORBIDDEN);
+        let long = json!({"cursor": "x".repeat(2_000)});
+        check(&[], long, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+}
