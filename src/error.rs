@@ -233,6 +233,7 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
         Error::BadField { field, .. } => usage(&format!(
             "give it as `--set {field}=VALUE`, in quotation marks for the shell"
         )),
+        Error::BadVector { .. } => usage("memctl config show names the embedder"),
         Error::BadMemory { .. } => usage("memctl memory add --help lists the fields of each type"),
         Error::Suspicious { .. } => {
             usage("a person may say it: memctl memory add --type TYPE --content \"…\"")

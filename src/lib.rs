@@ -22,7 +22,7 @@
 //! - Nothing below layer 4 prints, exits, reads the environment or asks for the time; `now` and
 //!   randomness are arguments.
 //! - Only [`store`] writes what is remembered, and every other file but the manual pages of
-//!   `memctl man --dir`. Only [`llm`] and [`remote`] open sockets.
+//!   `memctl man --dir`. Only [`llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
 //! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
 //! - What a person or a paid model gave is stored before the next step can fail.

@@ -36,9 +36,11 @@ pub(super) struct Context {
     pub(super) printer: Printer,
     /// Whether memory is switched off, and why.
     pub(super) off: Option<Off>,
+    /// The domains as they were given, if they were.
+    pub(super) given_scope: Option<String>,
     scope: Scope,
     user: Option<String>,
-    verbose: bool,
+    pub(super) verbose: bool,
     /// The command, as the audit and the journal name it.
     why: String,
     /// The name of the change that it makes.
@@ -58,6 +60,7 @@ impl Context {
             change: Act::change_name(&random()),
             off: Off::of(&environment, &places),
             places,
+            given_scope: global.scope.clone(),
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
             user: global.user.clone(),
             verbose: global.verbose,

@@ -36,6 +36,7 @@ mod resolve;
 mod review;
 mod run;
 mod search;
+mod serve;
 mod session;
 mod setup;
 mod setup_git;
@@ -43,6 +44,7 @@ mod stats;
 mod switch;
 mod sync;
 mod test;
+mod token;
 mod undo;
 mod watch;
 mod why;
@@ -141,6 +143,8 @@ enum Command {
     Remote(remote::RemoteCommand),
     Sync(sync::SyncArgs),
     Mcp(mcp::McpArgs),
+    Serve(serve::ServeArgs),
+    Token(token::TokenArgs),
     #[command(subcommand)]
     Config(setup::ConfigCommand),
     Index(index::IndexArgs),
@@ -187,7 +191,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     );
     let context = Context::new(environment, &cli.global, printer.clone(), command);
     signals(match &cli.command {
-        Command::Watch(_) => true,
+        Command::Watch(_) | Command::Serve(_) => true,
         Command::Session(command) => command.follows(),
         _ => false,
     });
@@ -237,6 +241,8 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Remote(command) => remote::remote(context, command)?,
         Command::Sync(args) => sync::sync(context, &args)?,
         Command::Mcp(args) => return mcp::mcp(context, global, &args),
+        Command::Serve(args) => return serve::serve(context, &args),
+        Command::Token(args) => token::token(context, &args)?,
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,

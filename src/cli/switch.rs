@@ -84,6 +84,7 @@ fn works_without(command: &Command) -> bool {
         | Command::Hooks(_)
         | Command::Backtest(_)
         | Command::Remote(_)
+        | Command::Token(_)
         | Command::Eval(_)
         | Command::Config(_)
         | Command::Trust(_)

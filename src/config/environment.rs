@@ -107,6 +107,12 @@ impl Environment {
         self.vars.get(name).cloned()
     }
 
+    /// What tells the time for as long as a process lives; it stands still where `MEMCTL_NOW` does.
+    pub fn clock(&self) -> Box<dyn Fn() -> DateTime<Utc> + Send + Sync> {
+        let fixed = self.var("MEMCTL_NOW").map(|_| self.now);
+        Box::new(move || fixed.unwrap_or_else(Utc::now))
+    }
+
     /// A path, seen from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)

@@ -70,6 +70,14 @@ pub(super) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error
 }
 
 impl Engine {
+    /// Begins a memory where there is none, for those who are about to follow what is written to it.
+    pub fn begin(&self) -> Result<(), Error> {
+        if !self.store.directory().is_dir() {
+            drop(self.writer()?);
+        }
+        Ok(())
+    }
+
     pub(super) fn writer(&self) -> Result<Writer, Error> {
         open(&self.store, &mut || (self.random)())
     }

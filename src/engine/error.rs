@@ -30,6 +30,14 @@ pub enum Error {
         /// How many they should have.
         expected: usize,
     },
+    /// A vector from outside does not fit those of this memory.
+    #[error("the vector has {found} dimensions where {expected} are needed, or no direction")]
+    BadVector {
+        /// How many numbers it has.
+        found: usize,
+        /// How many it should have, before the zeros that may fill it up.
+        expected: usize,
+    },
     /// Nothing can be waited for.
     #[error("the system gives no means to wait for an answer")]
     Runtime {

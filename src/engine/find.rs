@@ -146,6 +146,21 @@ impl Engine {
     /// Searches everything that is remembered. `progress` is told how many records were analysed, where
     /// many are new.
     pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
+        self.find_near(options, None, progress)
+    }
+
+    /// The same, near a vector that the caller has made, where there is one. It has to be of the embedder
+    /// that this memory uses; zeros may fill it up to any length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadVector`] for a vector of another size, or without a direction.
+    pub fn find_near(
+        &self,
+        options: &FindOptions,
+        vector: Option<&[f32]>,
+        progress: Progress<'_>,
+    ) -> Result<FindReport, Error> {
         let start = Instant::now();
         let rewritten = options.rewrite.apply(&options.query);
         let text = rewritten.as_deref().unwrap_or(&options.query);
@@ -161,7 +176,7 @@ impl Engine {
         let (updated, by_words, model) = thread::scope(|scope| {
             let embedder = &self.providers.embedder;
             let many_texts = !index.has_all_vectors();
-            let ask = move || Asking::new(embedder, text, many_texts);
+            let ask = move || Asking::new(embedder, text, vector, many_texts);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
             // What is damaged is found again, and mended, where no thread waits.
@@ -175,6 +190,7 @@ impl Engine {
         // Who cannot be asked for the meaning is no reason not to look for the words.
         let asking = match model.transpose().map_err(|_| Error::Index)? {
             Some(Ok(asking)) => Some(asking),
+            Some(Err(error @ Error::BadVector { .. })) => return Err(error),
             Some(Err(error)) => {
                 troubles.push(format!("searched by words alone: {}", chain(&error)));
                 None
@@ -252,8 +268,20 @@ struct Asking {
 }
 
 impl Asking {
-    fn new(embedder: &Embedder, query: &str, many_texts: bool) -> Result<Self, Error> {
+    fn new(
+        embedder: &Embedder,
+        query: &str,
+        given: Option<&[f32]>,
+        many_texts: bool,
+    ) -> Result<Self, Error> {
         let maker = embedder.open(Patience::Search, many_texts)?;
+        if let Some(given) = given {
+            let vector = fitted(
+                given,
+                maker.embedding().map(|embedding| embedding.dimensions),
+            )?;
+            return Ok(Self { maker, vector });
+        }
         let vector = maker.embed(&[query])?.pop().unwrap_or_default();
         match maker.embedding() {
             Some(embedding) if embedding.dimensions != vector.len() => {
@@ -266,6 +294,21 @@ impl Asking {
     fn embedding(&self) -> Embedding {
         self.maker.embedding_of(self.vector.len())
     }
+}
+
+/// A vector from outside, without the zeros that fill it up, of length 1.
+fn fitted(given: &[f32], dimensions: Option<usize>) -> Result<Vector, Error> {
+    let expected = dimensions.unwrap_or(given.len());
+    let (vector, rest) = given.split_at(expected.min(given.len()));
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let is_sound = norm.is_finite() && norm > 0.0;
+    if vector.len() != expected || rest.iter().any(|x| *x != 0.0) || !is_sound {
+        return Err(Error::BadVector {
+            found: given.len(),
+            expected,
+        });
+    }
+    Ok(vector.iter().map(|x| x / norm).collect())
 }
 
 /// What a search came to.

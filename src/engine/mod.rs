@@ -21,11 +21,13 @@ mod doctor;
 mod door;
 mod edit;
 mod elsewhere;
+mod embed;
 mod embedder;
 mod error;
 mod evaluate;
 mod evaluate_corrections;
 mod evidence;
+mod executions;
 mod experiment;
 mod export;
 mod find;
@@ -80,12 +82,14 @@ pub use correct::{CorrectOptions, CorrectReport};
 pub use doctor::DoctorReport;
 pub use edit::{Draft, EditReport};
 pub use elsewhere::Elsewhere;
+pub use embed::Embedded;
 pub use embedder::{Destination, Embedder, EmbedderName, RemoteEmbedder};
 pub use error::Error;
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use evaluate_corrections::{
     CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
 };
+pub use executions::{ExecutionOptions, LoggedExecution, Records};
 pub use experiment::{InvalidShare, Share};
 pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};

@@ -19,6 +19,7 @@
 mod anthropic;
 mod body;
 mod client;
+mod document;
 mod embeddings;
 mod error;
 mod exec;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
+pub use document::get_json;
 pub use embeddings::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, SENT};
 pub use error::Error;
 pub use exec::{Exec, ExecConfig};

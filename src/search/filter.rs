@@ -83,6 +83,12 @@ impl Own {
         }
     }
 
+    /// Whether it is his, and of no domain: then it is his in every scope but the empty one.
+    fn is_in_every_domain(&self, document: &Attributes) -> bool {
+        let has_user = self.kinds.get(usize::from(document.kind)) == Some(&true);
+        has_user && document.domain == 0 && document.skill == 0 && self.user == Some(document.user)
+    }
+
     fn admits(&self, document: &Attributes) -> bool {
         let has_user = self.kinds.get(usize::from(document.kind));
         has_user == Some(&false) || self.user == Some(document.user)
@@ -138,7 +144,11 @@ impl Admission {
             && self
                 .domains
                 .as_ref()
-                .is_none_or(|domains| domains.contains(&document.domain))
+                .is_none_or(|domains| {
+                    let own = self.own.as_ref().filter(|_| !domains.is_empty());
+                    domains.contains(&document.domain)
+                        || own.is_some_and(|own| own.is_in_every_domain(document))
+                })
     }
 }
 
@@ -241,5 +251,35 @@ mod tests {
             ..Filter::default()
         };
         assert!(!filter.admission().admits(&Attributes::default()));
+    }
+
+    #[test]
+    fn what_is_a_users_and_of_no_domain_is_his_in_every_scope_but_the_empty_one() {
+        let check = |scope: &str, kind: Kind, user: &str, domain: &str, expected: bool| {
+            let filter = Filter {
+                scope: Scope::parse(scope),
+                viewer: Viewer::User("alice".parse().unwrap()),
+                ..Filter::default()
+            };
+            let document = Attributes {
+                kind: kind_number(kind),
+                user: name_hash(user),
+                domain: if domain.is_empty() {
+                    0
+                } else {
+                    name_hash(domain)
+                },
+                ..Attributes::default()
+            };
+            let admits = filter.admission().admits(&document);
+            assert_eq!(admits, expected, "{scope} {kind} {user} {domain}");
+        };
+        check("hr", Kind::Memory, "alice", "", true);
+        check("hr", Kind::Memory, "alice", "hr", true);
+        check("hr", Kind::Memory, "alice", "finance", false);
+        check("hr", Kind::Memory, "bob", "", false);
+        check("hr", Kind::Fix, "alice", "", false);
+        check("", Kind::Memory, "alice", "", false);
+        check("*", Kind::Memory, "alice", "", true);
     }
 }

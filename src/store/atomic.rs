@@ -56,6 +56,24 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, |file| file.write_all(bytes))
 }
 
+/// Makes a file with these bytes where there is none: of several who do so at once, one does, and
+/// nobody ever reads half of it. `unique` names what is written before it has its place.
+pub(crate) fn create_once(path: &Path, bytes: &[u8], unique: &str) -> Result<(), Error> {
+    let temporary = path.with_file_name(format!(".{unique}.tmp"));
+    let made = (|| {
+        let mut file = private(OpenOptions::new().create_new(true).write(true)).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    })();
+    drop(fs::remove_file(&temporary));
+    made.and_then(|()| sync_directory(path))
+        .map_err(Error::io("write", path))
+}
+
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path).and_then(|()| sync_directory(path)) {

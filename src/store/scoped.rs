@@ -62,6 +62,23 @@ impl Entry {
         json_text::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())
     }
 
+    /// The same with those fields alone that say whose it is, who may see it, and of which type it is.
+    #[must_use]
+    pub fn outline(&self) -> Self {
+        let names = ["skill", "user_id", "expires_at", "memory_type"];
+        let fields = names.into_iter().filter_map(|name| {
+            let value = json_text::field(&self.text, name)?;
+            Some(format!("\"{name}\": {}", String::from_utf8_lossy(value)))
+        });
+        let fields: Vec<String> = fields.collect();
+        Self {
+            kind: self.kind,
+            id: self.id.clone(),
+            text: format!("{{{}}}", fields.join(", ")).into_bytes(),
+            offset: self.offset,
+        }
+    }
+
     /// The entry as a record of its kind.
     pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
         serde_json::from_slice(&self.text)
@@ -176,6 +193,11 @@ impl Scoped {
             Some(redact) => redact(json).text,
             None => json.into(),
         }
+    }
+
+    /// Whether the caller may see this entry.
+    pub fn admits(&self, entry: &Entry) -> bool {
+        self.sight.sees(entry.kind, &entry.text)
     }
 
     /// The memory directory.
@@ -302,6 +324,7 @@ impl Scoped {
                 .is_none_or(|skill| row.may_be_of_skill(skill));
             let in_scope = match &self.sight.scope {
                 Scope::All => true,
+                Scope::Domains(_) if self.sight.is_in_every_domain(kind) => true,
                 Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
             };
             if of_skill && in_scope {

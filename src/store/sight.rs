@@ -4,6 +4,9 @@
 //! and it has not expired. Every way out of the store asks here, and so does every way in that
 //! changes what is there.
 //!
+//! What carries a user's id and no skill is in no domain to be kept out of: it is that user's in
+//! whatever domains he works, and nobody's where he works in none.
+//!
 //! It fails closed: who was not told the time sees nothing that has an end.
 
 use chrono::{DateTime, Utc};
@@ -29,11 +32,24 @@ impl Sight {
 
     /// The same, whether it has expired or not.
     pub(super) fn covers(&self, kind: Kind, entry: &[u8]) -> bool {
-        let in_scope = self.scope == Scope::All
-            || self
-                .scope
-                .allows(json_text::string_field(entry, "skill").as_deref());
+        let in_scope = self.scope == Scope::All || {
+            let skill = json_text::string_field(entry, "skill");
+            let names_none = matches!(json_text::field(entry, "skill"), None | Some(b"null"));
+            self.scope.allows(skill.as_deref()) || (names_none && self.is_in_every_domain(kind))
+        };
         in_scope && self.is_own(kind, entry)
+    }
+
+    /// Whether the scope covers a record of this kind, as far as its skill goes.
+    pub(super) fn covers_skill(&self, kind: Kind, skill: Option<&str>) -> bool {
+        self.scope.allows(skill) || (skill.is_none() && self.is_in_every_domain(kind))
+    }
+
+    /// Whether what is the viewer's of this kind, and belongs to no skill, is his in every scope but the
+    /// empty one.
+    pub(super) fn is_in_every_domain(&self, kind: Kind) -> bool {
+        let is_empty = matches!(&self.scope, Scope::Domains(domains) if domains.is_empty());
+        kind.has_user() && matches!(self.viewer, Viewer::User(_)) && !is_empty
     }
 
     /// Whether an entry is one that the viewer may see and write, as far as its user goes.
@@ -83,6 +99,34 @@ mod tests {
         let owner = sight(Scope::All, Viewer::Owner);
         let alice = sight(Scope::All, Viewer::User("alice".parse().unwrap()));
         let hr = sight(Scope::parse("hr"), Viewer::Owner);
+        let alice_in_hr = sight(Scope::parse("hr"), Viewer::User("alice".parse().unwrap()));
+        let nowhere = sight(Scope::parse(""), Viewer::User("alice".parse().unwrap()));
+        let check_own = |kind, entry: &str, expected: bool| {
+            assert_eq!(
+                alice_in_hr.sees(kind, entry.as_bytes()),
+                expected,
+                "{entry}"
+            );
+            assert!(!nowhere.sees(kind, entry.as_bytes()), "{entry}");
+        };
+        check_own(Kind::Memory, r#"{"user_id": "alice"}"#, true);
+        check_own(
+            Kind::Session,
+            r#"{"user_id": "alice", "skill": null}"#,
+            true,
+        );
+        check_own(
+            Kind::Memory,
+            r#"{"user_id": "alice", "skill": "hr/x"}"#,
+            true,
+        );
+        for skill in [r#""finance/x""#, r#"["hr/x"]"#, r#""x""#, r#""""#] {
+            let entry = format!(r#"{{"user_id": "alice", "skill": {skill}}}"#);
+            check_own(Kind::Memory, &entry, false);
+        }
+        check_own(Kind::Memory, r#"{"user_id": "bob"}"#, false);
+        check_own(Kind::Memory, "{}", false);
+        check_own(Kind::Fix, r#"{"user_id": "alice"}"#, false);
         let check = |kind, entry: &str, expected: [bool; 3]| {
             let seen = [&owner, &alice, &hr].map(|sight| sight.sees(kind, entry.as_bytes()));
             assert_eq!(seen, expected, "{entry}");

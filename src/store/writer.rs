@@ -109,7 +109,7 @@ impl Writer {
     /// Adds a record and answers it with its id, as it is stored. A record that brings an id keeps it, if it is
     /// free. When this returns, the record is on the disk.
     pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        if !self.store.scope().allows(record.skill()) {
+        if !self.store.sight().covers_skill(R::KIND, record.skill()) {
             let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
             return Err(Error::OutOfScope { what });
         }

@@ -39,8 +39,8 @@ const RESERVED: &[(&[&str], May, &str)] = &[
             "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
             "UnixStream", "UnixListener",
         ],
-        May::Only(&["llm", "remote"]),
-        "only `llm` and `remote` open sockets",
+        May::Only(&["llm", "remote", "serve"]),
+        "only `llm`, `remote` and `serve` open sockets",
     ),
     (
         &[

@@ -1,0 +1,125 @@
+//! `serve`: the memory over HTTP, until it is told to stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::serve::http::{Address, Limits, NotListening, Options, Origins, Server, bind};
+use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
+
+use super::context::Context;
+use super::error::CliError;
+use super::token::secret;
+
+/// How long work that nobody waits for any more may take when the server has stopped.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Serve the memory over HTTP, to whoever has a token
+///
+/// Answers on this machine only, where nobody says otherwise. `memctl token` makes tokens; what a request
+/// sees and changes is what belongs to the token's user and domains. docs/serve.md lists the endpoints, and
+/// the server describes them at `/openapi.json`. An interrupt stops it in order.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl serve\n  memctl serve --addr 127.0.0.1:0 --allow-origin https://app.example\n  \
+        memctl serve --jwks https://auth.example/jwks.json --audience authenticated\n\n\
+        Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` makes in this\n\
+        workspace, with a secret that lies outside of it."
+)]
+pub(super) struct ServeArgs {
+    /// Where to listen; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    addr: Address,
+    /// The file with the secret that tokens are signed with (HS256), of 32 bytes or more
+    #[arg(long, value_name = "FILE", conflicts_with = "jwks")]
+    jwt_secret_file: Option<PathBuf>,
+    /// Where the public keys are that tokens are verified by (RS256, ES256)
+    #[arg(long, value_name = "URL")]
+    jwks: Option<String>,
+    /// What tokens have to say in `aud`
+    #[arg(long, value_name = "NAME", default_value = AUDIENCE)]
+    audience: String,
+    /// A web page that may ask, as `https://app.example`; may be given more than once
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// A name of this server beside `localhost`; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Listen also where other machines can reach it: put a proxy with TLS in front
+    #[arg(long)]
+    allow_remote: bool,
+    /// How many requests a second a user may send; 0 is no limit
+    #[arg(long, value_name = "N", default_value_t = Limits::default().rate)]
+    rate_limit: u32,
+    /// Who puts corrections into words: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError> {
+    let origins = Origins::new(&args.allow_host, &args.allow_origin);
+    let origins = origins.map_err(|error| {
+        CliError::from(error).with_hint("memctl serve --allow-origin https://app.example")
+    })?;
+    let engine = context.engine(args.model.as_deref())?;
+    engine.begin()?;
+    let keys = match &args.jwks {
+        Some(url) => Keys::Jwks(Jwks::new(url).map_err(|reason| {
+            let message = format!("`{}` is no place for keys: {reason}", url.escape_debug());
+            CliError::usage(message, "memctl serve --jwks https://…/jwks.json")
+        })?),
+        None => Keys::Secret(secret(context, args.jwt_secret_file.as_deref())?),
+    };
+    let bound = bind(args.addr, args.allow_remote).map_err(|error| {
+        let hint = match error {
+            NotListening::NotLoopback(_) => "add `--allow-remote` if other machines shall reach it",
+            NotListening::Refused { .. } => "memctl serve --addr 127.0.0.1:0",
+        };
+        CliError::from(error).with_hint(hint)
+    })?;
+    let (warnings, notes) = (context.printer.clone(), context.printer.clone());
+    let server = Server::new(Options {
+        engine,
+        verifier: Verifier::new(keys, args.audience.clone()),
+        origins,
+        limits: Limits {
+            rate: args.rate_limit,
+            ..Limits::default()
+        },
+        clock: context.environment.clock(),
+        log: Arc::new(move |line| warnings.warn(line)),
+        access_log: context
+            .verbose
+            .then(|| -> crate::serve::http::Log { Arc::new(move |line| notes.note(line)) }),
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let url = format!("http://{}", bound.address);
+    let memory = context.places.memory.display().to_string();
+    let line = if context.printer.is_json() {
+        json!({ "url": url, "memory": memory }).to_string()
+    } else {
+        format!("listening on {url}")
+    };
+    let ended = runtime.block_on(async {
+        // Heard from here on, so that who reads the line can stop the server.
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        context.printer.line(&(line + "\n"));
+        let stop = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        bound.serve(server, stop).await
+    });
+    runtime.shutdown_timeout(LAST);
+    ended?;
+    Ok(0)
+}

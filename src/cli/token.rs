@@ -1,0 +1,142 @@
+//! `token`: makes a token for `serve`, and knows where the secret lies that both use.
+
+use std::path::{Path, PathBuf};
+
+use chrono::TimeDelta;
+use clap::Args;
+
+use crate::model::UserId;
+use crate::serve::token::{AUDIENCE, Minted, NewToken, Secret, default_file, mint};
+
+use super::context::{Context, random};
+use super::error::CliError;
+use super::output::{Page, Report};
+
+/// Make a token for `serve`
+///
+/// Whoever has it is that user in those domains until it ends: treat it like a password. It is signed with a
+/// secret that `serve` reads as well; where no file is named, both use one of their own for this workspace,
+/// made when it is first needed, among your own data and outside the workspace. To make all tokens void,
+/// remove that file and start `serve` again.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl token --sub ann --scope hr,dev\n  memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt\n\n\
+        `--scope` names the domains of the token; `*` is all of them, and what belongs to none."
+)]
+pub(super) struct TokenArgs {
+    /// The user: whose memories and sessions it opens
+    #[arg(long, value_name = "ID")]
+    sub: UserId,
+    /// What clients are told of the user's role; it gives no right here
+    #[arg(long, value_name = "ROLE", default_value = "authenticated")]
+    role: String,
+    /// How long it holds: `90s`, `15m`, `12h` or `7d`, a year at most
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span)]
+    ttl: TimeDelta,
+    /// For which server it is: what that was given as `--audience`
+    #[arg(long, value_name = "NAME", default_value = AUDIENCE)]
+    audience: String,
+    /// The file with the secret, of 32 bytes or more
+    #[arg(long, value_name = "FILE")]
+    jwt_secret_file: Option<PathBuf>,
+}
+
+/// A whole number of seconds, minutes, hours or days, up to a year.
+fn span(text: &str) -> Result<TimeDelta, String> {
+    let unit = text.chars().next_back().unwrap_or_default();
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => 0,
+    };
+    let number = text.strip_suffix(unit).unwrap_or_default();
+    let number: i64 = number.parse().unwrap_or_default();
+    let seconds = number.saturating_mul(seconds);
+    if !(1..=366 * 86_400).contains(&seconds) {
+        return Err("a time is written as 90s, 15m, 12h or 7d, and is a year at most".to_owned());
+    }
+    Ok(TimeDelta::seconds(seconds))
+}
+
+pub(super) fn token(context: &Context, args: &TokenArgs) -> Result<Box<dyn Report>, CliError> {
+    let Some(given) = &context.given_scope else {
+        return Err(CliError::usage(
+            "the scope is missing",
+            format!("memctl token --sub {} --scope hr,dev", args.sub),
+        ));
+    };
+    let domains = given.split(',').map(str::trim);
+    let new = NewToken {
+        sub: args.sub.clone(),
+        domains: domains
+            .filter(|domain| !domain.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        role: args.role.clone(),
+        audience: args.audience.clone(),
+        ttl: args.ttl,
+    };
+    let secret = secret(context, args.jwt_secret_file.as_deref())?;
+    let minted = mint(&new, &secret, context.environment.now);
+    let minted = minted.map_err(|reason| {
+        let hint = format!("memctl token --sub {} --scope hr,dev", args.sub);
+        CliError::usage(reason, hint)
+    })?;
+    Ok(Box::new(minted))
+}
+
+/// The secret in the file that was named, or that of this workspace.
+pub(super) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, CliError> {
+    let hint = "openssl rand -hex 32 > secret.txt";
+    let refused = |error| CliError::from(error).with_hint(hint);
+    if let Some(file) = file {
+        return Secret::read(&context.environment.absolute(file)).map_err(refused);
+    }
+    let Some(state) = &context.environment.state_dir else {
+        let message = "there is no home in which a secret could be kept";
+        return Err(CliError::usage(message, "name one: --jwt-secret-file FILE"));
+    };
+    let file = default_file(state, &context.places.memory);
+    let secret = Secret::read_or_make(&file, random);
+    secret.map_err(|error| CliError::from(error).with_hint(format!("rm {}", file.display())))
+}
+
+impl Report for Minted {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// The token alone, so that it can be put into a variable.
+    fn page(&self, page: &mut Page) {
+        page.line(&self.token);
+    }
+
+    /// The token is what was asked for.
+    fn reveals(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_a_number_and_a_unit() {
+        let check = |text: &str, expected: Option<i64>| {
+            let read = span(text).ok().map(|span| span.num_seconds());
+            assert_eq!(read, expected, "{text}");
+        };
+        check("90s", Some(90));
+        check("15m", Some(900));
+        check("1h", Some(3_600));
+        check("7d", Some(604_800));
+        for bad in [
+            "", "h", "0h", "-1h", "1", "1w", "1.5h", "400d", "99999999999999d", "1é",
+        ] {
+            check(bad, None);
+        }
+    }
+}

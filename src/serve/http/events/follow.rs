@@ -1,0 +1,110 @@
+//! The file system says when to look, and a thread looks.
+//!
+//! The directory is watched, not its files: those are replaced on a rewrite, and may not exist yet.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use crate::model::Kind;
+use crate::store::Scoped;
+
+use super::super::state::Log;
+use super::news::{Known, News};
+
+/// Events that follow each other within this time are one: one write is several of them.
+const SETTLE: Duration = Duration::from_millis(10);
+/// A burst is not waited for longer than this: in a crowd of writers it never ends.
+const LONGEST_BURST: Duration = Duration::from_millis(60);
+/// When to look again at a file that another program was just writing anew.
+const AGAIN: Duration = Duration::from_millis(40);
+
+/// What the file system reports.
+enum Signal {
+    Changed(Kind),
+    /// Something, and it has lost track of what.
+    Anything,
+    Failed(String),
+}
+
+/// Looks whenever a data file changes, and hands over what is new, until the watcher is dropped.
+pub(super) fn follow(
+    store: Scoped,
+    publish: impl Fn(Vec<News>) + Send + 'static,
+    log: Log,
+) -> Result<RecommendedWatcher, notify::Error> {
+    let (sender, signals) = mpsc::channel();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                drop(sender.send(Signal::Failed(error.to_string())));
+                return;
+            }
+        };
+        if event.need_rescan() {
+            drop(sender.send(Signal::Anything));
+        } else if !event.kind.is_access() {
+            for kind in Kind::ALL {
+                if event.paths.iter().any(|path| path.ends_with(kind.file())) {
+                    drop(sender.send(Signal::Changed(kind)));
+                }
+            }
+        }
+    })?;
+    // Watched before the first look, so that nothing falls between the two.
+    watcher.watch(store.directory(), RecursiveMode::NonRecursive)?;
+    let known = Known::of(store);
+    std::thread::Builder::new()
+        .name("events".to_owned())
+        .spawn(move || watch(known, &signals, &publish, &log))
+        .map_err(notify::Error::io)?;
+    Ok(watcher)
+}
+
+fn watch(mut known: Known, signals: &Receiver<Signal>, publish: &dyn Fn(Vec<News>), log: &Log) {
+    let mut unsettled = false;
+    loop {
+        let first = if unsettled {
+            match signals.recv_timeout(AGAIN) {
+                Err(RecvTimeoutError::Timeout) => Ok(Signal::Anything),
+                other => other.map_err(drop),
+            }
+        } else {
+            signals.recv().map_err(drop)
+        };
+        let Ok(first) = first else {
+            return;
+        };
+        let mut changed = [false; Kind::ALL.len()];
+        let mut take = |signal| match signal {
+            Signal::Changed(kind) => mark(&mut changed, kind),
+            Signal::Anything => changed = [true; Kind::ALL.len()],
+            Signal::Failed(reason) => log(&format!("events: {reason}")),
+        };
+        take(first);
+        let start = Instant::now();
+        while start.elapsed() < LONGEST_BURST {
+            match signals.recv_timeout(SETTLE) {
+                Ok(signal) => take(signal),
+                Err(_) => break,
+            }
+        }
+        unsettled = false;
+        let kinds = Kind::ALL.into_iter().zip(changed);
+        for (kind, _) in kinds.filter(|(_, changed)| *changed) {
+            match known.look(kind) {
+                Ok(Some(news)) => publish(news),
+                Ok(None) => unsettled = true,
+                Err(error) => log(&format!("events: {error}")),
+            }
+        }
+    }
+}
+
+fn mark(changed: &mut [bool; Kind::ALL.len()], kind: Kind) {
+    for (mark, of) in changed.iter_mut().zip(Kind::ALL) {
+        *mark |= of == kind;
+    }
+}

@@ -1,0 +1,229 @@
+//! What has changed in a data file since the last look, whoever has changed it.
+//!
+//! Every version of every entry has a key. What was added behind the others is found without a look at
+//! those; after any other change the keys of then and now are compared. What is gone is read from the
+//! file as it was, which stays open.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::model::Kind;
+use crate::store::{Entry, Error, Positions, Scoped};
+
+/// So many looks in a row may find a file half-written before it is taken as it is.
+const PATIENCE: u8 = 5;
+
+/// What became of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// One entry that has changed.
+#[derive(Debug)]
+pub(super) struct News {
+    /// Its kind and id, and those of its fields that say who may see it.
+    pub(super) entry: Entry,
+    operation: Operation,
+}
+
+impl News {
+    /// Whose it is, and in which skill.
+    fn belongs(&self) -> (Value, Option<String>) {
+        let fields: Value = serde_json::from_slice(&self.entry.text).unwrap_or_default();
+        let user = self.entry.user_id().map(std::borrow::Cow::into_owned);
+        (fields["skill"].clone(), user)
+    }
+
+    /// What a client is told.
+    pub(super) fn data(&self) -> Value {
+        let fields: Value = serde_json::from_slice(&self.entry.text).unwrap_or_default();
+        json!({
+            "kind": self.entry.kind,
+            "id": self.entry.id,
+            "skill": fields["skill"],
+            "user_id": self.entry.user_id(),
+            "memory_type": fields["memory_type"],
+            "operation": match self.operation {
+                Operation::Insert => "INSERT",
+                Operation::Update => "UPDATE",
+                Operation::Delete => "DELETE",
+            },
+        })
+    }
+}
+
+/// The files as they were when they were last looked at.
+pub(super) struct Known {
+    store: Scoped,
+    files: Vec<(Kind, Option<Seen>)>,
+}
+
+struct Seen {
+    positions: Positions,
+    keys: Vec<u64>,
+    /// How many looks have found it half-written since.
+    doubts: u8,
+}
+
+impl Known {
+    /// Everything as it is now. A file that cannot be read is looked at again when it changes.
+    pub(super) fn of(store: Scoped) -> Self {
+        let see = |kind| (kind, Seen::of(&store, kind).ok());
+        let files = Kind::ALL.into_iter().map(see).collect();
+        Self { store, files }
+    }
+
+    /// What has changed in a file; `None` where it seems to be half-written, and is to be looked at
+    /// again.
+    pub(super) fn look(&mut self, kind: Kind) -> Result<Option<Vec<News>>, Error> {
+        let now = Seen::of(&self.store, kind)?;
+        let Some((_, slot)) = self.files.iter_mut().find(|(of, _)| *of == kind) else {
+            return Ok(Some(Vec::new()));
+        };
+        let Some(before) = slot else {
+            *slot = Some(now);
+            return Ok(Some(Vec::new()));
+        };
+        let is_less = now.keys.len() < before.keys.len();
+        let is_torn = now.keys.is_empty() || !now.positions.problems().is_empty();
+        if is_less && is_torn && before.doubts < PATIENCE {
+            // Other programs write a file anew from its beginning.
+            before.doubts += 1;
+            return Ok(None);
+        }
+        let news = now.since(before)?;
+        *slot = Some(now);
+        Ok(Some(news))
+    }
+}
+
+impl Seen {
+    fn of(store: &Scoped, kind: Kind) -> Result<Self, Error> {
+        let positions = store.positions(kind)?;
+        let keys = positions.keys()?;
+        Ok(Self {
+            positions,
+            keys,
+            doubts: 0,
+        })
+    }
+
+    fn since(&self, before: &Self) -> Result<Vec<News>, Error> {
+        let mut news = Vec::new();
+        if self.keys.starts_with(&before.keys) {
+            for place in before.keys.len()..self.keys.len() {
+                news.extend(self.news(place, Operation::Insert)?);
+            }
+            return Ok(news);
+        }
+        // Equal entries have equal keys: each of then answers for one of now.
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        for key in &before.keys {
+            *counts.entry(*key).or_default() += 1;
+        }
+        let mut came = Vec::new();
+        for (place, key) in self.keys.iter().enumerate() {
+            match counts.get_mut(key).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => came.push(place),
+            }
+        }
+        let mut gone = HashMap::new();
+        for (place, key) in before.keys.iter().enumerate().rev() {
+            if let Some(count) = counts.get_mut(key).filter(|count| **count > 0) {
+                *count -= 1;
+                if let Some(entry) = before.news(place, Operation::Delete)? {
+                    gone.insert(entry.entry.id.clone(), (place, entry));
+                }
+            }
+        }
+        for place in came {
+            let Some(one) = self.news(place, Operation::Insert)? else {
+                continue;
+            };
+            let operation = match gone.remove(&one.entry.id) {
+                // Who may see it as it was and not as it is has lost it.
+                Some((_, was)) if was.belongs() != one.belongs() => {
+                    news.push(was);
+                    Operation::Insert
+                }
+                Some(_) => Operation::Update,
+                None => Operation::Insert,
+            };
+            news.push(News { operation, ..one });
+        }
+        let mut gone: Vec<_> = gone.into_values().collect();
+        gone.sort_by_key(|(place, _)| *place);
+        news.extend(gone.into_iter().map(|(_, news)| news));
+        Ok(news)
+    }
+
+    fn news(&self, place: usize, operation: Operation) -> Result<Option<News>, Error> {
+        let entry = self.positions.any_entry(place)?;
+        Ok(entry.map(|(_, entry)| News {
+            entry: entry.outline(),
+            operation,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::atomic;
+
+    #[test]
+    fn what_others_do_to_a_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |entries: &[&str]| {
+            let text = format!("{{\"entries\": [{}]}}", entries.join(", "));
+            atomic::replace(&dir.path().join("memories.json"), text.as_bytes()).unwrap();
+        };
+        let a =
+            r#"{"id": "MEM-1", "user_id": "ann", "memory_type": "brand_memory", "content": "a"}"#;
+        let b = r#"{"id": "MEM-2", "user_id": "bob", "content": "b"}"#;
+        let changed = a.replace("\"a\"", "\"c\"");
+        let given = a.replace("ann", "bob");
+        write(&[a]);
+        let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
+        let mut check = |entries: &[&str], expected: &[&str]| {
+            write(entries);
+            let news = known.look(Kind::Memory).unwrap().unwrap();
+            let told: Vec<String> = news
+                .iter()
+                .map(|news| {
+                    let data = news.data();
+                    let text = |name: &str| data[name].as_str().unwrap_or("-").to_owned();
+                    format!("{} {} {}", text("operation"), text("id"), text("user_id"))
+                })
+                .collect();
+            assert_eq!(told, expected, "{entries:?}");
+        };
+        check(&[a], &[]);
+        check(&[a, b], &["INSERT MEM-2 bob"]);
+        check(&[&changed, b], &["UPDATE MEM-1 ann"]);
+        check(&[b, &changed], &[]);
+        check(&[b], &["DELETE MEM-1 ann"]);
+        check(&[b, b, a], &["INSERT MEM-2 bob", "INSERT MEM-1 ann"]);
+        check(&[b, a], &["DELETE MEM-2 bob"]);
+        check(&[b, &given], &["DELETE MEM-1 ann", "INSERT MEM-1 bob"]);
+    }
+
+    #[test]
+    fn a_file_that_is_just_being_written_is_no_news() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memories.json");
+        let whole = r#"{"entries": [{"id": "MEM-1"}, {"id": "MEM-2"}]}"#;
+        atomic::replace(&path, whole.as_bytes()).unwrap();
+        let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
+        atomic::replace(&path, b"").unwrap();
+        assert!(known.look(Kind::Memory).unwrap().is_none());
+        atomic::replace(&path, whole.as_bytes()).unwrap();
+        assert!(known.look(Kind::Memory).unwrap().unwrap().is_empty());
+    }
+}

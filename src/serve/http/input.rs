@@ -1,0 +1,129 @@
+//! What requests bring: bodies and parameters, and what is wrong with them.
+//!
+//! Every body is JSON, an object, and at most [`Limits::body`](super::Limits) long. Fields that nobody
+//! knows are refused below `/v1/`, so that a mistyped name is no silent default; the functions take
+//! whatever comes beside what they know, as those of the source document do.
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// The longest text that is searched for, in bytes.
+pub(super) const LONGEST_QUERY: usize = 16 << 10;
+/// The longest text that is kept, in bytes.
+pub(super) const LONGEST_TEXT: usize = 256 << 10;
+
+/// A body that was read as JSON.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "input",
+                "the body is not said to be JSON",
+                "send `Content-Type: application/json`",
+            ));
+        }
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(|rejection| too_long(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+        || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+fn too_long(rejection: &BytesRejection) -> Problem {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "input",
+            "the body is too long",
+            "send less at once",
+        );
+    }
+    Problem::input("the body did not come whole", "send it again")
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if bytes.trim_ascii().first() != Some(&b'{') {
+        return Err(Problem::input("the body is no JSON object", "send `{…}`"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let read = T::deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
+    read.map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => Problem::unfit(
+            format!("the body does not fit: {error}"),
+            "see /openapi.json",
+        ),
+        _ => Problem::input(format!("the body is not JSON: {error}"), "mend it"),
+    })
+}
+
+/// Parameters behind the question mark.
+pub(super) struct Parameters<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(read)| Self(read)).map_err(|error| {
+            let message = error.body_text();
+            Problem::input(message, "see /openapi.json")
+        })
+    }
+}
+
+/// A number within its limits.
+pub(super) fn within(
+    name: &str,
+    given: Option<i64>,
+    usual: usize,
+    (least, most): (usize, usize),
+) -> Result<usize, Problem> {
+    let Some(given) = given else {
+        return Ok(usual);
+    };
+    let number = usize::try_from(given).ok();
+    number
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| {
+            Problem::unfit(
+                format!("`{name}` is {given}"),
+                format!("give a number from {least} to {most}"),
+            )
+        })
+}
+
+/// A text that says something, and is no longer than anybody needs.
+pub(super) fn text(name: &str, given: String, longest: usize) -> Result<String, Problem> {
+    if given.trim().is_empty() {
+        return Err(Problem::unfit(
+            format!("`{name}` is empty"),
+            format!("say something in `{name}`"),
+        ));
+    }
+    if given.len() > longest {
+        return Err(Problem::unfit(
+            format!("`{name}` has {} bytes", given.len()),
+            format!("`{name}` takes at most {longest}"),
+        ));
+    }
+    Ok(given)
+}

@@ -1,0 +1,66 @@
+//! The operations that agents have, for programs that serve agents: `POST /v1/operations/{name}` with the
+//! arguments, answered with data and with text for a model.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
+
+use crate::error::{Explained, Kind};
+use crate::serve::operations::Operation;
+use crate::serve::token::Caller;
+
+use super::super::input::Body;
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::state::Server;
+
+/// `POST /v1/operations/{operation}`
+pub(in super::super) async fn operation(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Body(arguments): Body<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let Some(operation) = Operation::of_name(&name) else {
+        let names = Operation::ALL.map(Operation::name).join(", ");
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is no such operation",
+            format!("it is one of {names}"),
+        ));
+    };
+    let handle = Handle::current();
+    let work = server.work(&caller, "serve operations", move |engine| {
+        let call = operation.call(engine, Value::Object(arguments));
+        handle.block_on(call).map_err(Problem::from)
+    });
+    let answer = work.await?;
+    reply(&json!({ "data": answer.data, "text": answer.text }))
+}
+
+/// What the table says went wrong; its hints are for those who have the operations.
+impl From<Explained> for Problem {
+    fn from(explained: Explained) -> Self {
+        let Explained {
+            kind,
+            message,
+            hint,
+        } = explained;
+        let hint = hint.unwrap_or_else(|| "see /openapi.json".to_owned());
+        match kind {
+            Kind::Usage => Self::unfit(message, hint),
+            Kind::Scope => Self::new(StatusCode::FORBIDDEN, "scope", message, hint),
+            Kind::Model => Self {
+                status: StatusCode::BAD_GATEWAY,
+                ..Self::fault("model", "the model did not answer", message)
+            },
+            Kind::Store | Kind::Remote | Kind::Interrupted => {
+                Self::fault("store", "the memory cannot be read or written", message)
+            }
+        }
+    }
+}

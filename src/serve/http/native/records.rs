@@ -1,0 +1,193 @@
+//! Executions and corrections: what ran, and what people said of it.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json, value::to_raw_value};
+use tokio::runtime::Handle;
+
+use crate::engine::{CorrectOptions, ExecutionOptions, LoggedExecution};
+use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
+use crate::serve::token::Caller;
+use crate::store;
+
+use super::super::input::{Body, LONGEST_TEXT, Parameters, text, within};
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::state::Server;
+use super::skill;
+
+/// Which records.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct Page {
+    /// Those of this skill only, as `domain/skill`.
+    skill: Option<String>,
+    /// The newest so many: 20 where nobody says, 500 at most.
+    limit: Option<i64>,
+}
+
+impl Page {
+    fn read(&self) -> Result<(Option<SkillPath>, usize), Problem> {
+        let of = self.skill.as_deref().map(skill).transpose()?;
+        Ok((of, within("limit", self.limit, 20, (1, 500))?))
+    }
+}
+
+/// `GET /v1/executions`
+pub(in super::super) async fn executions(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Parameters(page): Parameters<Page>,
+) -> Result<Response, Problem> {
+    let (skill, limit) = page.read()?;
+    let work = server.work(&caller, "serve executions", move |engine| {
+        Ok(engine.records::<Execution>(skill.as_ref(), limit)?)
+    });
+    let found = work.await?;
+    reply(&json!({ "executions": found.records, "warnings": found.warnings }))
+}
+
+/// `GET /v1/corrections`
+pub(in super::super) async fn corrections(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Parameters(page): Parameters<Page>,
+) -> Result<Response, Problem> {
+    let (skill, limit) = page.read()?;
+    let work = server.work(&caller, "serve corrections", move |engine| {
+        Ok(engine.records::<Correction>(skill.as_ref(), limit)?)
+    });
+    let found = work.await?;
+    reply(&json!({ "corrections": found.records, "warnings": found.warnings }))
+}
+
+/// An execution that ran elsewhere.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct ExecutionBody {
+    /// The skill, as `domain/skill`.
+    skill: String,
+    /// What it got.
+    input: Value,
+    /// What came out.
+    output: Value,
+    /// What became of it; nobody has looked yet where nobody says.
+    outcome: Option<Verdict>,
+    /// US dollars.
+    #[schemars(range(min = 0))]
+    cost_usd: Option<f64>,
+    /// Wall-clock milliseconds.
+    #[schemars(range(min = 0))]
+    latency_ms: Option<f64>,
+    /// As `provider/model`.
+    model_used: Option<String>,
+    /// Tokens.
+    usage: Option<Tokens>,
+    /// The ids of the rules that stood in its prompt.
+    #[serde(default)]
+    reflexions_injected: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Accepted,
+    Rejected,
+    PendingReview,
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Tokens {
+    /// Tokens read.
+    input_tokens: u64,
+    /// Tokens written.
+    output_tokens: u64,
+}
+
+/// `POST /v1/executions`
+pub(in super::super) async fn log_execution(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<ExecutionBody>,
+) -> Result<(StatusCode, Response), Problem> {
+    let options = ExecutionOptions {
+        skill: skill(&body.skill)?,
+        input: to_raw_value(&body.input).map_err(store::Error::from)?,
+        output: to_raw_value(&body.output).map_err(store::Error::from)?,
+        outcome: match body.outcome {
+            Some(Verdict::Accepted) => Outcome::Accepted,
+            Some(Verdict::Rejected) => Outcome::Rejected,
+            Some(Verdict::Error) => Outcome::Error,
+            Some(Verdict::PendingReview) | None => Outcome::PendingReview,
+        },
+        cost_usd: positive("cost_usd", body.cost_usd)?,
+        latency_ms: positive("latency_ms", body.latency_ms)?,
+        model_used: body.model_used.unwrap_or_default(),
+        usage: body.usage.map(|tokens| Usage {
+            input_tokens: tokens.input_tokens,
+            output_tokens: tokens.output_tokens,
+        }),
+        reflexions_injected: body.reflexions_injected,
+    };
+    let work = server.work(&caller, "serve executions", move |engine| {
+        Ok(engine.log_execution(options)?)
+    });
+    let logged: LoggedExecution = work.await?;
+    Ok((StatusCode::CREATED, reply(&logged)?))
+}
+
+fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
+    match given {
+        Some(number) if number < 0.0 => Err(Problem::unfit(
+            format!("`{name}` is {number}"),
+            "give a number that is not negative",
+        )),
+        given => Ok(given),
+    }
+}
+
+/// What was wrong with an execution.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct CorrectionBody {
+    /// The skill, as `domain/skill`.
+    skill: String,
+    /// The execution: an id, the beginning of one, or `latest`.
+    execution_id: String,
+    /// What was wrong and what should change.
+    correction: String,
+    /// The output as it should have been.
+    expected_output: Option<Value>,
+    /// Whether the new rule takes the place of those that it contradicts.
+    #[serde(default)]
+    supersede: bool,
+}
+
+/// `POST /v1/corrections`
+pub(in super::super) async fn correct(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<CorrectionBody>,
+) -> Result<Response, Problem> {
+    let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
+    let options = CorrectOptions {
+        skill: skill(&body.skill)?,
+        execution: text("execution_id", body.execution_id, 200)?,
+        correction: text("correction", body.correction, LONGEST_TEXT)?,
+        expected: expected.map_err(store::Error::from)?,
+        supersede: body.supersede,
+        source: None,
+    };
+    // A model may be asked, and is waited for on the thread of the work.
+    let handle = Handle::current();
+    let work = server.work(&caller, "serve corrections", move |engine| {
+        Ok(handle.block_on(engine.correct(options, &mut |_| {}))?)
+    });
+    reply(&work.await?)
+}

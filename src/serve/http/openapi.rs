@@ -1,0 +1,246 @@
+//! The description of the server for programs: `OpenAPI` 3.1, made of the table of routes.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use serde_json::{Map, Value, json};
+
+use super::table::{Access, Route, routes};
+
+/// `GET /openapi.json`
+pub(super) async fn document() -> Json<Value> {
+    Json(describe(&routes()))
+}
+
+fn describe(routes: &[Route]) -> Value {
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in routes {
+        let methods = paths.entry(route.path).or_default();
+        methods.insert(route.method.to_owned(), operation(route));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "memctl",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The memory that agents learn with. Every request but two needs a bearer token, \
+                and sees and changes what belongs to its user and its domains.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+            },
+            "schemas": {
+                "Problem": problem(&json!({ "error": {
+                    "type": "object",
+                    "required": ["kind", "message", "hint"],
+                    "properties": {
+                        "kind": { "type": "string" },
+                        "message": { "type": "string" },
+                        "hint": { "type": ["string", "null"] },
+                    },
+                } })),
+                "FunctionProblem": problem(&json!({
+                    "error": { "type": "string" },
+                    "kind": { "type": "string" },
+                    "hint": { "type": ["string", "null"] },
+                })),
+                "RestProblem": problem(&json!({
+                    "code": { "type": "string" },
+                    "message": { "type": "string" },
+                    "details": { "type": ["string", "null"] },
+                    "hint": { "type": ["string", "null"] },
+                })),
+            },
+        },
+    })
+}
+
+fn problem(fields: &Value) -> Value {
+    let names = fields
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys());
+    let names: Vec<&String> = names.collect();
+    json!({ "type": "object", "required": names, "properties": fields })
+}
+
+fn operation(route: &Route) -> Value {
+    let answer = route.answer;
+    let mut responses = Map::new();
+    responses.insert(
+        answer.status.to_owned(),
+        json!({
+            "description": answer.about,
+            "content": { answer.content_type: { "schema": (answer.schema)() } },
+        }),
+    );
+    for (status, about) in problems(route) {
+        let shape = match route.path.split('/').nth(1) {
+            Some("functions") => "FunctionProblem",
+            Some("rest") => "RestProblem",
+            _ => "Problem",
+        };
+        let schema = json!({ "$ref": format!("#/components/schemas/{shape}") });
+        let content = json!({ "application/json": { "schema": schema } });
+        let response = json!({ "description": about, "content": content });
+        responses.insert(status.to_owned(), response);
+    }
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "responses": responses,
+    });
+    if route.access == Access::Token {
+        operation["security"] = json!([{ "token": [] }]);
+    }
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(body) = route.body {
+        let content = json!({ "application/json": { "schema": body() } });
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    }
+    operation
+}
+
+/// What may be answered instead, and when.
+fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![
+        (
+            "403",
+            "Not permitted: the scope of the token, the name of the server, or the page that asks",
+        ),
+        ("405", "The path does not take this method"),
+        ("504", "No answer in time"),
+    ];
+    if route.access == Access::Token {
+        all.extend([
+            ("401", "No token, or none that holds"),
+            ("429", "Too many requests of this user"),
+            ("500", "Something is wrong with the memory"),
+            ("503", "The memory is switched off, or too much is going on"),
+        ]);
+    }
+    let takes = route.body.is_some() || route.parameters.is_some() || route.path.contains('{');
+    if takes {
+        all.extend([
+            ("400", "What was sent cannot be read"),
+            ("404", "It is not there, or not in the scope of the token"),
+            ("422", "What was sent does not fit"),
+        ]);
+    }
+    if route.body.is_some() {
+        all.extend([
+            ("409", "It is there already"),
+            ("410", "It was removed on purpose"),
+            ("413", "The body is too long"),
+            ("415", "The body is not said to be JSON"),
+            ("502", "A model did not answer"),
+        ]);
+    }
+    if route.path.starts_with("/rest/") {
+        all.push(("406", "One row was asked for, and there is another number"));
+    }
+    all
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let mut all = Vec::new();
+    let names = route.path.split('/');
+    let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    for name in names {
+        let schema = json!({ "type": "string", "minLength": 1 });
+        all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+    }
+    let Some(schema) = route.parameters.map(|schema| schema()) else {
+        return all;
+    };
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required = required.contains(&name.as_str());
+        let mut schema = schema.clone();
+        without_null(&mut schema);
+        let about = schema["description"].clone();
+        all.push(
+            json!({ "name": name, "in": "query", "required": is_required, "schema": schema,
+            "description": about }),
+        );
+    }
+    all
+}
+
+/// A parameter that is missing is not there; it is never null.
+fn without_null(schema: &mut Value) {
+    if let Some(types) = schema["type"].as_array_mut() {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(values) = schema["enum"].as_array_mut() {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(object) = schema.as_object_mut() {
+        object.retain(|name, value| !(value.is_null() && name != "default"));
+    }
+    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        ways.retain(|way| way["type"] != "null");
+        if let [only] = ways.as_slice() {
+            let only = only.clone();
+            if let (Some(object), Some(only)) = (schema.as_object_mut(), only.as_object()) {
+                object.remove("anyOf");
+                object.extend(only.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_once() {
+        let routes = routes();
+        let described = describe(&routes);
+        let ids: BTreeSet<&str> = routes.iter().map(|route| route.id).collect();
+        assert_eq!(ids.len(), routes.len());
+        for route in &routes {
+            let operation = &described["paths"][route.path][route.method];
+            assert_eq!(operation["operationId"], route.id);
+            assert!(operation["responses"][route.answer.status].is_object());
+            assert_eq!(
+                operation["security"].is_array(),
+                route.access == Access::Token
+            );
+            assert_eq!(operation["requestBody"].is_object(), route.method == "post");
+        }
+        let text = described.to_string();
+        assert!(
+            !text.contains("$defs") && !text.contains("#/definitions"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn only_what_tells_nothing_is_open() {
+        let open: Vec<_> = routes()
+            .into_iter()
+            .filter(|route| route.access == Access::Open)
+            .map(|route| route.path)
+            .collect();
+        assert_eq!(open, ["/healthz", "/openapi.json"]);
+    }
+}

@@ -1,0 +1,225 @@
+//! By which name the server is asked, and from which web pages.
+//!
+//! A page on the internet can make a browser send requests to this machine: by a name of its own that
+//! it lets point here (DNS rebinding), or straight across origins. So the name in `Host` has to be one
+//! of this server's, and whatever says that it comes from a page (`Origin`) has to come from one that
+//! was named. Addresses written as numbers are names that nobody can let point elsewhere.
+
+use std::net::IpAddr;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use tower_http::cors::CorsLayer;
+
+use super::problem::Problem;
+use super::state::Server;
+
+/// What clients of Supabase send, and those of traces and events.
+const HEADERS: [&str; 13] = [
+    "accept", "apikey", "authorization", "baggage", "content-type", "last-event-id", "prefer",
+    "traceparent", "tracestate", "x-client-info", "x-region", "x-request-id", "x-retry-count",
+];
+
+/// The names and pages that a server answers to.
+#[derive(Debug, Clone, Default)]
+pub struct Origins {
+    hosts: Vec<String>,
+    pages: Vec<HeaderValue>,
+}
+
+/// Why a text is no name and no origin.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is no {what}: {reason}", given.escape_debug())]
+pub struct InvalidOrigin {
+    /// What was given.
+    pub given: String,
+    /// What it should have been.
+    pub what: &'static str,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl Origins {
+    /// Answers to these names, beside `localhost` and numbers, and to these pages.
+    ///
+    /// # Errors
+    ///
+    /// A name or an origin that is none.
+    pub fn new(hosts: &[String], pages: &[String]) -> Result<Self, InvalidOrigin> {
+        let mut read = Self::default();
+        for given in hosts {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+            if given.is_empty() || !given.chars().all(plain) {
+                return Err(InvalidOrigin {
+                    given: given.clone(),
+                    what: "name of a host",
+                    reason: "write it without a scheme and a port, as in `memory.example.org`",
+                });
+            }
+            read.hosts.push(given.to_ascii_lowercase());
+        }
+        for given in pages {
+            let invalid = |reason| InvalidOrigin {
+                given: given.clone(),
+                what: "origin",
+                reason,
+            };
+            if given == "*" {
+                return Err(invalid(
+                    "every page of the internet is no origin; name those that may",
+                ));
+            }
+            let url =
+                url::Url::parse(given).map_err(|_| invalid("write it as `https://app.example`"))?;
+            let origin = url.origin();
+            if !origin.is_tuple() || !matches!(url.scheme(), "http" | "https") {
+                return Err(invalid("write it as `https://app.example`"));
+            }
+            let text = origin.ascii_serialization();
+            if *given != text {
+                return Err(invalid(
+                    "write it as browsers do: scheme, host and port alone",
+                ));
+            }
+            let value = HeaderValue::from_str(&text).map_err(|_| invalid("it is no header"))?;
+            read.pages.push(value);
+        }
+        Ok(read)
+    }
+
+    /// What tells browsers which pages may read the answers; `None` where none may.
+    pub(super) fn layer(&self) -> Option<CorsLayer> {
+        if self.pages.is_empty() {
+            return None;
+        }
+        let layer = CorsLayer::new()
+            .allow_origin(self.pages.clone())
+            .allow_methods([Method::GET, Method::POST, Method::DELETE, Method::OPTIONS])
+            .allow_headers(HEADERS.map(HeaderName::from_static))
+            .expose_headers(["retry-after", "x-request-id"].map(HeaderName::from_static))
+            .allow_private_network(true)
+            .max_age(Duration::from_mins(10));
+        Some(layer)
+    }
+
+    fn knows_host(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
+        let name = name.to_ascii_lowercase();
+        name == "localhost" || IpAddr::from_str(&name).is_ok() || self.hosts.contains(&name)
+    }
+
+    fn permits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let (host, another) = (named.next(), named.next());
+        let host = host.and_then(|host| host.to_str().ok());
+        let asked = uri.authority().map(http::uri::Authority::as_str);
+        let known = |name: Option<&str>| name.is_none_or(|name| self.knows_host(name));
+        if another.is_some() || host.is_none() || !known(host) || !known(asked) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "host",
+                "this server does not go by that name",
+                "ask for it as `localhost` or by its number, or start it with `--allow-host NAME`",
+            ));
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        if origins.all(|origin| self.pages.contains(origin)) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "origin",
+            "pages of this origin may not ask",
+            "start the server with `--allow-origin ORIGIN`",
+        ))
+    }
+}
+
+/// Lets through what is asked by a name of the server, and from no page or one that may ask.
+pub(super) async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
+    match server.origins().permits(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<String> {
+        list.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_names_that_nobody_else_can_have_are_ours() {
+        let origins = Origins::new(&texts(&["memory.example.org"]), &[]).unwrap();
+        let check =
+            |host: &str, expected: bool| assert_eq!(origins.knows_host(host), expected, "{host}");
+        for good in [
+            "localhost", "localhost:8787", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8787", "[::1]",
+            "[::1]:8787", "192.168.1.7:80", "memory.example.org", "Memory.Example.Org:443",
+        ] {
+            check(good, true);
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "evil.example:8787",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "memory.example.org.evil.example",
+            "[evil]",
+            "[::1",
+            "::1",
+            "1",
+            "0x7f.1",
+            "localhost.",
+            "127.0.0.1@evil.example",
+        ] {
+            check(bad, false);
+        }
+    }
+
+    #[test]
+    fn a_page_is_one_that_was_named() {
+        let page = "https://app.example";
+        let origins = Origins::new(&[], &texts(&[page, "http://localhost:5173"])).unwrap();
+        let check = |origin: &[&'static str], expected: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("localhost:1"));
+            for origin in origin {
+                headers.append(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            let permits = origins.permits(&Uri::from_static("/x"), &headers);
+            assert_eq!(permits.is_ok(), expected, "{origin:?}");
+        };
+        check(&[], true);
+        check(&[page], true);
+        check(&["http://localhost:5173"], true);
+        for bad in [
+            "null",
+            "http://app.example",
+            "https://app.example:444",
+            "https://app.example.evil.example",
+            "https://evil.example",
+            "",
+            "http://localhost:1",
+        ] {
+            check(&[bad], false);
+        }
+        check(&[page, "https://evil.example"], false);
+        for bad in [
+            "*", "app.example", "https://app.example/", "ftp://x", "null", "https://A.example",
+        ] {
+            assert!(Origins::new(&[], &texts(&[bad])).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What bodies and answers look like, for the description.
+//!
+//! Schemas of bodies are those of the types that read them. Answers are described as far as a client
+//! may rely on them; more fields may be added.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// What an answer is.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) about: &'static str,
+    pub(super) schema: fn() -> Value,
+}
+
+const fn json_of(about: &'static str, schema: fn() -> Value) -> Answer {
+    Answer {
+        status: "200",
+        content_type: "application/json",
+        about,
+        schema,
+    }
+}
+
+pub(super) const HEALTH: Answer = json_of("It answers", || {
+    record(&json!({ "status": { "const": "ok" } }))
+});
+pub(super) const OBJECT: Answer = json_of("An object", object);
+pub(super) const PROCEDURES: Answer = json_of("The best procedures first", || list(&procedure()));
+pub(super) const ROWS: Answer = json_of(
+    "Rows, or the one that was asked for",
+    || json!({ "type": ["array", "object"] }),
+);
+pub(super) const MEMORIES: Answer = json_of("Most like the query first", || {
+    let row = record(&json!({
+        "id": text(),
+        "content": text(),
+        "similarity": { "type": "number" },
+        "metadata": {},
+        "created_at": text(),
+    }));
+    record(&json!({ "results": list(&row) }))
+});
+pub(super) const MEMORY: Answer = json_of("The memory as it is kept", || {
+    let row = record(&json!({
+        "id": text(),
+        "user_id": text(),
+        "memory_type": text(),
+        "content": text(),
+        "embedding": { "type": "null" },
+        "metadata": object(),
+        "created_at": text(),
+        "updated_at": text(),
+        "expires_at": { "type": ["string", "null"] },
+    }));
+    record(&json!({ "memory": row }))
+});
+pub(super) const EXECUTIONS: Answer = json_of("Newest first", || {
+    record(&json!({ "executions": list(&object()), "warnings": list(&text()) }))
+});
+pub(super) const CORRECTIONS: Answer = json_of("Newest first", || {
+    record(&json!({ "corrections": list(&object()), "warnings": list(&text()) }))
+});
+pub(super) const LOGGED: Answer = Answer {
+    status: "201",
+    ..json_of("It is kept", || {
+        record(&json!({
+            "execution_id": text(),
+            "skill": text(),
+            "timestamp": text(),
+            "outcome": text(),
+            "warnings": list(&text()),
+        }))
+    })
+};
+pub(super) const CORRECTED: Answer = json_of("What came of it", || {
+    record(&json!({
+        "correction_id": text(),
+        "execution_id": text(),
+        "reflexion_id": { "type": ["string", "null"] },
+        "rule": { "type": ["string", "null"] },
+        "confidence": { "type": "number" },
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const HINTS: Answer = json_of("What is known about it", || {
+    record(&json!({
+        "error_key": { "type": ["string", "null"] },
+        "hints": list(&object()),
+        "pitfalls": list(&text()),
+        "took_ms": { "type": "number" },
+    }))
+});
+pub(super) const RECORDED: Answer = json_of("What came of it", || {
+    record(&json!({
+        "learned": list(&text()),
+        "merged": list(&text()),
+        "helped": list(&text()),
+        "not_learned": { "type": ["string", "null"] },
+    }))
+});
+pub(super) const FOUND: Answer = json_of("Best first", || {
+    record(&json!({
+        "query": text(),
+        "results": list(&record(&json!({
+            "id": text(),
+            "kind": text(),
+            "skill": { "type": ["string", "null"] },
+            "score": { "type": "number" },
+            "snippet": text(),
+            "trust": text(),
+        }))),
+        "took_ms": { "type": "number" },
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const PROMPT: Answer = json_of("The prompt and its parts", || {
+    record(&json!({
+        "skill": text(),
+        "prompt": text(),
+        "layers": list(&object()),
+        "injected": list(&object()),
+        "omitted": list(&object()),
+    }))
+});
+pub(super) const EMBEDDINGS: Answer = json_of("One vector a text, in their order", || {
+    let one = record(&json!({
+        "index": { "type": "integer" },
+        "embedding": list(&json!({ "type": "number" })),
+    }));
+    record(&json!({ "model": text(), "data": list(&one) }))
+});
+pub(super) const OPERATED: Answer = json_of("Data for programs, and text for models", || {
+    record(&json!({ "data": object(), "text": text() }))
+});
+pub(super) const EVENTS: Answer = Answer {
+    status: "200",
+    content_type: "text/event-stream",
+    about: "Events `memory_updated`, whose data is an object with `kind`, `id`, `skill`, `user_id`, \
+        `memory_type` and `operation` (`INSERT`, `UPDATE` or `DELETE`)",
+    schema: text,
+};
+pub(super) const METRICS: Answer = Answer {
+    status: "200",
+    content_type: "text/plain; version=0.0.4; charset=utf-8",
+    about: "The text form of Prometheus",
+    schema: text,
+};
+
+fn procedure() -> Value {
+    record(&json!({
+        "id": text(),
+        "content": text(),
+        "metadata": object(),
+        "created_dt": text(),
+        "rrf_score": { "type": "number" },
+        "keyword_rank": { "type": ["integer", "null"] },
+        "semantic_rank": { "type": ["integer", "null"] },
+        "trust": text(),
+    }))
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn list(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+/// Any object.
+pub(super) fn object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// An object that has these fields.
+fn record(fields: &Value) -> Value {
+    let names = fields
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys());
+    let names: Vec<&String> = names.collect();
+    json!({ "type": "object", "required": names, "properties": fields })
+}
+
+/// The schema of what a type reads.
+pub(super) fn of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = Value::from(settings.into_generator().into_root_schema_for::<T>());
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+    }
+    schema
+}

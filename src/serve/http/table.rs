@@ -1,0 +1,339 @@
+//! Every operation of the server, once. The router is made of this table, and so is its description.
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::problem::{Problem, render};
+use super::schemas::{self, Answer};
+use super::state::Server;
+use super::{auth, events, functions, limits, metrics, native, openapi, origin, rpc};
+
+/// Who may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Everybody: it tells nothing of the memory.
+    Open,
+    /// Who has a token.
+    Token,
+}
+
+/// One method of one path.
+pub(super) struct Route {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    /// Its name in the description.
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) access: Access,
+    /// The parameters behind the question mark, as a schema.
+    pub(super) parameters: Option<fn() -> Value>,
+    /// The body, as a schema.
+    pub(super) body: Option<fn() -> Value>,
+    pub(super) answer: Answer,
+    handler: fn() -> MethodRouter<Server>,
+}
+
+/// All of them.
+#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
+pub(super) fn routes() -> Vec<Route> {
+    let open = |path, id, summary, answer, handler| Route {
+        method: "get",
+        path,
+        id,
+        summary,
+        access: Access::Open,
+        parameters: None,
+        body: None,
+        answer,
+        handler,
+    };
+    vec![
+        open(
+            "/healthz",
+            "health",
+            "Whether the server answers",
+            schemas::HEALTH,
+            || get(healthz),
+        ),
+        open(
+            "/openapi.json",
+            "description",
+            "This description",
+            schemas::OBJECT,
+            || get(openapi::document),
+        ),
+        Route {
+            body: Some(schemas::of::<functions::HybridBody>),
+            ..posts(
+                "/functions/v1/hybrid-search-context-eng",
+                "searchProcedures",
+                "Procedures by words and meaning",
+                schemas::PROCEDURES,
+                || post(functions::hybrid),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<functions::ReadBody>),
+            ..posts(
+                "/functions/v1/agent-memory-read",
+                "readMemory",
+                "The caller's memories that are like a query",
+                schemas::MEMORIES,
+                || post(functions::read),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<functions::WriteBody>),
+            ..posts(
+                "/functions/v1/agent-memory-write",
+                "writeMemory",
+                "Keep a memory of the caller",
+                schemas::MEMORY,
+                || post(functions::write),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<rpc::Shape>),
+            body: Some(schemas::of::<rpc::HybridArguments>),
+            ..posts(
+                "/rest/v1/rpc/hybrid_search_context_eng_memories",
+                "hybridSearch",
+                "Procedures by words and a vector",
+                schemas::ROWS,
+                || post(rpc::hybrid),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<rpc::Shape>),
+            body: Some(schemas::of::<rpc::MatchArguments>),
+            ..posts(
+                "/rest/v1/rpc/match_memory",
+                "matchMemory",
+                "The caller's memories near a vector",
+                schemas::ROWS,
+                || post(rpc::match_memory),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<native::Page>),
+            ..gets(
+                "/v1/executions",
+                "listExecutions",
+                "The newest executions",
+                schemas::EXECUTIONS,
+                || get(native::executions),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::ExecutionBody>),
+            ..posts(
+                "/v1/executions",
+                "logExecution",
+                "Keep an execution that ran elsewhere",
+                schemas::LOGGED,
+                || post(native::log_execution),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<native::Page>),
+            ..gets(
+                "/v1/corrections",
+                "listCorrections",
+                "The newest corrections",
+                schemas::CORRECTIONS,
+                || get(native::corrections),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::CorrectionBody>),
+            ..posts(
+                "/v1/corrections",
+                "correct",
+                "Say what was wrong with an execution, and make a rule of it",
+                schemas::CORRECTED,
+                || post(native::correct),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::HintBody>),
+            ..posts(
+                "/v1/hints",
+                "hint",
+                "What worked before when this error came",
+                schemas::HINTS,
+                || post(native::hint),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::FailureBody>),
+            ..posts(
+                "/v1/failures",
+                "recordFailure",
+                "Record that code failed, and say what worked before",
+                schemas::HINTS,
+                || post(native::failure),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::SuccessBody>),
+            ..posts(
+                "/v1/successes",
+                "recordSuccess",
+                "Record that code works; with the failure before it, it becomes a fix",
+                schemas::RECORDED,
+                || post(native::success),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<native::SearchBody>),
+            ..gets(
+                "/v1/search",
+                "searchByQuery",
+                "Records by their words and their meaning",
+                schemas::FOUND,
+                || get(native::search_by_query),
+            )
+        },
+        Route {
+            body: Some(schemas::of::<native::SearchBody>),
+            ..posts(
+                "/v1/search",
+                "search",
+                "Records by their words and their meaning",
+                schemas::FOUND,
+                || post(native::search),
+            )
+        },
+        gets(
+            "/v1/prompt/{domain}/{skill}",
+            "prompt",
+            "The prompt that a skill's model gets",
+            schemas::PROMPT,
+            || get(native::prompt),
+        ),
+        Route {
+            body: Some(schemas::of::<native::EmbeddingsBody>),
+            ..posts(
+                "/v1/embeddings",
+                "embed",
+                "Vectors of texts, by the embedder of this memory",
+                schemas::EMBEDDINGS,
+                || post(native::embeddings),
+            )
+        },
+        Route {
+            body: Some(schemas::object),
+            ..posts(
+                "/v1/operations/{operation}",
+                "operate",
+                "An operation of the table that agents have: search, hint, remember, correct, why or forget",
+                schemas::OPERATED,
+                || post(native::operation),
+            )
+        },
+        gets(
+            "/v1/events",
+            "events",
+            "What changes, as it changes: server-sent events",
+            schemas::EVENTS,
+            || get(events::events),
+        ),
+        gets(
+            "/metrics",
+            "metrics",
+            "How the server does, for Prometheus",
+            schemas::METRICS,
+            || get(metrics::metrics),
+        ),
+    ]
+}
+
+fn gets(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    answer: Answer,
+    handler: fn() -> MethodRouter<Server>,
+) -> Route {
+    Route {
+        method: "get",
+        path,
+        id,
+        summary,
+        access: Access::Token,
+        parameters: None,
+        body: None,
+        answer,
+        handler,
+    }
+}
+
+fn posts(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    answer: Answer,
+    handler: fn() -> MethodRouter<Server>,
+) -> Route {
+    Route {
+        method: "post",
+        ..gets(path, id, summary, answer, handler)
+    }
+}
+
+/// The table as a service.
+pub(super) fn router(server: &Server) -> Router {
+    let (mut open, mut closed) = (Router::new(), Router::new());
+    for route in routes() {
+        match route.access {
+            Access::Open => open = open.route(route.path, (route.handler)()),
+            Access::Token => closed = closed.route(route.path, (route.handler)()),
+        }
+    }
+    // Any other function is none of ours, and told so in the words of PostgREST.
+    closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
+    let limit = DefaultBodyLimit::max(server.limits().body);
+    let with = |server: &Server| server.clone();
+    let closed = closed.route_layer(from_fn_with_state(with(server), auth::caller));
+    let all = open
+        .merge(closed)
+        .fallback(nothing)
+        .method_not_allowed_fallback(no_method)
+        .layer(limit)
+        .layer(from_fn_with_state(with(server), limits::in_time));
+    let all = match server.origins().layer() {
+        Some(cors) => all.layer(cors),
+        None => all,
+    };
+    all.layer(from_fn_with_state(with(server), origin::check))
+        .layer(from_fn_with_state(with(server), metrics::observe))
+        .layer(from_fn(render))
+        .with_state(with(server))
+}
+
+/// `GET /healthz`
+async fn healthz() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+async fn nothing() -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        "there is nothing at this path",
+        "see /openapi.json",
+    )
+}
+
+async fn no_method() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method",
+        "this path does not take this method",
+        "see /openapi.json",
+    )
+}

@@ -1,0 +1,199 @@
+//! The public keys of somebody else who signs tokens, at a URL.
+//!
+//! They are kept, and fetched again when they are old or when a token names a key that is not among
+//! them; but never more often than every half minute, so that nobody makes this server a burden to
+//! that one by inventing names. When they cannot be fetched, those that are known go on counting.
+
+use std::time::{Duration, Instant};
+
+use jsonwebtoken::jwk::{
+    AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse,
+};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use tokio::sync::Mutex;
+
+use crate::llm;
+
+use super::verify::Refused;
+
+/// How long keys are not asked for again.
+const FRESH: Duration = Duration::from_mins(10);
+/// The least time between two fetches.
+const PAUSE: Duration = Duration::from_secs(30);
+/// How long a fetch may take.
+const WITHIN: Duration = Duration::from_secs(5);
+/// The longest answer: 1 MiB.
+const LONGEST: usize = 1 << 20;
+
+/// The keys at a URL.
+#[derive(Debug)]
+pub struct Jwks {
+    url: String,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    keys: Option<JwkSet>,
+    fetched: Option<Instant>,
+    tried: Option<Instant>,
+}
+
+impl Jwks {
+    /// The keys at this URL: `https`, or `http` on this machine.
+    ///
+    /// # Errors
+    ///
+    /// Why the URL cannot be used, in words.
+    pub fn new(url: &str) -> Result<Self, String> {
+        let parsed = url::Url::parse(url).map_err(|error| format!("it is no URL: {error}"))?;
+        let local = match parsed.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+            None => return Err("it names no host".to_owned()),
+        };
+        match parsed.scheme() {
+            "https" => {}
+            "http" if local => {}
+            _ => return Err("keys come by `https://` only, or from this machine".to_owned()),
+        }
+        Ok(Self {
+            url: url.to_owned(),
+            known: Mutex::default(),
+        })
+    }
+
+    /// Fetches the keys, if they are not known.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be had, in words.
+    pub async fn prepare(&self) -> Result<(), String> {
+        let mut known = self.known.lock().await;
+        if known.keys.is_some() {
+            return Ok(());
+        }
+        self.fetch(&mut known).await
+    }
+
+    /// The key that verifies a token whose head says this of it, and how.
+    pub(super) async fn key(
+        &self,
+        kid: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<(DecodingKey, Algorithm), Refused> {
+        let mut known = self.known.lock().await;
+        let is_old = known.fetched.is_none_or(|at| at.elapsed() > FRESH);
+        let found = |known: &Known| {
+            let keys = known.keys.as_ref()?;
+            choose(keys, kid, algorithm)
+        };
+        let mut key = found(&known);
+        let may_ask = known.tried.is_none_or(|at| at.elapsed() > PAUSE);
+        if (key.is_none() || is_old) && may_ask && self.fetch(&mut known).await.is_ok() {
+            key = found(&known);
+        }
+        if known.keys.is_none() {
+            return Err(Refused::NoKeys);
+        }
+        let key = key.ok_or(Refused::Invalid)?;
+        Ok((key, algorithm))
+    }
+
+    async fn fetch(&self, known: &mut Known) -> Result<(), String> {
+        known.tried = Some(Instant::now());
+        let get = llm::get_json(&self.url, WITHIN, LONGEST);
+        let answer = get.await?;
+        let keys: JwkSet = serde_json::from_value(answer)
+            .map_err(|error| format!("it holds no set of keys: {error}"))?;
+        known.keys = Some(keys);
+        known.fetched = Some(Instant::now());
+        Ok(())
+    }
+}
+
+/// The key with this name, if it is of the kind for this algorithm. Without a name, the only one that
+/// is.
+fn choose(keys: &JwkSet, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
+    let named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
+    let mut fitting = keys
+        .keys
+        .iter()
+        .filter(named)
+        .filter(|key| fits(key, algorithm));
+    let key = fitting.next()?;
+    if fitting.next().is_some() {
+        return None;
+    }
+    DecodingKey::from_jwk(key).ok()
+}
+
+fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
+    let signs = matches!(
+        key.common.public_key_use,
+        None | Some(PublicKeyUse::Signature)
+    );
+    let said = key.common.key_algorithm;
+    let kind = match (&key.algorithm, algorithm) {
+        (AlgorithmParameters::RSA(_), Algorithm::RS256) => {
+            matches!(said, None | Some(KeyAlgorithm::RS256))
+        }
+        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => {
+            curve.curve == EllipticCurve::P256 && matches!(said, None | Some(KeyAlgorithm::ES256))
+        }
+        // A secret that stands where everybody can read it is none.
+        _ => false,
+    };
+    signs && kind
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_fits_by_name_kind_and_use() {
+        let set: JwkSet = serde_json::from_value(json!({ "keys": [
+            { "kid": "r", "kty": "RSA", "n": "AQAB", "e": "AQAB", "use": "sig", "alg": "RS256" },
+            { "kid": "x", "kty": "RSA", "n": "AQAB", "e": "AQAB", "use": "enc" },
+            { "kid": "p", "kty": "RSA", "n": "AQAB", "e": "AQAB", "alg": "PS256" },
+            { "kid": "e", "kty": "EC", "crv": "P-256", "x": "AQAB", "y": "AQAB" },
+            { "kid": "o", "kty": "oct", "k": "AQAB" },
+        ] }))
+        .unwrap();
+        let check = |kid: Option<&str>, algorithm, expected: bool| {
+            let chosen = choose(&set, kid, algorithm).is_some();
+            assert_eq!(chosen, expected, "{kid:?} {algorithm:?}");
+        };
+        check(Some("r"), Algorithm::RS256, true);
+        check(None, Algorithm::RS256, true);
+        check(Some("e"), Algorithm::ES256, true);
+        for (kid, algorithm) in [
+            ("r", Algorithm::HS256),
+            ("r", Algorithm::ES256),
+            ("x", Algorithm::RS256),
+            ("p", Algorithm::RS256),
+            ("p", Algorithm::PS256),
+            ("e", Algorithm::RS256),
+            ("o", Algorithm::HS256),
+            ("none", Algorithm::RS256),
+        ] {
+            check(Some(kid), algorithm, false);
+        }
+    }
+
+    #[test]
+    fn keys_come_by_a_way_that_nobody_can_change() {
+        let check = |url: &str, holds: bool| assert_eq!(Jwks::new(url).is_ok(), holds, "{url}");
+        check("https://auth.example/.well-known/jwks.json", true);
+        check("http://127.0.0.1:9/jwks", true);
+        check("http://localhost:9/jwks", true);
+        check("http://auth.example/jwks", false);
+        check("http://127.0.0.1.example/jwks", false);
+        check("file:///etc/passwd", false);
+        check("jwks", false);
+    }
+}
