@@ -76,6 +76,7 @@ impl Context {
             places,
             environment: self.environment.clone(),
             printer: self.printer.clone(),
+            given_scope: None,
             scope: Scope::All,
             user: None,
             verbose: self.verbose,

@@ -227,14 +227,12 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     }
     let address = address(context, None)?;
     let engine = context.engine(None)?;
-    let vectoriser = engine.vectoriser()?;
-    let vector = vectoriser.vectors(std::slice::from_ref(&args.query));
-    let vector = vector.map_err(|reason| remote::Error::Vectors { reason })?;
-    let vector = vector.into_iter().next().unwrap_or_default();
+    let embedded = engine.embed(&[&args.query])?;
+    let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let question = RemoteQuestion {
         text: &args.query,
         vector: &vector,
-        embedder: vectoriser.name(),
+        embedder: &embedded.model,
         kind,
         memory_type: args.memory_type.map(TypeName::memory_type),
         limit: args.limit,
