@@ -109,6 +109,11 @@ impl Context {
         Ok(config)
     }
 
+    /// The settings, where what is odd about them is said already.
+    pub(super) fn config_quietly(&self) -> Result<Config, CliError> {
+        Ok(Config::load(&self.environment, &self.places.memory, &[])?)
+    }
+
     /// Everything. `model` is what the command line names.
     pub(super) fn engine(&self, model: Option<&str>) -> Result<Engine, CliError> {
         let flags: Vec<(&str, String)> =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::engine::{RunOptions, RunReport};
+use crate::engine::{RunOptions, RunReport, TraceOptions};
 use crate::model::SkillPath;
 
 use super::context::{Context, follow, wait};
@@ -41,6 +41,9 @@ pub(super) struct RunArgs {
     /// The session that it is part of, for its log; else the variable `MEMCTL_SESSION`
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+    /// Add a trace of the run to this file, as a line of OTLP/JSON; so does the setting `traces.file`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, CliError> {
@@ -52,17 +55,32 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         .transpose()?;
     let engine = context.engine(args.model.as_deref())?;
     let spinner = context.printer.spinner(&format!("running {skill}"));
+    let tracing = tracing(context, args)?.filter(|_| !args.dry_run);
+    let name = skill.to_string();
+    let given = input.clone().filter(|_| tracing.is_some());
+    let session = context.session(args.session.clone());
     let options = RunOptions {
         skill,
         input,
         without_memory: args.no_memory,
         without_record: args.no_record,
         dry_run: args.dry_run,
-        session: context.session(args.session.clone()),
+        session: session.clone(),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
     let report = wait(engine.run(options, &mut follow(&spinner)))?;
     drop(spinner);
+    let traced = tracing.map(|options| {
+        let (session, given) = (session.as_deref(), given.as_deref());
+        engine.trace(&options, &name, session, given, report.as_ref())
+    });
+    // A trace that cannot be written is no reason to lose an answer.
+    if let Some(Err(error)) = traced {
+        let told = CliError::from(error).message;
+        context
+            .printer
+            .warn(&format!("the trace was not written: {told}"));
+    }
     let report = report?;
     if let Some(sample) = &report.sample_input {
         context
@@ -70,6 +88,34 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
             .note(&format!("using {sample} (no --input given)"));
     }
     Ok(Box::new(report))
+}
+
+/// Where the trace of a run goes, if anywhere. The variables are those of OpenTelemetry.
+fn tracing(context: &Context, args: &RunArgs) -> Result<Option<TraceOptions>, CliError> {
+    let environment = &context.environment;
+    let config = context.config_quietly()?;
+    let project = context
+        .places
+        .memory
+        .parent()
+        .unwrap_or(&context.places.memory);
+    let given = args.trace.as_ref().map(|path| environment.absolute(path));
+    let file = given.or_else(|| Some(project.join(config.text("traces.file")?)));
+    let is_off = environment
+        .var("OTEL_SDK_DISABLED")
+        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let captured = config
+        .text("traces.content")
+        .unwrap_or_default()
+        .to_lowercase();
+    Ok(file
+        .filter(|_| args.trace.is_some() || !is_off)
+        .map(|file| TraceOptions {
+            file,
+            with_content: ["true", "1", "span_only", "span_and_event"].contains(&captured.as_str()),
+            service: config.text("traces.service").unwrap_or("memctl").to_owned(),
+            parent: environment.var("TRACEPARENT"),
+        }))
 }
 
 impl Report for RunReport {

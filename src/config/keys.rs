@@ -148,6 +148,24 @@ pub(super) const KEYS: &[Key] = &[
         "0",
         "share of hints and rules that is withheld at random to prove that they help, 0 to 0.9",
     ),
+    Key::host(
+        "traces.file",
+        "",
+        &[],
+        "where runs leave traces as OTLP/JSON lines, seen from the workspace; empty is nowhere",
+    ),
+    Key::host(
+        "traces.content",
+        "false",
+        &["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"],
+        "whether traces tell what was given and what came out",
+    ),
+    Key::host(
+        "traces.service",
+        "memctl",
+        &["OTEL_SERVICE_NAME"],
+        "what traces call this program",
+    ),
     Key {
         name: "embedding.provider",
         default: "built-in",

@@ -61,6 +61,7 @@ mod sharing;
 mod stats;
 mod status;
 mod test;
+mod trace;
 mod undo;
 mod why;
 
@@ -123,6 +124,7 @@ pub use sharing::Vectoriser;
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
 pub use status::StatusReport;
 pub use test::{CaseReport, Status, TestPlan, TestReport};
+pub use trace::TraceOptions;
 pub use undo::{ChangeReport, UndoReport, Undone};
 pub use why::{Link, Relation, WhyReport};
 

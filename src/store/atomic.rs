@@ -97,7 +97,7 @@ pub(super) fn replace_derived(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 }
 
 /// Appends one line, or some, and waits until they are on the disk. `lines` ends with a line break.
-pub(super) fn append_line(path: &Path, lines: &str) -> Result<(), Error> {
+pub(crate) fn append_line(path: &Path, lines: &str) -> Result<(), Error> {
     append(path, lines, File::sync_data)
 }
 

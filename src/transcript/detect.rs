@@ -31,6 +31,10 @@ pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Sha
     } else {
         of_objects(start)
     };
+    let seen = seen.map(|(format, shape)| match format {
+        Format::Otlp => (format, of_traces(start)),
+        _ => (format, shape),
+    });
     match (named, seen) {
         (Some(named), Some((format, shape))) => {
             let shape = if format == named {
@@ -42,6 +46,18 @@ pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Sha
         }
         (Some(named), None) => Some((named, usual(named, start))),
         (None, seen) => seen,
+    }
+}
+
+/// Traces are a line each, or a document that a person can read.
+fn of_traces(start: &[u8]) -> Shape {
+    let first = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    let is_whole =
+        first.len() == start.len() || serde_json::from_slice::<IgnoredAny>(first).is_ok();
+    if is_whole && !start.starts_with(b"[") {
+        Shape::Lines
+    } else {
+        Shape::Document
     }
 }
 
@@ -66,8 +82,9 @@ fn of_objects(start: &[u8]) -> Option<(Format, Shape)> {
     // A document over several lines has its keys beyond the first one.
     if start.starts_with(b"{") {
         let whole = Keys::of(start);
-        if let Some((format, Shape::Document)) = of_keys(&whole) {
-            return Some((format, Shape::Document));
+        let found = of_keys(&whole);
+        if let Some((Format::Otlp, _) | (_, Shape::Document)) = found {
+            return found;
         }
     }
     let lines = start.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
@@ -94,6 +111,9 @@ fn of_keys(keys: &Keys) -> Option<(Format, Shape)> {
     let begins = |marks: &[&str]| marks.iter().any(|mark| kind.starts_with(mark));
     if has("payload") && of_codex.contains(&kind) || begins(&["thread.", "turn.", "item."]) {
         return Some((Format::Codex, Shape::Lines));
+    }
+    if has("resourceSpans") || has("resource_spans") {
+        return Some((Format::Otlp, Shape::Lines));
     }
     if has("trajectory") || has("action") && has("observation") {
         return Some((Format::SweAgent, Shape::Document));

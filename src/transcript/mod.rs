@@ -2,7 +2,7 @@
 //! content.
 //!
 //! Pure: a caller brings the bytes and takes the events one by one, so that a file of any size
-//! passes in a memory that depends on its longest line only. What cannot be read is reported with
+//! passes in a memory that depends on its longest line only; traces, which have no order, are the exception. What cannot be read is reported with
 //! its line and skipped. What hosts and memories inject into a session is taken out here, so that
 //! nobody learns from it.
 //!
@@ -16,6 +16,7 @@ mod detect;
 mod document;
 mod gemini;
 mod openai;
+pub mod otlp;
 mod steps;
 mod swe;
 mod text;
@@ -47,19 +48,22 @@ pub enum Format {
     OpenaiMessages,
     /// Messages with `tool_use` and `tool_result` blocks.
     AnthropicMessages,
+    /// OpenTelemetry: traces in OTLP/JSON, by the conventions for generative AI.
+    Otlp,
     /// Our own: JSON Lines of steps, which any agent can write.
     Steps,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
         Self::SweAgent,
         Self::OpenaiMessages,
         Self::AnthropicMessages,
+        Self::Otlp,
         Self::Steps,
     ];
 
@@ -72,6 +76,7 @@ impl Format {
             Self::SweAgent => "swe-agent",
             Self::OpenaiMessages => "openai-messages",
             Self::AnthropicMessages => "anthropic-messages",
+            Self::Otlp => "otlp",
             Self::Steps => "steps",
         }
     }
@@ -98,6 +103,7 @@ pub fn read(
     };
     let mut calls = Calls::new(sink);
     match shape {
+        detect::Shape::Document if format == Format::Otlp => otlp_document(input, &mut calls)?,
         detect::Shape::Document => {
             format = document::read(format, input, &mut calls)?;
         }
@@ -105,6 +111,7 @@ pub fn read(
             Format::ClaudeCode => lines(input, &mut claude::Reader::default(), &mut calls)?,
             Format::Codex => lines(input, &mut codex::Reader::default(), &mut calls)?,
             Format::Gemini => lines(input, &mut gemini::Reader::default(), &mut calls)?,
+            Format::Otlp => lines(input, &mut otlp::Reader::default(), &mut calls)?,
             Format::Steps => lines(input, &mut steps::Reader::default(), &mut calls)?,
             Format::SweAgent | Format::OpenaiMessages | Format::AnthropicMessages => {
                 let mut reader = document::LineReader::new(format);
@@ -121,6 +128,22 @@ pub fn read(
 trait LineFormat {
     /// Reads a line that is no blank one. An error is what is wrong with it.
     fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String>;
+
+    /// The last line has been read.
+    fn end(&mut self, _: &mut Calls<'_>) {}
+}
+
+/// Reads traces that are one document over several lines.
+fn otlp_document(input: &mut dyn BufRead, calls: &mut Calls<'_>) -> io::Result<()> {
+    let mut text = Vec::new();
+    let mut limited = io::Read::take(&mut *input, MAX_LINE);
+    io::Read::read_to_end(&mut limited, &mut text)?;
+    let mut reader = otlp::Reader::default();
+    if let Err(message) = reader.value(text.trim_ascii()) {
+        calls.broken(BrokenLine { line: 1, message });
+    }
+    reader.end(calls);
+    Ok(())
 }
 
 fn lines(
@@ -134,6 +157,7 @@ fn lines(
         buffer.clear();
         let read = io::Read::take(&mut *input, MAX_LINE).read_until(b'\n', &mut buffer)?;
         if read == 0 {
+            reader.end(calls);
             return Ok(());
         }
         number += 1;

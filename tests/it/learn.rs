@@ -64,13 +64,14 @@ fn a_dry_run_reads_every_format_and_writes_nothing() {
         .map(|t| t["format"].as_str().unwrap())
         .collect();
     let all = [
-        "anthropic-messages", "claude-code", "codex", "gemini", "openai-messages", "steps",
+        "anthropic-messages", "claude-code", "codex", "gemini", "openai-messages", "otlp", "steps",
         "swe-agent",
     ];
     assert_eq!(formats, all.into());
     let expected = [
         ("anthropic.json", 0, 1),
         ("openai.json", 0, 2),
+        ("otlp.jsonl", 0, 1),
         ("steps.jsonl", 0, 1),
         ("swe-agent.traj", 1, 3),
         ("swe-agent.traj", 4, 5),
@@ -160,12 +161,12 @@ fn what_is_learnt_has_the_fields_of_its_documents() {
 fn learning_twice_counts_once() {
     let workspace = initialised();
     let first = workspace.json(&["learn", SESSIONS]);
-    assert_eq!(first["learned"].as_array().unwrap().len(), 10);
+    assert_eq!(first["learned"].as_array().unwrap().len(), 12);
     let stored = tree(workspace.memory(""));
     let second = workspace.json(&["learn", SESSIONS]);
     assert_eq!(
         (&second["unchanged"], &second["learned"]),
-        (&json!(8), &json!([]))
+        (&json!(9), &json!([]))
     );
     assert_eq!(tree(workspace.memory("")), stored);
     // Also when what is derived has been deleted.
@@ -318,10 +319,10 @@ fn a_model_words_what_the_trace_says() {
     let ran = capped.run(&args);
     assert!(
         ran.stderr
-            .contains("2 calls, about an unknown cost; 3 more"),
+            .contains("2 calls, about an unknown cost; 4 more"),
         "{ran:?}"
     );
-    assert_eq!(ran.document()["learned"].as_array().unwrap().len(), 10);
+    assert_eq!(ran.document()["learned"].as_array().unwrap().len(), 12);
 }
 
 /// The first scenario of the source document, section 6: a column without a type is refused; the

@@ -57,6 +57,7 @@ mod simulation;
 mod stats;
 mod store;
 mod terminal;
+mod traces;
 mod undo;
 mod users;
 mod verify;

@@ -132,6 +132,11 @@ impl Ids {
         for kind in Kind::ALL {
             known.extend(base.records(kind).iter().map(|r| (kind, r.id.clone())));
         }
+        let shared: HashSet<(Kind, String, String)> = ours
+            .stones()
+            .into_iter()
+            .map(|stone| (stone.kind, stone.id, stone.at))
+            .collect();
         for stone in theirs.stones() {
             let key = (stone.kind, stone.id.clone());
             if let Some(to) = ids.base.get(&stone.id).filter(|_| known.contains(&key)) {
@@ -144,19 +149,13 @@ impl Ids {
             if is_taken
                 && !is_shared
                 && !ids.theirs.contains_key(&stone.id)
-                && !ours.has_stone(&stone)
+                && !shared.contains(&(stone.kind, stone.id.clone(), stone.at.clone()))
             {
                 let to = taken.free(stone.kind, &stone.at, DateTime::UNIX_EPOCH);
                 rename(&mut ids.theirs, stone.kind, &stone.id, &to);
             }
         }
         ids
-    }
-}
-
-impl Side {
-    fn has_stone(&self, stone: &crate::store::Tombstone) -> bool {
-        self.stones().contains(stone)
     }
 }
 

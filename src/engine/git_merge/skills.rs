@@ -56,8 +56,14 @@ pub(super) fn mended(
     }
     // The exports are made from the cases, which have their new ids by now.
     let paths: Vec<String> = out.keys().cloned().collect();
+    let back: HashMap<&str, &str> = ids
+        .iter()
+        .map(|(old, new)| (new.as_str(), old.as_str()))
+        .collect();
     for path in paths {
-        let before = files.get(&unmoved(&path, ids)).or_else(|| files.get(&path));
+        let before = files
+            .get(&unmoved(&path, &back))
+            .or_else(|| files.get(&path));
         if before != out.get(&path) {
             export_again(&mut out, &path, before);
         }
@@ -124,11 +130,11 @@ fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String> {
 }
 
 /// Where a case came from.
-fn unmoved(path: &str, ids: &HashMap<String, String>) -> String {
+fn unmoved(path: &str, ids: &HashMap<&str, &str>) -> String {
     let from = || {
         let (directory, name) = path.rsplit_once('/')?;
         let (stem, end) = name.rsplit_once('.')?;
-        let (old, _) = ids.iter().find(|(_, new)| *new == stem)?;
+        let old = ids.get(stem)?;
         Some(format!("{directory}/{old}.{end}"))
     };
     from().unwrap_or_else(|| path.to_owned())

@@ -1,0 +1,280 @@
+//! Spans of OTLP in its JSON encoding.
+//!
+//! The encoding knows several ways to say one thing, and exporters use them all: numbers of 64 bits as
+//! strings or as numbers, names in `camelCase` or `snake_case`, codes as numbers or by name.
+
+use serde_json::{Map, Value};
+
+/// One span, as far as it is looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Span {
+    /// The trace that it belongs to: hexadecimal digits.
+    pub trace: String,
+    /// Its own id.
+    pub id: String,
+    /// The id of the span that it is a part of; empty where there is none.
+    pub parent: String,
+    /// Its name.
+    pub name: String,
+    /// When it began, in nanoseconds since 1970.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+    /// Its attributes, behind those of its resource.
+    pub attributes: Map<String, Value>,
+    /// Whether it is marked as failed.
+    pub failed: bool,
+    /// What is said about that.
+    pub message: String,
+    /// The exceptions that were noted, as `type: message`.
+    pub exceptions: Vec<String>,
+}
+
+impl Span {
+    /// An attribute that is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.attributes
+            .get(name)?
+            .as_str()
+            .filter(|text| !text.is_empty())
+    }
+
+    /// An attribute that is a whole number.
+    pub fn whole(&self, name: &str) -> Option<i64> {
+        self.attributes.get(name)?.as_i64()
+    }
+
+    /// An attribute that holds structured data: as it is, or as JSON in a text.
+    pub fn data(&self, name: &str) -> Option<Value> {
+        match self.attributes.get(name)? {
+            Value::String(text) => {
+                Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())))
+            }
+            value => Some(value.clone()),
+        }
+    }
+
+    /// What it does, in the words of the conventions; of an older span, the first word of its name.
+    pub fn operation(&self) -> &str {
+        self.text("gen_ai.operation.name")
+            .unwrap_or_else(|| self.name.split(' ').next().unwrap_or_default())
+    }
+
+    /// When it began: RFC 3339; `None` where it does not say.
+    pub fn time(&self) -> Option<String> {
+        let nanoseconds = i64::try_from(self.start).ok().filter(|at| *at > 0)?;
+        let at = chrono::DateTime::from_timestamp_nanos(nanoseconds);
+        Some(at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
+    }
+}
+
+/// All spans of a JSON value: what an exporter writes on one line, or a list of such values.
+///
+/// # Errors
+///
+/// Says what it holds instead.
+pub fn spans(value: &Value) -> Result<Vec<Span>, String> {
+    let mut found = Vec::new();
+    let all = value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    for data in all {
+        if named(data, "resourceLogs")
+            .or(named(data, "resourceMetrics"))
+            .is_some()
+        {
+            return Err("it holds logs or metrics, and no traces".to_owned());
+        }
+        let resources = list(data, "resourceSpans").ok_or("it has no `resourceSpans`")?;
+        for resource in resources {
+            let of_resource = named(resource, "resource")
+                .map(attributes)
+                .unwrap_or_default();
+            let scopes = list(resource, "scopeSpans")
+                .or_else(|| list(resource, "instrumentationLibrarySpans"))
+                .unwrap_or_default();
+            for span in scopes
+                .iter()
+                .filter_map(|scope| list(scope, "spans"))
+                .flatten()
+            {
+                found.push(read(span, &of_resource));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
+    let text = |name: &str| {
+        let text = named(span, name).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let status = named(span, "status").unwrap_or(&Value::Null);
+    let failed = match status.get("code") {
+        Some(Value::String(code)) => code == "STATUS_CODE_ERROR" || code == "ERROR",
+        Some(code) => code.as_u64() == Some(2),
+        None => false,
+    };
+    let mut all = of_resource.clone();
+    all.extend(attributes(span));
+    let exceptions = list(span, "events")
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|event| {
+            let of_event = attributes(event);
+            let text = |name: &str| of_event.get(name).and_then(Value::as_str);
+            let message = text("exception.message").or(text("exception.stacktrace"));
+            match (text("exception.type"), message) {
+                // A message that says itself what it is stands there as a terminal would show it.
+                (_, Some(message))
+                    if message.to_lowercase().contains("error") || message.contains(": ") =>
+                {
+                    Some(message.to_owned())
+                }
+                (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
+                (kind, message) => kind.or(message).map(str::to_owned),
+            }
+        });
+    Span {
+        trace: text("traceId"),
+        id: text("spanId"),
+        parent: text("parentSpanId"),
+        name: text("name"),
+        start: named(span, "startTimeUnixNano").map_or(0, number),
+        end: named(span, "endTimeUnixNano").map_or(0, number),
+        attributes: all,
+        failed,
+        message: status
+            .get("message")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        exceptions: exceptions.collect(),
+    }
+}
+
+/// A member by its name in `camelCase`, or by the same in `snake_case`.
+fn named<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    value.get(name).or_else(|| {
+        let mut snake = String::with_capacity(name.len() + 4);
+        for c in name.chars() {
+            if c.is_ascii_uppercase() {
+                snake.push('_');
+            }
+            snake.push(c.to_ascii_lowercase());
+        }
+        value.get(snake)
+    })
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> Option<&'a [Value]> {
+    named(value, name)?.as_array().map(Vec::as_slice)
+}
+
+fn number(value: &Value) -> u64 {
+    let text = || value.as_str().and_then(|text| text.parse().ok());
+    value.as_u64().or_else(text).unwrap_or(0)
+}
+
+fn attributes(of: &Value) -> Map<String, Value> {
+    let mut found = Map::new();
+    for pair in list(of, "attributes").unwrap_or_default() {
+        if let (Some(key), Some(value)) =
+            (pair.get("key").and_then(Value::as_str), pair.get("value"))
+        {
+            found.insert(key.to_owned(), plain(value));
+        }
+    }
+    found
+}
+
+/// The value that an `AnyValue` stands for.
+fn plain(any: &Value) -> Value {
+    let Some(fields) = any.as_object() else {
+        return any.clone();
+    };
+    let Some((kind, value)) = fields.iter().next() else {
+        return Value::Null;
+    };
+    match (kind.as_str(), value) {
+        ("intValue" | "int_value", Value::String(text)) => text
+            .parse::<i64>()
+            .map_or_else(|_| value.clone(), Value::from),
+        ("arrayValue" | "array_value", list) => {
+            let values = list.get("values").and_then(Value::as_array);
+            Value::Array(values.into_iter().flatten().map(plain).collect())
+        }
+        ("kvlistValue" | "kvlist_value", list) => {
+            let pairs = list.get("values").and_then(Value::as_array);
+            let pair = |pair: &Value| {
+                Some((
+                    pair.get("key")?.as_str()?.to_owned(),
+                    plain(pair.get("value")?),
+                ))
+            };
+            Value::Object(pairs.into_iter().flatten().filter_map(pair).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_thing_is_said_in_several_ways() {
+        let camel = json!({"resourceSpans": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "s"}}]},
+            "scopeSpans": [{"scope": {}, "spans": [{
+                "traceId": "t", "spanId": "a", "parentSpanId": "p", "name": "chat x",
+                "startTimeUnixNano": "1700000000000000001", "endTimeUnixNano": "1700000000000000009",
+                "attributes": [
+                    {"key": "n", "value": {"intValue": "7"}}, {"key": "b", "value": {"boolValue": true}},
+                    {"key": "l", "value": {"arrayValue": {"values": [{"stringValue": "x"}, {"doubleValue": 0.5}]}}},
+                    {"key": "o", "value": {"kvlistValue": {"values": [{"key": "k", "value": {"intValue": 1}}]}}},
+                ],
+                "events": [{"name": "exception", "attributes": [
+                    {"key": "exception.type", "value": {"stringValue": "E"}},
+                    {"key": "exception.message", "value": {"stringValue": "m"}}]}],
+                "status": {"code": 2, "message": "no"},
+            }]}],
+        }]});
+        let snake = json!({"resource_spans": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"string_value": "s"}}]},
+            "instrumentation_library_spans": [{"spans": [{
+                "trace_id": "t", "span_id": "a", "parent_span_id": "p", "name": "chat x",
+                "start_time_unix_nano": 1_700_000_000_000_000_001_u64, "end_time_unix_nano": 1_700_000_000_000_000_009_u64,
+                "attributes": [
+                    {"key": "n", "value": {"int_value": 7}}, {"key": "b", "value": {"bool_value": true}},
+                    {"key": "l", "value": {"array_value": {"values": [{"string_value": "x"}, {"double_value": 0.5}]}}},
+                    {"key": "o", "value": {"kvlist_value": {"values": [{"key": "k", "value": {"int_value": "1"}}]}}},
+                ],
+                "events": [{"name": "exception", "attributes": [
+                    {"key": "exception.type", "value": {"string_value": "E"}},
+                    {"key": "exception.message", "value": {"string_value": "m"}}]}],
+                "status": {"code": "STATUS_CODE_ERROR", "message": "no"},
+            }]}],
+        }]});
+        let one = spans(&camel).unwrap();
+        assert_eq!(one, spans(&json!([snake])).unwrap());
+        let span = &one[0];
+        assert_eq!(span.attributes["o"], json!({"k": 1}));
+        assert_eq!(
+            (span.operation(), span.failed, &*span.exceptions[0]),
+            ("chat", true, "E: m")
+        );
+        assert_eq!(span.time().unwrap(), "2023-11-14T22:13:20.000000Z");
+        assert!(spans(&json!({"resourceLogs": []})).is_err());
+        assert!(spans(&json!({})).is_err());
+        assert_eq!(
+            spans(&json!({"resourceSpans": [{}, 7, {"scopeSpans": [{"spans": [null]}]}]}))
+                .unwrap()
+                .len(),
+            1
+        );
+    }
+}
