@@ -26,7 +26,10 @@ test-clients: ## the tests with real coding agents and other memories, which are
 		|| echo "skipped: npm could not install claude-mem"
 	@python3 -m venv $(CLIENTS)/mem0 && $(CLIENTS)/mem0/bin/pip install --quiet --disable-pip-version-check mem0ai==2.2.1 \
 		|| echo "skipped: pip could not install mem0"
-	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories
+	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
+			opentelemetry-exporter-otlp-json-file==0.66b1 \
+		|| echo "skipped: pip could not install OpenTelemetry"
+	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
 
 test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes
 	@mkdir -p $(CLIENTS)/promptfoo

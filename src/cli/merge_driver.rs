@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Places;
-use crate::engine::{Joined, Versions, give_back, is_of_corrections, join};
+use crate::engine::{Finished, Joined, Versions, give_back, is_of_corrections, join};
 use crate::git::{Asked, Repository};
 use crate::store::{DIRECTORY, PENDING, Role, role};
 
@@ -317,52 +317,52 @@ impl Report for Driven {
 
 /// Does what a merge has left to be done, unless git is in the middle of something.
 fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliError> {
-    let nothing = || {
-        Box::new(Finished {
-            changed: Vec::new(),
+    let told = |done| {
+        Box::new(FinishReport {
+            done,
             is_hook: hook.is_some(),
         })
     };
     if !context.places.memory.join(PENDING).is_file() {
-        return Ok(nothing());
+        return Ok(told(Finished::default()));
     }
     let repository = Repository::of(project(&context.places));
     // A rebase calls this hook when all of it is done, and forgets its state only then.
     let is_over = hook == Some("post-rewrite");
     if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
-        return Ok(nothing());
+        return Ok(told(Finished::default()));
     }
-    let changed = context.engine(None)?.finish_merge()?;
-    Ok(Box::new(Finished {
-        changed,
-        is_hook: hook.is_some(),
-    }))
+    Ok(told(context.engine(None)?.finish_merge()?))
 }
 
 /// The files in which references were mended.
-#[derive(Debug, Serialize)]
-struct Finished {
-    changed: Vec<String>,
-    #[serde(skip)]
+struct FinishReport {
+    done: Finished,
     is_hook: bool,
 }
 
-impl Report for Finished {
+impl Report for FinishReport {
     fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
+        serde_json::to_string(&self.done)
     }
 
     fn page(&self, page: &mut Page) {
-        if self.changed.is_empty() {
-            if !self.is_hook {
+        for path in &self.done.left {
+            let line = format!(
+                "{path}: changed since the merge, and may name records by ids that they no longer have"
+            );
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+        if self.done.changed.is_empty() {
+            if !self.is_hook && self.done.left.is_empty() {
                 page.line("Merges have left nothing to be done.");
             }
             return;
         }
-        let files = plural(self.changed.len() as u64, "file");
+        let files = plural(self.done.changed.len() as u64, "file");
         let line = format!("{files} follow the new ids of records now; commit them:");
         page.styled(&[(Style::Good, "memctl: "), (Style::Plain, &line)]);
-        for path in &self.changed {
+        for path in &self.done.changed {
             page.line(format!("  {path}"));
         }
     }

@@ -37,9 +37,11 @@ impl Engine {
     /// Looks everything over; with `repair`, mends torn and damaged files first.
     pub fn doctor(&self, repair: bool) -> Result<DoctorReport, Error> {
         let mut repaired = Vec::new();
-        let mut finished = Vec::new();
+        let (mut finished, mut left) = (Vec::new(), Vec::new());
         if repair {
-            finished = self.finish_merge()?;
+            let done = self.finish_merge()?;
+            finished = done.changed;
+            left = done.left;
             for kind in Kind::ALL {
                 repaired.extend(self.store.repair(kind, self.now)?);
             }
@@ -51,7 +53,8 @@ impl Engine {
         problems.extend(self.store.inspect_execution_logs()?);
         let dangling = self.dangling()?;
         let conflicts = self.open_conflicts()?;
-        let unfinished = self.unfinished_merge()?;
+        let mut unfinished = self.unfinished_merge()?;
+        unfinished.append(&mut left);
         let skills = self.check_skills();
         // A value that only Python reads is kept and harms nobody.
         let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;

@@ -96,8 +96,8 @@ pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 pub use forget::ForgetReport;
 pub use git_merge::{
-    Conflict as MergeConflict, Files, Joined, NewId, Pending, Unjoinable, Versions, give_back,
-    is_of_corrections, join,
+    Conflict as MergeConflict, Files, Finished, Joined, NewId, Pending, Unjoinable, Versions,
+    give_back, is_of_corrections, join,
 };
 pub use hint::{Adviser, HintOptions, HintReport};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed};

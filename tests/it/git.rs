@@ -429,8 +429,8 @@ fn a_rebase_and_a_pick_follow_the_ids_too() {
     }
 }
 
-#[test]
-fn without_hooks_doctor_says_what_is_left_and_does_it() {
+/// Two branches that learnt in different skills, without the hooks that finish a merge.
+fn apart() -> Repository {
     let mut repository = Repository::new();
     for (side, branch, skill, word) in [
         (2, "feature", OTHER, "violins"),
@@ -443,9 +443,39 @@ fn without_hooks_doctor_says_what_is_left_and_does_it() {
         repository.commit(word);
         repository.git(&["switch", "-q", "main"]);
     }
+    let hooks = repository.workspace.root().join(".git/hooks");
     for hook in ["post-merge", "post-commit", "post-rewrite"] {
-        std::fs::remove_file(repository.workspace.root().join(".git/hooks").join(hook)).unwrap();
+        std::fs::remove_file(hooks.join(hook)).unwrap();
     }
+    repository
+}
+
+#[test]
+fn what_was_changed_before_the_merge_was_finished_is_named() {
+    let repository = apart();
+    repository.git(&["merge", "-q", "--no-edit", "feature"]);
+    let guardrails = "skills/support/reply-draft/GUARDRAILS.md";
+    let text = repository.workspace.read(guardrails) + "mine\n";
+    repository.workspace.write(guardrails, &text);
+    let doctor = repository.workspace.json_of(&["doctor"]);
+    let unfinished = doctor["unfinished"].to_string();
+    assert!(unfinished.contains(guardrails), "{doctor}");
+    let finished = repository.workspace.run(&["merge-driver", "--finish"]);
+    let said = format!("{guardrails}: changed since the merge");
+    assert!(finished.succeeds().stdout.contains(&said), "{finished:?}");
+    assert_eq!(repository.workspace.read(guardrails), text);
+    let case = "skills/support/reply-draft/tests/generated/test_correction_2.json";
+    assert!(repository.workspace.read(case).contains("CORR-002"));
+    let again = repository.workspace.run(&["merge-driver", "--finish"]);
+    assert!(
+        again.succeeds().stdout.contains("nothing to be done"),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn without_hooks_doctor_says_what_is_left_and_does_it() {
+    let repository = apart();
     // A merge that is given up leaves nothing to be done.
     repository.git(&["merge", "-q", "--no-commit", "feature"]);
     repository.git(&["merge", "--abort"]);

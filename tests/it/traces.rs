@@ -1,5 +1,10 @@
 //! Traces of OpenTelemetry from outside: what `run` leaves, and what `learn` makes of the traces of others.
 
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
@@ -220,4 +225,33 @@ fn what_the_traces_of_an_agent_show_is_learnt() {
     // The same traces a second time are nothing new.
     let again = workspace.json(&["learn", traces]);
     assert_eq!(again["learned"], json!([]), "{again}");
+}
+
+/// The real SDK and its exporter of files; `make test-clients` installs them.
+#[test]
+#[ignore = "needs OpenTelemetry from PyPI: make test-clients"]
+fn traces_of_the_real_sdk_are_learnt_from() {
+    let workspace = workspace();
+    let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let python = target.join("clients/otel/bin/python");
+    let script = workspace.write("agent.py", include_str!("traces_of_an_agent.py"));
+    let traces = workspace.root().join("traces.jsonl");
+    match Command::new(&python).arg(&script).arg(&traces).output() {
+        Ok(output) if output.status.success() => {}
+        said => {
+            println!(
+                "skipped: `{}` cannot trace: {said:?}; type `make test-clients`",
+                python.display()
+            );
+            return;
+        }
+    }
+    let report = workspace.json(&["learn", "traces.jsonl"]);
+    assert_eq!(report["transcripts"][0]["format"], "otlp");
+    let fix = &workspace.stored("fixes.json")["entries"][0];
+    assert_eq!(fix["error_key"], "KeyError: <name>", "{fix}");
+    assert_eq!(fix["working_code"], "python3 -c \"print({}.get('x'))\"");
 }

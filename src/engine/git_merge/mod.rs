@@ -25,7 +25,7 @@ use crate::store::{DIRECTORY, Identity, Role, SeedText, join_audit, logs};
 
 use ids::Ids;
 pub use ids::NewId;
-pub use pending::{Pending, give_back};
+pub use pending::{Finished, Pending, give_back};
 use records::{Union, Versions as RecordVersions};
 pub use side::Files;
 use side::Side;

@@ -46,6 +46,19 @@ impl PendingStep {
     fn applies(&self, bytes: Option<&[u8]>) -> bool {
         bytes.map(hash) == self.expects
     }
+
+    fn is_done(&self, bytes: Option<&[u8]>) -> bool {
+        bytes == self.becomes.as_deref().map(str::as_bytes)
+    }
+}
+
+/// What was done after a merge.
+#[derive(Debug, Default, Serialize)]
+pub struct Finished {
+    /// The files that follow the new ids now.
+    pub changed: Vec<String>,
+    /// The files that were changed meanwhile, and may name records by ids that they no longer have.
+    pub left: Vec<String>,
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -200,40 +213,47 @@ impl Engine {
         }
         let root = self.store.directory().parent().unwrap_or(Path::new("."));
         let applies = |step: &PendingStep| {
-            is_ours(root, &step.path)
-                && step.applies(std::fs::read(root.join(&step.path)).ok().as_deref())
+            let bytes = std::fs::read(root.join(&step.path)).ok();
+            is_ours(root, &step.path) && !step.is_done(bytes.as_deref())
         };
         let steps = pending.steps.into_iter().filter(applies);
         Ok(steps.map(|step| step.path).collect())
     }
 
-    /// Does what merges have left to be done. Answers the files that are others now.
-    pub fn finish_merge(&self) -> Result<Vec<String>, Error> {
+    /// Does what merges have left to be done. A file that is neither what a merge has left nor what it is to
+    /// become was changed meanwhile, and is a person's to look at.
+    pub fn finish_merge(&self) -> Result<Finished, Error> {
+        let mut finished = Finished::default();
         let Some(pending) = self.pending() else {
-            return Ok(Vec::new());
+            return Ok(finished);
         };
         // Nobody writes meanwhile.
         let writer = self.writer()?;
-        let mut done = Vec::new();
         if self.stand(&pending.new_ids)? {
             let root = self.store.directory().parent().unwrap_or(Path::new("."));
             // The list lies in the workspace, where anybody may have put it.
             for step in &pending.steps {
                 let path = root.join(&step.path);
                 let bytes = std::fs::read(&path).ok();
-                if !is_ours(root, &step.path) || !step.applies(bytes.as_deref()) {
+                if !is_ours(root, &step.path) {
+                    continue;
+                }
+                if !step.applies(bytes.as_deref()) {
+                    if !step.is_done(bytes.as_deref()) {
+                        finished.left.push(step.path.clone());
+                    }
                     continue;
                 }
                 match &step.becomes {
                     Some(text) => drop(door::create(&path, text)?),
                     None => door::remove(&path)?,
                 }
-                done.push(step.path.clone());
+                finished.changed.push(step.path.clone());
             }
         }
         door::remove(&self.store.directory().join(PENDING))?;
         drop(writer);
-        Ok(done)
+        Ok(finished)
     }
 
     /// Whether records stand under the ids that a merge gave them.
