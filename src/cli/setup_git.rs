@@ -63,13 +63,33 @@ pub(super) fn install(
         }
     }
     let is_elsewhere = repository.setting("core.hooksPath").is_some();
+    // Hooks run at the top, and a workspace may lie below.
+    let top = repository.top().canonicalize().ok();
+    let own = project(&context.places).canonicalize().ok();
+    let below = own
+        .as_deref()
+        .zip(top.as_deref())
+        .and_then(|(own, top)| own.strip_prefix(top).ok());
+    let root = below
+        .and_then(Path::to_str)
+        .filter(|below| !below.is_empty());
+    let root = root.map_or_else(String::new, |below| format!(" --root {}", quoted(below)));
     for hook in HOOKS {
         let Some(path) = repository.inside("hooks").map(|hooks| hooks.join(hook)) else {
             continue;
         };
-        let line = format!("{program} merge-driver --finish --hook {hook} || :");
+        let line = format!("{program}{root} merge-driver --finish --hook {hook} || :");
+        let is_own = |text: &str| {
+            let mut lines = text.lines().filter(|line| !line.starts_with("#!"));
+            lines.all(|line| line.contains(" merge-driver --finish "))
+        };
         match std::fs::read_to_string(&path) {
-            Ok(text) if text.contains("merge-driver --finish") => {}
+            Ok(text) if text.lines().any(|known| known == line) => {}
+            // The hook of another workspace of this repository.
+            Ok(text) if is_own(&text) && !is_elsewhere => {
+                with_lines(&path, &line)?;
+                done.push(path.display().to_string());
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_elsewhere => {
                 make_hook(&path, &format!("#!/bin/sh\n{line}\n"))?;
                 done.push(path.display().to_string());

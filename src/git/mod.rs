@@ -37,17 +37,20 @@ pub enum Error {
 pub struct Repository {
     /// The directory in which git is started.
     top: PathBuf,
+    /// Whether the variables count by which git tells its hooks where the repository is.
+    by_variables: bool,
 }
 
 impl Repository {
     /// The repository that a directory lies in; `None` where there is none, or no git.
     pub fn of(directory: &Path) -> Option<Self> {
-        let here = Self {
-            top: directory.to_owned(),
-        };
-        let top = here.ask(&["rev-parse", "--show-toplevel"]).ok()?;
-        let top = PathBuf::from(top);
-        top.is_dir().then_some(Self { top })
+        // What git tells a hook is seen from the top, and need not be right from elsewhere.
+        [true, false].into_iter().find_map(|by_variables| {
+            let top = directory.to_owned();
+            let here = Self { top, by_variables };
+            let top = PathBuf::from(here.ask(&["rev-parse", "--show-toplevel"]).ok()?);
+            top.is_dir().then_some(Self { top, by_variables })
+        })
     }
 
     /// Its uppermost directory.
@@ -150,6 +153,11 @@ impl Repository {
             .current_dir(&self.top)
             .stdin(Stdio::null())
             .stderr(Stdio::piped());
+        if !self.by_variables {
+            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+                command.env_remove(name);
+            }
+        }
         // What is asked here writes nothing that another process could be in the way of.
         command.env("GIT_OPTIONAL_LOCKS", "0");
         command

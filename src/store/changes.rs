@@ -22,6 +22,7 @@ use super::directory::Lock;
 use super::error::Error;
 use super::log::{self, Sync};
 use super::scoped::Scoped;
+use super::writer::Writer;
 
 pub(super) const FILE: &str = "changes.jsonl";
 /// A journal that is longer than this loses its oldest changes …
@@ -286,6 +287,32 @@ pub(super) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
         rewrite(lock, lines.iter().filter(|line| !concerns(line)))?;
     }
     Ok(())
+}
+
+impl Writer {
+    /// Drops every change that a record of one of these ids had a part in, with all its parts: the ids are
+    /// those of other records now, and what has an id cannot be taken for what had it.
+    pub fn forget_changes(&mut self, ids: &[(Kind, &str)]) -> Result<(), Error> {
+        let lines: Vec<Line> = log::read(self.lock().directory(), FILE)?;
+        let concerned = |line: &&Line| {
+            line.step
+                .kind()
+                .zip(line.step.target())
+                .is_some_and(|key| ids.contains(&key))
+        };
+        let gone: HashSet<&str> = lines
+            .iter()
+            .filter(concerned)
+            .map(|line| line.change.as_str())
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let kept = lines
+            .iter()
+            .filter(|line| !gone.contains(line.change.as_str()));
+        rewrite(self.lock(), kept)
+    }
 }
 
 fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(), Error> {

@@ -728,6 +728,20 @@ fn a_workspace_need_not_be_the_whole_repository() {
     // In the order of time; theirs is the older one here.
     assert_eq!(ids, ["MEM-001", "MEM-003", "MEM-002"], "{text}");
     assert_eq!(memories["entries"][1]["merged_from"], json!(["MEM-002"]));
+    // The hooks know both workspaces, and have finished the merge of this one.
+    let hook = std::fs::read_to_string(root.join(".git/hooks/post-merge")).unwrap();
+    assert!(
+        hook.contains("--root 'some project' merge-driver --finish"),
+        "{hook}"
+    );
+    assert_eq!(hook.lines().count(), 3, "{hook}");
+    assert!(!root.join(inner).join("merge.json").exists());
+    // Nobody takes back what another record has done that has the id now.
+    let mut undo = repository.workspace.command();
+    undo.current_dir(root.join("some project"))
+        .args(["memory", "undo"]);
+    let undone = Ran::of(undo.output().unwrap());
+    assert!(!undone.stdout.contains("MEM-002"), "{undone:?}");
 }
 
 #[test]

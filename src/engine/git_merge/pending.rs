@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, PENDING, Role, foreign_entries, role};
+use crate::store::{DIRECTORY, Did, PENDING, Role, foreign_entries, role};
 
 use super::super::{Engine, Error, door};
 use super::side::{Files, Side, ids_before};
@@ -77,6 +77,11 @@ impl Pending {
             before: (self.steps, self.new_ids),
             ..Self::default()
         }
+    }
+
+    /// Whether nothing is left to be done: no file, and no id that somebody may still have in mind.
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.new_ids.is_empty()
     }
 
     /// Our side as it will be when what earlier merges have left is done.
@@ -190,13 +195,13 @@ impl Engine {
     pub fn pending(&self) -> Option<Pending> {
         let text = std::fs::read(self.store.directory().join(PENDING)).ok()?;
         let pending: Pending = serde_json::from_slice(&text).ok()?;
-        (!pending.steps.is_empty()).then_some(pending)
+        (!pending.is_empty()).then_some(pending)
     }
 
     /// Remembers what a merge leaves to be done.
     pub fn remember_pending(&self, pending: &Pending) -> Result<(), Error> {
         let path = self.store.directory().join(PENDING);
-        if pending.steps.is_empty() {
+        if pending.is_empty() {
             return door::remove(&path);
         }
         let text = serde_json::to_vec(pending).map_err(crate::store::Error::from)?;
@@ -228,10 +233,17 @@ impl Engine {
             return Ok(finished);
         };
         // Nobody writes meanwhile.
-        let writer = self.writer()?;
+        let mut writer = self.writer()?;
         if self.stand(&pending.new_ids)? {
+            // Whoever took back a change by such an id could take back that of another record.
+            let ids = pending.new_ids.iter().map(|id| (id.kind, id.from.as_str()));
+            let ids: Vec<_> = ids.collect();
+            writer.forget_changes(&ids)?;
             let root = self.store.directory().parent().unwrap_or(Path::new("."));
             // The list lies in the workspace, where anybody may have put it.
+            let paths = pending.steps.iter().map(|step| (step.path.as_str(), None));
+            let paths: Vec<_> = paths.collect();
+            self.store.audit(Did::Edited, &paths)?;
             for step in &pending.steps {
                 let path = root.join(&step.path);
                 let bytes = std::fs::read(&path).ok();
