@@ -18,6 +18,8 @@ test-clients: ## the tests with real coding agents and other memories, which are
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
 		|| echo "skipped: npm could not install the coding agents"
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @supabase/supabase-js@2.119.1 \
+		|| echo "skipped: npm could not install supabase-js"
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 \
 			"node-linux-$$(node -p process.arch)@22.23.3" \
 		|| echo "skipped: npm could not install the MCP inspector"

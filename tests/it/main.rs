@@ -35,6 +35,7 @@ mod guard;
 mod help;
 mod hosts;
 mod index;
+mod integrations;
 mod layers;
 mod learn;
 mod learning;

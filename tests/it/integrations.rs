@@ -1,0 +1,172 @@
+//! The examples of `docs/integrations/` do what they say, against the real server.
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::workspace::{Ran, Workspace};
+
+/// A server, and a token for all of it; killed when dropped.
+struct Served {
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Served {
+    fn start(workspace: &Workspace) -> Self {
+        let mut child = workspace
+            .command()
+            .args(["serve", "--addr", "127.0.0.1:0", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let made = workspace.json(&["token", "--sub", "ann", "--scope", "*"]);
+        Self {
+            child,
+            url: said["url"].as_str().unwrap().to_owned(),
+            token: made["token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// Runs an example against it.
+    fn run(&self, command: &mut Command) -> Ran {
+        command
+            .env("MEMCTL_URL", &self.url)
+            .env("MEMCTL_TOKEN", &self.token)
+            .stdin(Stdio::null());
+        Ran::of(command.output().unwrap())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs/integrations")
+        .join(name)
+}
+
+#[test]
+fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
+    if !Command::new("python3")
+        .arg("--version")
+        .output()
+        .is_ok_and(|out| out.status.success())
+    {
+        println!("skipped: there is no `python3`");
+        return;
+    }
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let served = Served::start(&workspace);
+    let script = example("procedural_memory.py");
+    let ran = served.run(Command::new("python3").arg(&script));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let expected = "learnt: FIX-001\nCODE HINTS (learned from prior errors -- use these patterns):\n\n  \
+        ERROR: TypeError: string indices must be integers\n  WRONG:\n    print(drugs[\"mechanism\"])\n  \
+        CORRECT:\n    for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])\n";
+    assert!(ran.stdout.starts_with(expected), "{ran:?}");
+    assert_eq!(
+        workspace.stored("fixes.json")["entries"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    // Without a right to ask, and without anybody who answers, it goes on.
+    for (url, token, said) in [
+        (served.url.as_str(), "none", "401"),
+        ("http://127.0.0.1:9", served.token.as_str(), "refused"),
+    ] {
+        let mut command = Command::new("python3");
+        command
+            .arg(&script)
+            .env("MEMCTL_URL", url)
+            .env("MEMCTL_TOKEN", token);
+        let ran = Ran::of(command.output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains(said), "{ran:?}");
+    }
+}
+
+/// Runs the hook where its imports lead to where they would lead in an application.
+const APPLICATION: &str = r"
+import { registerHooks } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const [examples, clients] = process.argv.slice(2);
+registerHooks({
+  resolve(specifier, context, next) {
+    if (specifier === '@/integrations/supabase/client')
+      return next(pathToFileURL(`${examples}/client.ts`).href, context);
+    if (specifier.startsWith('@supabase/'))
+      return next(specifier, { ...context, parentURL: pathToFileURL(`${clients}/x.mjs`).href });
+    return next(specifier, context);
+  },
+});
+const { useAgentMemory } = await import(pathToFileURL(`${examples}/useAgentMemory.ts`).href);
+const { readMemory, writeMemory } = useAgentMemory();
+const written = await writeMemory('Voice: calm and friendly', 'brand_memory', { tone: ['calm'] });
+const read = await readMemory('calm and friendly voice', 'brand_memory');
+const refused = await writeMemory('x', 'nonsense').catch((error) => error.name);
+console.log(JSON.stringify({ written, read, refused }));
+";
+
+#[test]
+#[ignore = "needs supabase-js and Node.js 22 from npm: make test-clients"]
+fn clients_the_hook_writes_and_reads_through_supabase_js() {
+    let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let clients = target.join("clients");
+    let node = ["x64", "arm64"]
+        .map(|arch| clients.join(format!("mcp/node_modules/node-linux-{arch}/bin/node")))
+        .into_iter()
+        .find(|node| node.is_file());
+    let library = clients.join("node_modules/@supabase/supabase-js");
+    let (Some(node), true) = (node, library.is_dir()) else {
+        println!(
+            "skipped: no supabase-js or no Node.js 22 in `{}`; type `make test-clients`",
+            clients.display()
+        );
+        return;
+    };
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let served = Served::start(&workspace);
+    let script = workspace.write("application.mjs", APPLICATION);
+    let mut command = Command::new(node);
+    command.arg(script).arg(example("")).arg(&clients);
+    let ran = served.run(&mut command);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let said = ran.document();
+    assert_eq!(
+        said["written"]["content"], "Voice: calm and friendly",
+        "{said}"
+    );
+    assert_eq!(
+        said["read"][0]["content"], "Voice: calm and friendly",
+        "{said}"
+    );
+    assert_eq!(said["refused"], "FunctionsHttpError");
+    let memory = &workspace.stored("memories.json")["entries"][0];
+    assert_eq!(
+        (&memory["user_id"], &memory["metadata"]),
+        (&json!("ann"), &json!({"tone": ["calm"]}))
+    );
+}
