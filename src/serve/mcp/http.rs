@@ -5,8 +5,8 @@
 //! with the head of that very request: no session of one caller can be used by another, for there are
 //! none. Every answer is one JSON document, and every process can give it.
 //!
-//! A second lock, whatever the server in front checks: only the named hosts, no page of a browser unless
-//! its origin is named, and no body that is longer than a memory may be.
+//! Only the named hosts are answered, and no page of a browser unless its origin is named, unless the server
+//! in front sees to that; and no body that is longer than it may be.
 
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// Values of `Origin`, each with its scheme and port. Without any, no browser is answered.
     pub origins: Vec<String>,
+    /// Whether the server in front checks both already, and they are not checked here.
+    pub checked_before: bool,
     /// The longest body, in bytes.
     pub longest_body: usize,
     /// Whether only what changes nothing is offered.
@@ -53,11 +55,16 @@ pub fn service(
     let mut config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(access.longest_body)
-        .with_allowed_origins(access.origins)
-        .enforce_origin_validation();
-    if !access.hosts.is_empty() {
-        config = config.with_allowed_hosts(access.hosts);
+        .with_max_request_body_bytes(access.longest_body);
+    if access.checked_before {
+        config = config.disable_allowed_hosts();
+    } else {
+        config = config
+            .with_allowed_origins(access.origins)
+            .enforce_origin_validation();
+        if !access.hosts.is_empty() {
+            config = config.with_allowed_hosts(access.hosts);
+        }
     }
     StreamableHttpService::new(
         move || Ok(server.clone()),
