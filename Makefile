@@ -31,6 +31,10 @@ test-clients: ## the tests with real coding agents and other memories, which are
 	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
 			opentelemetry-exporter-otlp-json-file==0.66b1 \
 		|| echo "skipped: pip could not install OpenTelemetry"
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @supabase/supabase-js@2.119.1 \
+		|| echo "skipped: npm could not install supabase-js"
+	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
+		|| echo "skipped: pip could not install schemathesis"
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
 
 test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes

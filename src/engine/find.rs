@@ -165,7 +165,9 @@ impl Engine {
         let rewritten = options.rewrite.apply(&options.query);
         let text = rewritten.as_deref().unwrap_or(&options.query);
         let mut index = Library::open(&self.store)?;
-        let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank();
+        // Words that are none mean nothing; a vector by itself does.
+        let means_something = vector.is_some() || !text.trim().is_empty();
+        let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
         let filter = Filter {
             now: self.now.timestamp(),
             scope: self.store.scope().clone(),

@@ -325,9 +325,10 @@ impl<'a> Ranker<'a> {
 }
 
 impl Question<'_> {
-    /// The vector that is compared.
+    /// The vector that is compared. Without words there is nothing that it could not have been made of.
     fn asked(&self) -> Option<&[f32]> {
-        self.vector.filter(|_| is_readable(self.text))
+        self.vector
+            .filter(|_| self.text.is_empty() || is_readable(self.text))
     }
 }
 

@@ -53,6 +53,7 @@ mod regression;
 mod rewriting;
 mod rules;
 mod search;
+mod serve;
 mod session;
 mod simulation;
 mod stats;

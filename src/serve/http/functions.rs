@@ -20,6 +20,7 @@ use super::input::{Body, LONGEST_QUERY, LONGEST_TEXT, text, within};
 use super::problem::Problem;
 use super::recall::{Hybrid, Near};
 use super::reply::reply;
+use super::schemas;
 use super::state::Server;
 
 /// How like the query a memory must be where nobody says it. The source document's 0.7 is above what
@@ -30,8 +31,10 @@ const THRESHOLD: f64 = 0.25;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct HybridBody {
     /// What to look for.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// How many at most: 10 where nobody says, 50 at most.
+    #[schemars(range(min = 1, max = 50))]
     match_count: Option<i64>,
 }
 
@@ -61,12 +64,16 @@ pub(super) async fn hybrid(
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ReadBody {
     /// What to look for.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// Memories of this type only.
+    #[schemars(extend("enum" = schemas::types_or_null()))]
     memory_type: Option<String>,
-    /// How like the query they must be, from 0 to 1.
+    /// How like the query they must be, from -1 to 1.
+    #[schemars(range(min = -1, max = 1))]
     match_threshold: Option<f64>,
     /// How many at most: 5 where nobody says, 50 at most.
+    #[schemars(range(min = 1, max = 50))]
     match_count: Option<i64>,
 }
 
@@ -93,10 +100,13 @@ pub(super) async fn read(
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct WriteBody {
     /// What it says.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     content: String,
     /// One of the five types.
+    #[schemars(extend("enum" = schemas::types()))]
     memory_type: String,
     /// Its metadata: the fields of its type, and any others.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     metadata: Option<Value>,
     /// When it ends: a time, a date, or a span as `30d`.
     expires_at: Option<String>,

@@ -6,7 +6,7 @@
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
@@ -86,6 +86,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
         query.map(|Query(read)| Self(read)).map_err(|error| {
             let message = error.body_text();
             Problem::input(message, "see /openapi.json")
+        })
+    }
+}
+
+/// What stands in the places of a path.
+pub(super) struct Names<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let names = Path::<T>::from_request_parts(parts, state).await;
+        names.map(|Path(read)| Self(read)).map_err(|error| {
+            let message = error.body_text();
+            Problem::input(message, "write the path as /openapi.json has it")
         })
     }
 }

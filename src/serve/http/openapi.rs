@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use axum::Json;
 use serde_json::{Map, Value, json};
 
+use crate::serve::operations::Operation;
+
 use super::table::{Access, Route, routes};
 
 /// `GET /openapi.json`
@@ -154,7 +156,13 @@ fn parameters(route: &Route) -> Vec<Value> {
     let names = route.path.split('/');
     let names = names.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
-        let schema = json!({ "type": "string", "minLength": 1 });
+        let schema = match name {
+            "operation" => {
+                let names = Operation::ALL.map(Operation::name);
+                json!({ "type": "string", "enum": names })
+            }
+            _ => json!({ "type": "string", "pattern": r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$" }),
+        };
         all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
     let Some(schema) = route.parameters.map(|schema| schema()) else {

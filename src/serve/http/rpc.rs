@@ -22,6 +22,7 @@ use super::input::{Body, LONGEST_QUERY, Parameters, within};
 use super::problem::Problem;
 use super::recall::{Hybrid, Near};
 use super::reply::reply;
+use super::schemas;
 use super::state::Server;
 
 /// The most numbers of a vector.
@@ -32,18 +33,23 @@ const DIMENSIONS: usize = 4_096;
 #[serde(deny_unknown_fields)]
 pub(super) struct HybridArguments {
     /// The words to look for.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query_text: String,
     /// A vector of this memory's embedder, as a list or as its text; made here where there is none.
     #[serde(default, deserialize_with = "vector")]
     #[schemars(with = "Option<Vec<f32>>")]
     query_embedding: Option<Vec<f32>>,
     /// How many at most: 10 where nobody says, 200 at most.
+    #[schemars(range(min = 0, max = 200))]
     match_count: Option<i64>,
     /// What a rank by words counts.
+    #[schemars(range(min = 0, max = 1_000_000))]
     full_text_weight: Option<f64>,
     /// What a rank by meaning counts.
+    #[schemars(range(min = 0, max = 1_000_000))]
     semantic_weight: Option<f64>,
     /// How little the first ranks stand out.
+    #[schemars(range(min = 0, max = 1_000_000))]
     rrf_k: Option<i64>,
 }
 
@@ -80,10 +86,13 @@ pub(super) struct MatchArguments {
     #[schemars(with = "Vec<f32>")]
     query_embedding: Option<Vec<f32>>,
     /// How like it they must be: 0.7 where nobody says.
+    #[schemars(range(min = -1, max = 1))]
     match_threshold: Option<f64>,
     /// How many at most: 5 where nobody says, 200 at most.
+    #[schemars(range(min = 0, max = 200))]
     match_count: Option<i64>,
     /// Memories of this type only.
+    #[schemars(extend("enum" = schemas::types_or_null()))]
     memory_type: Option<String>,
     /// The caller; another user's id finds nothing.
     filter_user_id: Option<String>,

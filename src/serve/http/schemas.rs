@@ -7,6 +7,24 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use crate::model::MemoryType;
+
+/// How a skill is written, for the description.
+pub(super) const SKILL: &str =
+    r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*/[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$";
+
+/// The names of the types of memories.
+pub(super) fn types() -> Vec<Value> {
+    MemoryType::ALL.map(|of| of.name().into()).to_vec()
+}
+
+/// The same, where none may be named.
+pub(super) fn types_or_null() -> Vec<Value> {
+    let mut types = types();
+    types.push(Value::Null);
+    types
+}
+
 /// What an answer is.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {

@@ -1,7 +1,7 @@
 //! Looking: searches, prompts, and the vectors that searches go by.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,9 +13,10 @@ use crate::search::{Filter, Fusion, Rrf};
 use crate::serve::token::Caller;
 
 use super::super::functions::memory_type;
-use super::super::input::{Body, LONGEST_QUERY, Parameters, text, within};
+use super::super::input::{Body, LONGEST_QUERY, Names, Parameters, text, within};
 use super::super::problem::Problem;
 use super::super::reply::reply;
+use super::super::schemas;
 use super::super::state::Server;
 use super::skill;
 
@@ -30,14 +31,18 @@ const FILLED: usize = 1_536;
 pub(in super::super) struct SearchBody {
     /// The words.
     #[serde(alias = "q")]
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// How many at most: 5 where nobody says, 50 at most.
+    #[schemars(range(min = 1, max = 50))]
     limit: Option<i64>,
     /// Records of this kind only.
     kind: Option<KindName>,
     /// Records of this skill only, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
     skill: Option<String>,
     /// Memories of this type only.
+    #[schemars(extend("enum" = schemas::types_or_null()))]
     memory_type: Option<String>,
     /// How the rankings by words and by meaning become one.
     fusion: Option<FusionName>,
@@ -125,7 +130,7 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
 pub(in super::super) async fn prompt(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    Path((domain, name)): Path<(String, String)>,
+    Names((domain, name)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
     let skill = skill(&format!("{domain}/{name}"))?;
     let work = server.work(&caller, "serve prompt", move |engine| {

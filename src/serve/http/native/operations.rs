@@ -2,7 +2,7 @@
 //! arguments, answered with data and with text for a model.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::error::{Explained, Kind};
 use crate::serve::operations::Operation;
 use crate::serve::token::Caller;
 
-use super::super::input::Body;
+use super::super::input::{Body, Names};
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::state::Server;
@@ -21,7 +21,7 @@ use super::super::state::Server;
 pub(in super::super) async fn operation(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    Names(name): Names<String>,
     Body(arguments): Body<Map<String, Value>>,
 ) -> Result<Response, Problem> {
     let Some(operation) = Operation::of_name(&name) else {

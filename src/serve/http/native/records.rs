@@ -17,6 +17,7 @@ use crate::store;
 use super::super::input::{Body, LONGEST_TEXT, Parameters, text, within};
 use super::super::problem::Problem;
 use super::super::reply::reply;
+use super::super::schemas;
 use super::super::state::Server;
 use super::skill;
 
@@ -25,8 +26,10 @@ use super::skill;
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct Page {
     /// Those of this skill only, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
     skill: Option<String>,
     /// The newest so many: 20 where nobody says, 500 at most.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<i64>,
 }
 
@@ -70,6 +73,7 @@ pub(in super::super) async fn corrections(
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct ExecutionBody {
     /// The skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
     skill: String,
     /// What it got.
     input: Value,
@@ -157,10 +161,13 @@ fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct CorrectionBody {
     /// The skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
     skill: String,
     /// The execution: an id, the beginning of one, or `latest`.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     execution_id: String,
     /// What was wrong and what should change.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     correction: String,
     /// The output as it should have been.
     expected_output: Option<Value>,

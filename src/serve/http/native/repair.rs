@@ -25,6 +25,7 @@ const SESSION: &str = "default";
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct HintBody {
     /// What the failing call printed.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     error: String,
     /// The command or code that failed.
     command: Option<String>,
@@ -33,6 +34,7 @@ pub(in super::super) struct HintBody {
     /// The session: the failure is noted there, and no hint is shown twice that was not taken up.
     session: Option<String>,
     /// How many at most: 3 where nobody says, 20 at most.
+    #[schemars(range(min = 1, max = 20))]
     max_hints: Option<i64>,
 }
 
@@ -60,12 +62,15 @@ pub(in super::super) async fn hint(
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct FailureBody {
     /// The code or command.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     code: String,
     /// What it said.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     error: String,
     /// The session.
     session: Option<String>,
     /// How many hints at most: 5 where nobody says, 20 at most.
+    #[schemars(range(min = 1, max = 20))]
     max_hints: Option<i64>,
 }
 
@@ -91,6 +96,7 @@ pub(in super::super) async fn failure(
 #[serde(deny_unknown_fields)]
 pub(in super::super) struct SuccessBody {
     /// The code or command.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     code: String,
     /// What it printed.
     output: String,

@@ -1,0 +1,206 @@
+//! What changes reaches those who listen, soon, and nobody else.
+#![allow(clippy::print_stdout, reason = "how long it took is said")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Served, bearer, execution, token};
+use crate::workspace::Workspace;
+
+/// Somebody who listens.
+struct Listener(BufReader<TcpStream>);
+
+impl Listener {
+    fn new(served: &Served, token: &str, last: Option<&str>) -> Self {
+        let mut stream = served.connect();
+        let last = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
+        let head = format!(
+            "GET /v1/events HTTP/1.1\r\nHost: {}\r\n{}\r\n{last}Accept: text/event-stream\r\n\
+             Connection: close\r\n\r\n",
+            served.host(),
+            bearer(token)
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.contains("200"), "{line}");
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+        }
+        Self(reader)
+    }
+
+    /// The next event: its name, its id and its data; `None` where none comes within so long.
+    fn next(&mut self, within: Duration) -> Option<(String, String, Value)> {
+        self.0.get_ref().set_read_timeout(Some(within)).unwrap();
+        let (mut name, mut id, mut data) = (String::new(), String::new(), None);
+        loop {
+            let mut line = String::new();
+            match self.0.read_line(&mut line) {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
+            let line = line.trim_end();
+            if let Some(text) = line.strip_prefix("event: ") {
+                text.clone_into(&mut name);
+            } else if let Some(text) = line.strip_prefix("id: ") {
+                text.clone_into(&mut id);
+            } else if let Some(text) = line.strip_prefix("data: ") {
+                data = serde_json::from_str(text).ok();
+            } else if line.is_empty()
+                && let Some(data) = data.take()
+            {
+                return Some((name, id, data));
+            }
+        }
+    }
+
+    /// Whether the stream ends within so long.
+    fn ends(&mut self, within: Duration) -> bool {
+        self.0.get_ref().set_read_timeout(Some(within)).unwrap();
+        loop {
+            let mut line = String::new();
+            match self.0.read_line(&mut line) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+const SOON: Duration = Duration::from_secs(10);
+const QUIET: Duration = Duration::from_millis(400);
+
+#[test]
+fn a_write_by_any_process_reaches_whoever_may_see_it_within_200_ms() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let (ann, hr) = (
+        token(&workspace, "ann", "*"),
+        token(&workspace, "bob", "hr"),
+    );
+    let (mut all, mut few) = (
+        Listener::new(&served, &ann, None),
+        Listener::new(&served, &hr, None),
+    );
+    let mut took = Vec::new();
+    let mut last = (String::new(), String::new(), Value::Null);
+    for n in 0..10 {
+        let content = format!("Voice: calm {n}");
+        let add = [
+            "memory", "add", "--user", "ann", "--type", "brand_memory", "--content", &content,
+        ];
+        workspace.run(&add).succeeds();
+        // The program is over: what it wrote was written before this moment.
+        let start = Instant::now();
+        last = all.next(SOON).unwrap();
+        took.push(start.elapsed());
+        assert_eq!(last.0, "memory_updated");
+        let id = format!("MEM-{:03}", n + 1);
+        let expected = json!({ "kind": "memory", "id": id, "skill": null, "user_id": "ann",
+            "memory_type": "brand_memory", "operation": "INSERT" });
+        assert_eq!(last.2, expected);
+    }
+    took.sort();
+    // A machine that does many things at once may be late now and then, and not as a rule.
+    assert!(took[7] < Duration::from_millis(200), "{took:?}");
+    println!(
+        "a write by another process is told after {:?} (median), {:?} (worst)",
+        took[5], took[9]
+    );
+    assert_eq!(few.next(QUIET), None, "it was not his to see");
+    // An edit, a removal, and another domain.
+    workspace
+        .run(&[
+            "memory", "edit", "MEM-001", "--user", "ann", "--set", "content=Voice: loud",
+        ])
+        .succeeds();
+    assert_eq!(all.next(SOON).unwrap().2["operation"], "UPDATE");
+    workspace
+        .run(&["memory", "forget", "MEM-001", "--user", "ann"])
+        .succeeds();
+    let gone = all.next(SOON).unwrap();
+    assert_eq!(
+        (&gone.2["operation"], &gone.2["id"]),
+        (&json!("DELETE"), &json!("MEM-001"))
+    );
+    execution(&served, &ann, "finance/expense-check", "x");
+    assert_eq!(all.next(SOON).unwrap().2["skill"], "finance/expense-check");
+    assert_eq!(few.next(QUIET), None, "finance is not hr");
+    execution(&served, &ann, "hr/resume-screen", "x");
+    assert_eq!(few.next(SOON).unwrap().2["skill"], "hr/resume-screen");
+    all.next(SOON).unwrap();
+    // Who comes back is told what he has missed, and no more than he may see.
+    let mut back = Listener::new(&served, &ann, Some(&last.1));
+    let missed: Vec<Value> = (0..4)
+        .map(|_| back.next(SOON).unwrap().2["operation"].clone())
+        .collect();
+    assert_eq!(missed, ["UPDATE", "DELETE", "INSERT", "INSERT"]);
+    assert_eq!(back.next(QUIET), None);
+    let mut other = Listener::new(&served, &hr, Some(&last.1));
+    assert_eq!(other.next(SOON).unwrap().2["skill"], "hr/resume-screen");
+    assert_eq!(other.next(QUIET), None);
+    let mut stranger = Listener::new(&served, &ann, Some("unknown"));
+    assert_eq!(stranger.next(SOON).unwrap().0, "missed");
+}
+
+#[test]
+fn a_program_that_writes_files_anew_is_heard_too() {
+    let workspace = Workspace::sample();
+    let entry = |n: u32, outcome: &str| {
+        json!({ "execution_id": format!("EXEC-2026010100000{n}"), "skill": "hr/x", "outcome": outcome,
+            "timestamp": "2026-01-01T00:00:00Z", "input_summary": {}, "output_summary": {} })
+    };
+    let write = |entries: &[Value]| {
+        workspace.write(
+            ".agentura/episodic_memory.json",
+            json!({ "entries": entries }).to_string(),
+        );
+    };
+    write(&[entry(1, "accepted")]);
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "hr");
+    let mut listener = Listener::new(&served, &ann, None);
+    let mut check = |entries: &[Value], expected: &str| {
+        write(entries);
+        let told = listener.next(SOON).unwrap().2;
+        let told = format!(
+            "{} {}",
+            told["operation"].as_str().unwrap(),
+            told["id"].as_str().unwrap()
+        );
+        assert_eq!(told, expected);
+    };
+    check(
+        &[entry(1, "accepted"), entry(2, "accepted")],
+        "INSERT EXEC-20260101000002",
+    );
+    check(
+        &[entry(1, "rejected"), entry(2, "accepted")],
+        "UPDATE EXEC-20260101000001",
+    );
+    check(&[entry(2, "accepted")], "DELETE EXEC-20260101000001");
+}
+
+#[test]
+fn a_stream_ends_with_its_token_and_with_the_server() {
+    let mut workspace = Workspace::sample();
+    // The real clock: a token has to run out while somebody listens.
+    workspace.set("MEMCTL_NOW", "");
+    let mut served = Served::start(&workspace, &[]);
+    let short = workspace.json(&["token", "--sub", "ann", "--scope", "hr", "--ttl", "2s"]);
+    let mut listener = Listener::new(&served, short["token"].as_str().unwrap(), None);
+    assert!(listener.ends(SOON));
+    let long = token(&workspace, "ann", "hr");
+    let mut listener = Listener::new(&served, &long, None);
+    assert!(!listener.ends(QUIET));
+    served.signal("-TERM");
+    assert!(listener.ends(SOON));
+    assert_eq!(served.wait(), Some(0));
+}

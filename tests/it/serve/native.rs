@@ -1,0 +1,149 @@
+//! Executions, corrections, hints, search: the loops over HTTP.
+
+use serde_json::{Value, json};
+
+use super::{Served, execution, token};
+use crate::workspace::Workspace;
+
+#[test]
+fn a_correction_over_http_is_in_the_next_prompt_everywhere() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "hr");
+    let id = execution(&served, &ann, "hr/resume-screen", "one");
+    let listed = served.get(&ann, "/v1/executions?limit=5").is(200).json();
+    assert_eq!(listed["executions"][0]["execution_id"], id.as_str());
+    assert_eq!(listed["executions"][0]["outcome"], "pending_review");
+    let text = "When screening for senior backend roles, ALWAYS weigh system design separately.";
+    let body = json!({ "skill": "hr/resume-screen", "execution_id": id, "correction": text,
+        "expected_output": { "score": 55 } });
+    let corrected = served.post(&ann, "/v1/corrections", &body).is(200).json();
+    let rule = corrected["reflexion_id"].as_str().unwrap();
+    let prompt = served
+        .get(&ann, "/v1/prompt/hr/resume-screen")
+        .is(200)
+        .json();
+    assert!(
+        prompt["prompt"].as_str().unwrap().contains(text),
+        "{prompt}"
+    );
+    assert_eq!(prompt["injected"][0]["id"], rule);
+    let run = workspace.run(&["memory", "prompt", "hr/resume-screen"]);
+    assert!(run.stdout.contains(text));
+    let listed = served
+        .get(&ann, "/v1/corrections?skill=hr/resume-screen")
+        .is(200)
+        .json();
+    assert_eq!(listed["corrections"][0]["user_correction"], text);
+    let found = served
+        .get(
+            &ann,
+            "/v1/search?q=senior+backend+system+design&kind=reflexion",
+        )
+        .is(200)
+        .json();
+    assert_eq!(found["results"][0]["id"], rule);
+    // A run that had the rule counts for it.
+    let run = json!({ "skill": "hr/resume-screen", "input": {}, "output": { "score": 55 }, "outcome": "accepted",
+        "model_used": "openai/gpt", "cost_usd": 0.01, "latency_ms": 12.5, "reflexions_injected": [rule],
+        "usage": { "input_tokens": 10, "output_tokens": 2 } });
+    served.post(&ann, "/v1/executions", &run).is(201);
+    let stored = workspace.stored("reflexion_entries.json");
+    assert_eq!(stored["entries"][0]["times_injected"], 1, "{stored}");
+    // Who did it stands in the audit.
+    let audit = std::fs::read_to_string(workspace.memory("audit.jsonl")).unwrap();
+    assert!(
+        audit.contains("\"who\":\"ann\"") && audit.contains("serve corrections"),
+        "{audit}"
+    );
+}
+
+#[test]
+fn what_failed_and_then_worked_is_the_next_hint() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let all = token(&workspace, "ann", "*");
+    let error = "error: externally-managed-environment";
+    let failure = json!({ "code": "pip install x", "error": error, "session": "s" });
+    let known = served.post(&all, "/v1/failures", &failure).is(200).json();
+    assert_eq!(known["hints"], json!([]));
+    // Another user's session of the same name is another session.
+    let success = json!({ "code": "pip install --user x", "output": "ok", "session": "s" });
+    let other = token(&workspace, "bob", "*");
+    let learned = served
+        .post(&other, "/v1/successes", &success)
+        .is(200)
+        .json();
+    assert_eq!(learned["learned"], json!([]));
+    let learned = served.post(&all, "/v1/successes", &success).is(200).json();
+    assert_eq!(learned["learned"].as_array().unwrap().len(), 1, "{learned}");
+    let hint = served.post(
+        &other,
+        "/v1/hints",
+        &json!({ "error": error, "command": "pip install y" }),
+    );
+    let hint = hint.is(200).json();
+    assert_eq!(hint["hints"][0]["working_code"], "pip install --user x");
+    let by_command = workspace.json(&["hint", "--error", error]);
+    assert_eq!(by_command["hints"][0]["id"], hint["hints"][0]["id"]);
+    let said = served
+        .post(&other, "/v1/operations/hint", &json!({ "error": error }))
+        .is(200)
+        .json();
+    assert!(
+        said["text"]
+            .as_str()
+            .unwrap()
+            .contains("pip install --user x"),
+        "{said}"
+    );
+    assert_eq!(said["data"]["hints"][0]["trust"], "observed");
+}
+
+#[test]
+fn no_secret_goes_in_and_none_comes_out() {
+    let workspace = Workspace::sample();
+    let key = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    workspace.write(
+        ".agentura/episodic_memory.json",
+        format!(
+            "{{\"entries\": [{{\"execution_id\": \"EXEC-1\", \"skill\": \"hr/x\", \"timestamp\": \"2026-01-01T00:00:00Z\",
+            \"input_summary\": {{\"key\": \"{key}\"}}, \"output_summary\": {{}}, \"outcome\": \"accepted\"}}]}}"
+        ),
+    );
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "hr");
+    let listed = served.get(&ann, "/v1/executions").is(200);
+    assert!(
+        listed.text.contains("EXEC-1") && !listed.text.contains(key),
+        "{listed:?}"
+    );
+    let body = json!({ "content": format!("the key is {key}"), "memory_type": "brand_memory" });
+    let kept = served
+        .post(&ann, "/functions/v1/agent-memory-write", &body)
+        .is(200);
+    assert!(!kept.text.contains(key), "{kept:?}");
+    assert!(
+        !std::fs::read_to_string(workspace.memory("memories.json"))
+            .unwrap()
+            .contains(key)
+    );
+}
+
+#[test]
+fn the_description_is_one_that_programs_can_read() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let described = served.ask("GET", "/openapi.json", &[], "").is(200).json();
+    assert_eq!(described["openapi"], "3.1.0");
+    let operations = described["paths"].as_object().unwrap().values();
+    let operations: Vec<&Value> = operations
+        .flat_map(|path| path.as_object().unwrap().values())
+        .collect();
+    assert!(operations.len() >= 20);
+    for operation in operations {
+        assert!(operation["summary"].is_string() && operation["responses"].is_object());
+    }
+    let health = served.ask("GET", "/healthz", &[], "").is(200);
+    assert_eq!(health.json(), json!({ "status": "ok" }));
+}
