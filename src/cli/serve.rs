@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::serve::http::{Address, Limits, NotListening, Options, Origins, Server, bind};
@@ -67,11 +68,11 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     })?;
     let engine = context.engine(args.model.as_deref())?;
     engine.begin()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let keys = match &args.jwks {
-        Some(url) => Keys::Jwks(Jwks::new(url).map_err(|reason| {
-            let message = format!("`{}` is no place for keys: {reason}", url.escape_debug());
-            CliError::usage(message, "memctl serve --jwks https://…/jwks.json")
-        })?),
+        Some(url) => Keys::Jwks(public_keys(context, &runtime, url)?),
         None => Keys::Secret(secret(context, args.jwt_secret_file.as_deref())?),
     };
     let bound = bind(args.addr, args.allow_remote).map_err(|error| {
@@ -96,9 +97,6 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
             .verbose
             .then(|| -> crate::serve::http::Log { Arc::new(move |line| notes.note(line)) }),
     })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     let url = format!("http://{}", bound.address);
     let memory = context.places.memory.display().to_string();
     let line = if context.printer.is_json() {
@@ -122,4 +120,18 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     runtime.shutdown_timeout(LAST);
     ended?;
     Ok(0)
+}
+
+/// The keys at a URL. Those that cannot be had now may be there when the first token comes.
+fn public_keys(context: &Context, runtime: &Runtime, url: &str) -> Result<Jwks, CliError> {
+    let shown = url.escape_debug();
+    let keys = Jwks::new(url).map_err(|reason| {
+        let message = format!("`{shown}` is no place for keys: {reason}");
+        CliError::usage(message, "memctl serve --jwks https://…/jwks.json")
+    })?;
+    if let Err(reason) = runtime.block_on(keys.prepare()) {
+        let line = format!("no keys from `{shown}`: {reason}; nobody gets in before there are");
+        context.printer.warn(&line);
+    }
+    Ok(keys)
 }

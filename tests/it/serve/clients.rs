@@ -31,6 +31,8 @@ fn installed(name: &str) -> Option<PathBuf> {
 const SCRIPT: &str = r"
 import { createClient } from '@supabase/supabase-js';
 
+// Older releases of Node have none; nothing here needs one.
+globalThis.WebSocket ??= class {};
 const [url, token, other] = process.argv.slice(2);
 const client = (token) => createClient(url, 'sb_publishable_0123456789', {
   accessToken: async () => token,
@@ -179,21 +181,21 @@ fn clients_schemathesis_finds_no_answer_that_is_not_promised() {
     };
     let workspace = Workspace::sample();
     let served = Served::start(&workspace, &["--rate-limit", "0"]);
-    for (scope, seed) in [("hr", "1"), ("*", "2")] {
+    for (scope, phases) in [("hr", "examples,coverage,fuzzing"), ("*", "fuzzing")] {
         let token = token(&workspace, "ann", scope);
         execution(&served, &token, "hr/resume-screen", "one");
         let run = Command::new(&schemathesis)
             .current_dir(workspace.root())
             .args(["run", &format!("{}/openapi.json", served.url), "--no-color", "--workers", "2"])
-            .args(["--header", &super::bearer(&token), "--seed", seed, "--max-examples", "20"])
+            .args(["--header", &super::bearer(&token), "--seed", "1", "--max-examples", "8"])
             // A stream has no end to wait for.
             .args(["--exclude-path", "/v1/events", "--request-timeout", "30"])
-            .args(["--phases", "examples,coverage,fuzzing", "--checks"])
+            .args(["--phases", phases, "--checks"])
             .arg("not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance")
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&run.stdout).into_owned();
-        let counted = said.lines().find(|line| line.contains("generated"));
+        let counted = said.lines().find(|line| line.contains("generated,"));
         println!(
             "schemathesis, scope {scope}: {}",
             counted.unwrap_or("nothing").trim()

@@ -1,6 +1,7 @@
 //! `memctl serve`: the real program on a real socket.
 //!
 //! - `access`: who gets in, and what an `hr` token sees and changes of others: nothing.
+//! - `keys`: the tokens of another issuer, by its public keys.
 //! - `shapes`: what the clients of the source documents send and get.
 //! - `native`: executions, corrections, hints, search.
 //! - `events`: what changes, as it changes.
@@ -10,6 +11,7 @@
 mod access;
 mod clients;
 mod events;
+mod keys;
 mod load;
 mod native;
 mod shapes;
