@@ -9,6 +9,7 @@
 //! - `functions`, `rpc`: the endpoints of the source documents, in the shapes of Supabase; `recall` is what
 //!   they search by.
 //! - `native`: executions, corrections, hints, search, prompts.
+//! - `mcp`: the tools of agents.
 //! - `events`: what changes, as it changes. `metrics`: how the server does.
 //! - `openapi`, `schemas`: the description of all this for programs.
 //!
@@ -25,6 +26,7 @@ mod functions;
 mod input;
 mod limits;
 mod listen;
+mod mcp;
 mod metrics;
 mod native;
 mod openapi;

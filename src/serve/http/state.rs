@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::engine::{Engine, Providers, Settings};
 use crate::model::Viewer;
@@ -111,7 +111,7 @@ impl Server {
     }
 
     /// The memory, for this caller and this purpose, now: every request opens it here.
-    fn engine(&self, caller: &Caller, why: &str) -> Engine {
+    pub(super) fn engine(&self, caller: &Caller, why: &str) -> Engine {
         let now = self.now();
         let act = Act {
             who: caller.user.to_string(),
@@ -145,14 +145,7 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Engine) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let slots = Arc::clone(&self.0.slots);
-        let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
-        let Ok(Ok(slot)) = slot else {
-            return Err(Problem::busy("too much is going on", 1));
-        };
-        if is_disabled(&self.0.memory) {
-            return Err(Problem::disabled());
-        }
+        let slot = self.slot().await?;
         let engine = self.engine(caller, why);
         let done = tokio::task::spawn_blocking(move || {
             // Whoever asked may be gone: the thread is taken until the work is done.
@@ -163,6 +156,19 @@ impl Server {
             let message = "something went wrong";
             Err(Problem::fault("fault", message, error.to_string()))
         })
+    }
+
+    /// The right to work with the memory, for as long as it is kept.
+    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let slots = Arc::clone(&self.0.slots);
+        let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
+        let Ok(Ok(slot)) = slot else {
+            return Err(Problem::busy("too much is going on", 1));
+        };
+        if is_disabled(&self.0.memory) {
+            return Err(Problem::disabled());
+        }
+        Ok(slot)
     }
 
     pub(super) fn now(&self) -> DateTime<Utc> {

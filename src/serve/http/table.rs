@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::problem::{Problem, render};
 use super::schemas::{self, Answer};
 use super::state::Server;
-use super::{auth, events, functions, limits, metrics, native, openapi, origin, rpc};
+use super::{auth, events, functions, limits, mcp, metrics, native, openapi, origin, rpc};
 
 /// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,6 +233,16 @@ pub(super) fn routes() -> Vec<Route> {
                 "An operation of the table that agents have: search, hint, remember, correct, why or forget",
                 schemas::OPERATED,
                 || post(native::operation),
+            )
+        },
+        Route {
+            body: Some(schemas::object),
+            ..posts(
+                "/mcp",
+                "mcp",
+                "The tools of agents: JSON-RPC of the Model Context Protocol, without sessions",
+                schemas::OBJECT,
+                || post(mcp::mcp),
             )
         },
         gets(

@@ -48,9 +48,16 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("GET", "/v1/prompt/hr/resume-screen", Value::Null),
         ("POST", "/v1/embeddings", json!({ "input": "x" })),
         ("POST", "/v1/operations/search", query),
+        ("POST", "/mcp", call("search", &json!({ "query": "x" }))),
         ("GET", "/v1/events", Value::Null),
         ("GET", "/metrics", Value::Null),
     ]
+}
+
+/// A call of a tool, as agents make it.
+fn call(name: &str, arguments: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": name, "arguments": arguments } })
 }
 
 fn body(value: &Value) -> String {
@@ -402,6 +409,28 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
         let reply = served.ask(method, &path, &[&bearer(&hr)], &body(&value));
         assert_eq!(reply.status, status, "{method} {path}: {reply:?}");
         assert!(!reply.text.contains(MARK), "{reply:?}");
+    }
+    // By the tools of agents.
+    let tool = |token: &str, name: &str, arguments: &Value| {
+        let asked = call(name, arguments).to_string();
+        let headers = [
+            &bearer(token) as &str,
+            "Accept: application/json, text/event-stream",
+            "MCP-Protocol-Version: 2025-06-18",
+        ];
+        served.ask("POST", "/mcp", &headers, &asked).is(200).json()
+    };
+    let seen = tool(&all, "search", &marked).to_string();
+    assert!(seen.contains(&rule) && seen.contains(&kept), "{seen}");
+    let hidden = tool(&hr, "search", &marked).to_string();
+    let hidden = hidden.replace(&format!("\\\"{MARK}\\\""), "");
+    for id in [&foreign, &rule, &kept, &fix] {
+        assert!(!hidden.contains(id.as_str()), "{hidden}");
+        for name in ["why", "forget"] {
+            let refused = tool(&hr, name, &json!({ "id": id }));
+            assert_eq!(refused["result"]["isError"], true, "{refused}");
+            assert!(!refused.to_string().contains(MARK), "{refused}");
+        }
     }
     for id in [&foreign, &rule, &kept, &fix] {
         for operation in ["why", "forget"] {

@@ -1,0 +1,41 @@
+//! The tools of agents over HTTP: `POST /mcp`, for hosts that speak the Model Context Protocol to a URL.
+//!
+//! Who asks, by which name and from which page has been looked at before a request comes here. There are
+//! no sessions, so that there is nothing to get and nothing to delete.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use tower_service::Service as _;
+
+use crate::error::Explained;
+use crate::serve::mcp::{Access, service};
+use crate::serve::operations::Operation;
+use crate::serve::token::Caller;
+
+use super::problem::Problem;
+use super::state::Server;
+
+/// `POST /mcp`
+pub(super) async fn mcp(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let _slot = server.slot().await?;
+    let access = Access {
+        checked_before: true,
+        longest_body: server.limits().body,
+        ..Access::default()
+    };
+    let open = move |_: &Parts, operation: Operation| {
+        let why = format!("serve mcp {}", operation.name());
+        Ok::<_, Explained>(server.engine(&caller, &why))
+    };
+    match service(access, open).call(request).await {
+        Ok(response) => Ok(response.map(Body::new)),
+        Err(never) => match never {},
+    }
+}
