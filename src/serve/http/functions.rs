@@ -25,7 +25,7 @@ use super::state::Server;
 
 /// How like the query a memory must be where nobody says it. The source document's 0.7 is above what
 /// paraphrases reach by the usual embedders, ours among them, and its own client never says another.
-const THRESHOLD: f64 = 0.25;
+const THRESHOLD: f64 = 0.2;
 
 /// A search for procedures.
 #[derive(Debug, Deserialize, JsonSchema)]
