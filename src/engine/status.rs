@@ -11,7 +11,8 @@ use super::{Engine, Error};
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are the definition: one count each")]
 pub struct StatusReport {
-    /// The kind of store: `JSONStore`.
+    /// The kind of store, by the names of the source document: `JSONStore` is files alone,
+    /// `CompositeStore` files that are shared through a database.
     pub store: &'static str,
     /// Where it lies.
     pub directory: String,
@@ -57,7 +58,11 @@ impl Engine {
         ] = counts;
         let skills = Skills::open(&self.skills_dir).ok();
         Ok(StatusReport {
-            store: "JSONStore",
+            store: if self.store.is_shared() {
+                "CompositeStore"
+            } else {
+                "JSONStore"
+            },
             directory: self.store.directory().display().to_string(),
             executions,
             corrections,

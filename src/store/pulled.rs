@@ -130,6 +130,11 @@ impl Scoped {
         self.moved_to(self.pulled_directory().join(origin))
     }
 
+    /// Whether the memory is shared through a database: it has pulled from one.
+    pub fn is_shared(&self) -> bool {
+        self.pulled_directory().join(STATE).is_file()
+    }
+
     /// Begins to pull. For those who may see everything: what comes belongs to all users and domains.
     pub fn pull(&self) -> Result<Puller, Error> {
         self.must_be_enabled()?;
