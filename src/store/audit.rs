@@ -11,7 +11,7 @@
 //!   line says so, and the check finds it for good.
 //! - The log is locked for itself, and for microseconds: a reader does not wait for a long write.
 //!
-//! Two branches of version control that both went on from the same log are joined by [`join`].
+//! Two branches of version control that both went on from the same log are joined by [`join()`].
 //!
 //! Who can read the key, which lies in `workspace.json`, can forge the whole chain. Against that helps
 //! only a hash that was noted elsewhere; the check takes one.
