@@ -118,7 +118,7 @@ fn carry_out(
                 Ok(vectors) => report.vectors = Some(vectors),
                 // Rows without vectors are found by their words all the same.
                 Err(error) => {
-                    let warning = format!("shared without vectors: {error:#}");
+                    let warning = format!("shared without vectors: {error}");
                     report.warnings.push(warning);
                 }
             }
@@ -132,12 +132,12 @@ async fn share_vectors(
     address: &Address,
     origin: &str,
     on: OnSync<'_>,
-) -> anyhow::Result<VectorsReport> {
-    let vectoriser = engine.vectoriser()?;
+) -> Result<VectorsReport, String> {
+    let vectoriser = engine.vectoriser().map_err(|error| error.to_string())?;
     let name = vectoriser.name();
     let vectorise = &mut |texts: &[String]| vectoriser.vectors(texts);
     let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
-    Ok(filled.await?)
+    filled.await.map_err(|error| error.to_string())
 }
 
 /// Asks whether so much may go.
