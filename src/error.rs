@@ -234,6 +234,9 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "give it as `--set {field}=VALUE`, in quotation marks for the shell"
         )),
         Error::BadVector { .. } => usage("memctl config show names the embedder"),
+        Error::BadProcedure { .. } => usage(
+            "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the source document has it",
+        ),
         Error::BadMemory { .. } => usage("memctl memory add --help lists the fields of each type"),
         Error::Suspicious { .. } => {
             usage("a person may say it: memctl memory add --type TYPE --content \"…\"")

@@ -189,6 +189,12 @@ pub enum Error {
         /// What it takes.
         reason: &'static str,
     },
+    /// A procedure that is none.
+    #[error("the procedure does not fit: {reason}")]
+    BadProcedure {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A memory that does not fit its type.
     #[error("{}", match problems.as_slice() {
         [only] => only.clone(),

@@ -141,7 +141,7 @@ pub(super) async fn write(
         metadata: metadata.map_err(store::Error::from)?,
         expires_at: body.expires_at,
     };
-    let work = server.work(&caller, "serve agent-memory-write", move |engine| {
+    let work = server.write(&caller, "serve agent-memory-write", move |engine| {
         let report = engine.add_memory(&options)?;
         let memory: Memory = engine.store.get(&report.id)?;
         Ok(Row {

@@ -25,18 +25,35 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        if !is_json(request.headers()) {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "input",
-                "the body is not said to be JSON",
-                "send `Content-Type: application/json`",
-            ));
+        parse(&bytes(request, state).await?).map(Self)
+    }
+}
+
+async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+    if !is_json(request.headers()) {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "input",
+            "the body is not said to be JSON",
+            "send `Content-Type: application/json`",
+        ));
+    }
+    let bytes = Bytes::from_request(request, state).await;
+    bytes.map_err(|rejection| too_long(&rejection))
+}
+
+/// One item, or a list of them.
+pub(super) struct Items<T>(pub(super) Vec<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Items<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let bytes = bytes(request, state).await?;
+        if bytes.trim_ascii().first() == Some(&b'[') {
+            return read(&bytes).map(Self);
         }
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(|rejection| too_long(&rejection))?;
-        parse(&bytes).map(Self)
+        parse(&bytes).map(|one| Self(vec![one]))
     }
 }
 
@@ -64,6 +81,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.trim_ascii().first() != Some(&b'{') {
         return Err(Problem::input("the body is no JSON object", "send `{…}`"));
     }
+    read(bytes)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let read = T::deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
     read.map_err(|error| match error.classify() {

@@ -7,7 +7,7 @@
 //! - `problem`: what is answered when it cannot be done, in the shapes of three kinds of clients.
 //! - `input`: bodies and parameters, and what is wrong with them. `reply`: answers.
 //! - `functions`, `rpc`: the endpoints of the source documents, in the shapes of Supabase; `recall` is what
-//!   they search by.
+//!   they search by, `insert` what an analyst writes to.
 //! - `native`: executions, corrections, hints, search, prompts.
 //! - `mcp`: the tools of agents.
 //! - `events`: what changes, as it changes. `metrics`: how the server does.
@@ -24,6 +24,7 @@ mod auth;
 mod events;
 mod functions;
 mod input;
+mod insert;
 mod limits;
 mod listen;
 mod mcp;

@@ -40,9 +40,9 @@ pub(super) struct ProcedureRow {
 
 /// The document of a procedure, as the source document's analyst makes it.
 #[derive(Debug, Serialize)]
-struct Metadata {
-    status: String,
-    data: Box<RawValue>,
+pub(super) struct Metadata {
+    pub(super) status: String,
+    pub(super) data: Box<RawValue>,
 }
 
 impl Hybrid {

@@ -52,6 +52,13 @@ pub(super) const ROWS: Answer = json_of(
     "Rows, or the one that was asked for",
     || json!({ "type": ["array", "object"] }),
 );
+pub(super) const INSERTED: Answer = Answer {
+    status: "201",
+    ..json_of(
+        "Kept; with `Prefer: return=representation` the rows",
+        || json!({ "type": ["array", "object"] }),
+    )
+};
 pub(super) const MEMORIES: Answer = json_of("Most like the query first", || {
     let row = record(&json!({
         "id": text(),
@@ -215,4 +222,9 @@ pub(super) fn of<T: JsonSchema>() -> Value {
         object.remove("title");
     }
     schema
+}
+
+/// The schema of one, or of a list of them.
+pub(super) fn items<T: JsonSchema>() -> Value {
+    json!({ "anyOf": [of::<T>(), list(&of::<T>())] })
 }

@@ -69,6 +69,8 @@ struct Inner {
     limits: Limits,
     rates: Rates,
     slots: Arc<Semaphore>,
+    /// Who writes next: in order, where the lock of the directory would be a scramble.
+    turns: Semaphore,
     metrics: Metrics,
     events: Events,
     log: Log,
@@ -101,6 +103,7 @@ impl Server {
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
             slots: Arc::new(Semaphore::new(options.limits.at_once)),
+            turns: Semaphore::new(1),
             limits: options.limits,
             metrics: Metrics::default(),
             events,
@@ -156,6 +159,20 @@ impl Server {
             let message = "something went wrong";
             Err(Problem::fault("fault", message, error.to_string()))
         })
+    }
+
+    /// The same for what does nothing but write: one after the other, in the order in which they came.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        why: &'static str,
+        work: impl FnOnce(&Engine) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            return Err(Problem::busy("too much is written", 1));
+        };
+        self.work(caller, why, work).await
     }
 
     /// The right to work with the memory, for as long as it is kept.

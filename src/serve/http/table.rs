@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::problem::{Problem, render};
 use super::schemas::{self, Answer};
 use super::state::Server;
-use super::{auth, events, functions, limits, mcp, metrics, native, openapi, origin, rpc};
+use super::{auth, events, functions, insert, limits, mcp, metrics, native, openapi, origin, rpc};
 
 /// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +116,16 @@ pub(super) fn routes() -> Vec<Route> {
                 "The caller's memories near a vector",
                 schemas::ROWS,
                 || post(rpc::match_memory),
+            )
+        },
+        Route {
+            body: Some(schemas::items::<insert::Row>),
+            ..posts(
+                "/rest/v1/context_eng_memories",
+                "insertProcedures",
+                "Keep procedures that an analyst has worded",
+                schemas::INSERTED,
+                || post(insert::insert),
             )
         },
         Route {

@@ -28,6 +28,11 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("POST", "/rest/v1/rpc/match_memory", vector),
         ("POST", "/rest/v1/rpc/another", json!({})),
+        (
+            "POST",
+            "/rest/v1/context_eng_memories",
+            json!({ "metadata": {} }),
+        ),
         ("GET", "/v1/executions", Value::Null),
         ("POST", "/v1/executions", run),
         ("GET", "/v1/corrections", Value::Null),
@@ -52,6 +57,15 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("GET", "/v1/events", Value::Null),
         ("GET", "/metrics", Value::Null),
     ]
+}
+
+/// A procedure as the source document's analyst words it.
+pub(super) fn procedure(name: &str) -> Value {
+    json!({ "content": name, "metadata": { "status": "procedure_learned", "data": {
+        "procedure_name": name, "semantic_description": format!("How to do {name}"),
+        "initial_failure_summary": "it failed", "identified_root_cause": "a type was missing",
+        "successful_intervention": "name the type", "learned_procedure_steps": ["name the type", "run it"],
+        "critical_contextual_cues": [], "example_scenario_abstract": "" } } })
 }
 
 /// A call of a tool, as agents make it.
@@ -402,6 +416,12 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             "/v1/corrections".to_owned(),
             said("hr/resume-screen"),
             404,
+        ),
+        (
+            "POST",
+            "/rest/v1/context_eng_memories".to_owned(),
+            procedure(MARK),
+            403,
         ),
         ("POST", "/v1/failures".to_owned(), failure, 403),
         ("POST", "/v1/successes".to_owned(), success, 403),

@@ -139,7 +139,7 @@ pub(in super::super) async fn log_execution(
         }),
         reflexions_injected: body.reflexions_injected,
     };
-    let work = server.work(&caller, "serve executions", move |engine| {
+    let work = server.write(&caller, "serve executions", move |engine| {
         Ok(engine.log_execution(options)?)
     });
     let logged: LoggedExecution = work.await?;
