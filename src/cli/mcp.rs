@@ -195,10 +195,18 @@ fn open(
     let why = format!("mcp {}", operation.name());
     let printer = Printer::new(false, true, true);
     let context = Context::new(environment.clone(), global, printer, why);
-    match &context.off {
-        Some(off) => Err(CliError::usage(off.to_string(), off.hint())),
-        None => context.engine(None),
+    if let Some(off) = &context.off {
+        return Err(CliError::usage(off.to_string(), off.hint()));
     }
+    // A host starts the server in every project; only a person begins a memory in one.
+    if !operation.reads() && !context.places.memory.is_dir() {
+        let message = format!("there is no memory in `{}`", project_of(&context).display());
+        return Err(CliError::usage(
+            message,
+            "the user begins one there with: memctl init",
+        ));
+    }
+    context.engine(None)
 }
 
 /// The file in which a host looks for servers.
@@ -255,9 +263,9 @@ fn start(
     let own = context.environment.program.as_ref().filter(|_| !by_name);
     let mut args = vec!["mcp".to_owned()];
     let root = match (host.starts_in_project(), project) {
-        (true, _) => None,
+        (true, _) if global.root.is_none() || project => None,
         (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
-        (false, false) => Some(project_of(context).display().to_string()),
+        _ => Some(project_of(context).display().to_string()),
     };
     let given = [
         ("--root", root),

@@ -1,57 +1,21 @@
 //! The examples of `docs/integrations/` do what they say, against the real server.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::serve::{Served, token};
 use crate::workspace::{Ran, Workspace};
 
-/// A server, and a token for all of it; killed when dropped.
-struct Served {
-    child: Child,
-    url: String,
-    token: String,
-}
-
-impl Served {
-    fn start(workspace: &Workspace) -> Self {
-        let mut child = workspace
-            .command()
-            .args(["serve", "--addr", "127.0.0.1:0", "--json"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let made = workspace.json(&["token", "--sub", "ann", "--scope", "*"]);
-        Self {
-            child,
-            url: said["url"].as_str().unwrap().to_owned(),
-            token: made["token"].as_str().unwrap().to_owned(),
-        }
-    }
-
-    /// Runs an example against it.
-    fn run(&self, command: &mut Command) -> Ran {
-        command
-            .env("MEMCTL_URL", &self.url)
-            .env("MEMCTL_TOKEN", &self.token)
-            .stdin(Stdio::null());
-        Ran::of(command.output().unwrap())
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// Runs an example against a server, with a token for all of it.
+fn run(workspace: &Workspace, served: &Served, command: &mut Command) -> Ran {
+    command
+        .env("MEMCTL_URL", &served.url)
+        .env("MEMCTL_TOKEN", token(workspace, "ann", "*"))
+        .stdin(Stdio::null());
+    Ran::of(command.output().unwrap())
 }
 
 fn example(name: &str) -> PathBuf {
@@ -72,9 +36,9 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
     }
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let served = Served::start(&workspace);
+    let served = Served::start(&workspace, &[]);
     let script = example("procedural_memory.py");
-    let ran = served.run(Command::new("python3").arg(&script));
+    let ran = run(&workspace, &served, Command::new("python3").arg(&script));
     assert_eq!(ran.code, 0, "{ran:?}");
     let expected = "learnt: FIX-001\nCODE HINTS (learned from prior errors -- use these patterns):\n\n  \
         ERROR: TypeError: string indices must be integers\n  WRONG:\n    print(drugs[\"mechanism\"])\n  \
@@ -90,7 +54,7 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
     // Without a right to ask, and without anybody who answers, it goes on.
     for (url, token, said) in [
         (served.url.as_str(), "none", "401"),
-        ("http://127.0.0.1:9", served.token.as_str(), "refused"),
+        ("http://127.0.0.1:9", "none", "refused"),
     ] {
         let mut command = Command::new("python3");
         command
@@ -148,11 +112,11 @@ fn clients_the_hook_writes_and_reads_through_supabase_js() {
     };
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let served = Served::start(&workspace);
+    let served = Served::start(&workspace, &[]);
     let script = workspace.write("application.mjs", APPLICATION);
     let mut command = Command::new(node);
     command.arg(script).arg(example("")).arg(&clients);
-    let ran = served.run(&mut command);
+    let ran = run(&workspace, &served, &mut command);
     assert_eq!(ran.code, 0, "{ran:?}");
     let said = ran.document();
     assert_eq!(

@@ -318,6 +318,11 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     for wrong in [json!({}), both, json!({"fix": fix, "type": "task_memory"})] {
         server.refused("remember", &wrong, "usage");
     }
+    // What was shown is no error of anybody's.
+    let shown = "<memctl-data-x>error: quota exceeded</memctl-data-x>";
+    let vague = json!({"fix": {"failed": "a", "error": shown, "worked": "b"}});
+    let said = server.refused("remember", &vague, "usage");
+    assert!(said.contains("names no error"), "{said}");
     let empty = json!({"fix": {"failed": "a", "error": " ", "worked": "b"}});
     let said = server.refused("remember", &empty, "usage");
     assert!(said.contains("`fix.error` is empty"), "{said}");
@@ -503,6 +508,20 @@ fn calls_that_are_under_way_when_the_input_ends_are_answered() {
     assert_eq!(entries.as_array().unwrap().len(), 20);
     // Whoever only looks whether it starts closes the input at once.
     Server::start(&workspace, &["mcp"]).end();
+}
+
+#[test]
+fn an_agent_begins_no_memory() {
+    let workspace = Workspace::empty();
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let (found, _) = server.done("search", &json!({"query": "anything"}));
+    assert_eq!(found["results"], json!([]));
+    let said = server.refused("remember", &json!({"content": "x"}), "usage");
+    assert!(said.contains("memctl init"), "{said}");
+    assert!(!workspace.root().join(".agentura").exists());
+    workspace.run(&["init"]).succeeds();
+    server.done("remember", &json!({"content": "x"}));
+    server.end();
 }
 
 #[test]
@@ -813,6 +832,20 @@ fn hosts_are_told_and_told_otherwise() {
     assert_eq!(
         report["start"]["args"],
         json!(["mcp", "--root", root.to_str()])
+    );
+    // Who names a workspace means it wherever the host starts.
+    let elsewhere = workspace.home().join("elsewhere");
+    let args = [
+        "mcp",
+        "install",
+        "gemini",
+        "--root",
+        elsewhere.to_str().unwrap(),
+    ];
+    let report = workspace.json(&args);
+    assert_eq!(
+        report["start"]["args"],
+        json!(["mcp", "--root", elsewhere.to_str()])
     );
     let all = workspace.json(&["mcp", "status"]);
     assert_eq!(all["hosts"].as_array().unwrap().len(), 6);

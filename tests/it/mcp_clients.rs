@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::clients::{host, results, run};
 use crate::fake_model::{Behaviour, FakeModel, RecordedRequest, calls};
+use crate::serve::{Served, token};
 use crate::workspace::{Ran, Workspace};
 
 const NOTE: &str = "The saffron deploy needs the VPN.";
@@ -93,6 +94,46 @@ fn claude_code_calls_the_tools() {
     assert!(
         settings.pointer("/mcpServers/memctl").is_none(),
         "{settings}"
+    );
+}
+
+#[test]
+#[ignore = "needs the real Claude Code: make test-clients"]
+fn claude_code_calls_the_tools_over_http() {
+    let Some(program) = host("claude") else {
+        return;
+    };
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let served = Served::start(&workspace, &[]);
+    let bearer = format!("Bearer {}", token(&workspace, "ann", "*"));
+    let entry = json!({"type": "http", "url": format!("{}/mcp", served.url), "headers": {"Authorization": bearer}});
+    let settings = json!({"mcpServers": {"memctl": entry}});
+    std::fs::write(workspace.home().join(".claude.json"), settings.to_string()).unwrap();
+    let model = FakeModel::answering(|request| {
+        script(request, |tool| match tool {
+            "remember" => "mcp__memctl__remember",
+            _ => "mcp__memctl__search",
+        })
+    });
+    let ran = run(&workspace, &program, |command| {
+        command
+            .args([
+                "-p",
+                "keep it",
+                "--allowedTools",
+                "mcp__memctl__remember,mcp__memctl__search",
+            ])
+            .env("ANTHROPIC_BASE_URL", model.anthropic_url())
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_AUTOUPDATER", "1");
+    });
+    assert!(ran.stdout.contains("All done."), "{ran:?}");
+    was_served(&workspace, &model);
+    assert_eq!(
+        workspace.stored("memories.json")["entries"][0]["user_id"],
+        "ann"
     );
 }
 

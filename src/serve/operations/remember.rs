@@ -150,9 +150,15 @@ fn fix(engine: &Engine, fix: FixArgs) -> Result<Remembered, Explained> {
     }
     let adviser = adviser(engine);
     let session = format!("remember/{}", (engine.random)());
-    adviser
+    let failure = adviser
         .record_failure(&fix.failed, &fix.error, &session, 0)
         .map_err(told)?;
+    if failure.error_key.is_none() {
+        return Err(Explained::usage(
+            "`fix.error` names no error",
+            "give the lines that the failing call printed, such as `error: …` or a traceback",
+        ));
+    }
     let report = adviser
         .record_success(&Success {
             code: fix.worked,
