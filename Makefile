@@ -4,10 +4,12 @@ CARGO ?= cargo
 
 .PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-remote-scale bench-sync
 
+# `make demo DEMO_PROFILE=dev` takes what the tests have built already.
+DEMO_PROFILE ?= release
 demo: ## build, then run the main job on real input: no key, no network
 	@echo "building (the first time takes some minutes) …"
-	@$(CARGO) build --quiet --release --locked
-	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/memctl"
+	@$(CARGO) build --quiet --profile $(DEMO_PROFILE) --locked
+	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
 
 test: ## all tests
 	$(CARGO) test --locked
@@ -31,8 +33,6 @@ test-clients: ## the tests with real coding agents and other memories, which are
 	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
 			opentelemetry-exporter-otlp-json-file==0.66b1 \
 		|| echo "skipped: pip could not install OpenTelemetry"
-	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @supabase/supabase-js@2.119.1 \
-		|| echo "skipped: npm could not install supabase-js"
 	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
 		|| echo "skipped: pip could not install schemathesis"
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
