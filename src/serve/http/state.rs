@@ -25,6 +25,9 @@ use super::problem::Problem;
 /// How long a request waits for a thread.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// So many requests that only write are at it at once: one has the lock, the others come prepared.
+const WRITERS: usize = 4;
+
 /// How a writer among many waits for the lock: shorter than anybody waits for an answer.
 const LOCK: Duration = Duration::from_secs(10);
 
@@ -69,7 +72,8 @@ struct Inner {
     limits: Limits,
     rates: Rates,
     slots: Arc<Semaphore>,
-    /// Who writes next: in order, where the lock of the directory would be a scramble.
+    /// Who writes next: few at a time and in order, where the lock of the directory would be a scramble
+    /// of all.
     turns: Semaphore,
     metrics: Metrics,
     events: Events,
@@ -103,7 +107,7 @@ impl Server {
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
             slots: Arc::new(Semaphore::new(options.limits.at_once)),
-            turns: Semaphore::new(1),
+            turns: Semaphore::new(WRITERS),
             limits: options.limits,
             metrics: Metrics::default(),
             events,
@@ -161,7 +165,7 @@ impl Server {
         })
     }
 
-    /// The same for what does nothing but write: one after the other, in the order in which they came.
+    /// The same for what does nothing but write: few at a time, in the order in which they came.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -91,6 +91,11 @@ out.matched = await supabase.rpc('match_memory',
   { query_embedding: await embed('calm and friendly voice'), match_threshold: 0.3 });
 out.stolen = await supabase.rpc('match_memory',
   { query_embedding: await embed('calm'), match_threshold: -1, filter_user_id: 'bob' });
+const lesson = { status: 'procedure_learned', data: {
+  procedure_name: 'Rename a column', semantic_description: 'How to rename a column of a table',
+  learned_procedure_steps: ['ALTER TABLE … RENAME COLUMN'] } };
+out.inserted = await supabase.from('context_eng_memories')
+  .insert({ content: 'rename', metadata: lesson }).select().single();
 out.unknown = await supabase.rpc('another', {});
 supabase = client('x.y.z');
 out.unauthorized = await failed('agent-memory-read', { query: 'x' });
@@ -162,6 +167,8 @@ fn clients_supabase_js_invokes_and_calls_as_against_supabase() {
         "{out}"
     );
     assert_eq!(out["stolen"]["data"], json!([]), "{out}");
+    assert_eq!(out["inserted"]["error"], Value::Null, "{out}");
+    assert_eq!(out["inserted"]["data"]["id"], "PROC-002", "{out}");
     let unknown = &out["unknown"];
     assert_eq!(
         (&unknown["status"], &unknown["error"]["code"]),
