@@ -1,4 +1,4 @@
-//! Who asks: the bearer token of a request becomes a [`Caller`], or an answer.
+//! Who asks: the bearer token of a request becomes a [`Caller`](crate::serve::token::Caller), or an answer.
 //!
 //! The header `apikey`, which clients of Supabase send as well, decides nothing: it names a project
 //! there, and a user nowhere.
