@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
 use crate::engine::{Elsewhere, FindOptions, FindReport, Found, Ranks, Rewrite, RewriteBy};
-use crate::model::{Condition, Kind, Trust, abroad};
+use crate::model::{Condition, Kind, Trust};
 use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion, Rrf};
 
@@ -259,12 +259,6 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     )))
 }
 
-/// The id by which a record is shown; one that was pulled says from where.
-fn name(found: &Found) -> String {
-    let origin = found.origin.as_deref().filter(|_| found.pulled);
-    origin.map_or_else(|| found.id.clone(), |origin| abroad(&found.id, origin))
-}
-
 impl Report for FindReport {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -290,7 +284,7 @@ impl Report for FindReport {
             let mut table = Table::new(&columns, &[4, 2]);
             for found in &self.results {
                 table.row([
-                    name(found),
+                    found.name(),
                     found.kind.name().to_owned(),
                     found.skill.clone().unwrap_or_default(),
                     format!("{:.2}", found.score),

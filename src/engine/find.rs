@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::{
     Correction, Document, Execution, Fix, Kind, Memory, MemoryType, Procedure, Record, Reflexion,
-    Session, Trust,
+    Session, Trust, abroad,
 };
 use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, Vector, snippet, words};
 use crate::store::Entry;
@@ -96,6 +96,14 @@ pub struct Found {
     pub pulled: bool,
     /// How far it may be believed.
     pub trust: Trust,
+}
+
+impl Found {
+    /// The id by which it is shown again; one that was pulled says from where.
+    pub fn name(&self) -> String {
+        let origin = self.origin.as_deref().filter(|_| self.pulled);
+        origin.map_or_else(|| self.id.clone(), |origin| abroad(&self.id, origin))
+    }
 }
 
 /// Ranks from 1; `None` where a ranking does not hold the record.

@@ -131,7 +131,7 @@ pub use undo::{ChangeReport, UndoReport, Undone};
 pub use why::{Link, Relation, WhyReport};
 
 /// A workspace, opened, and what the verbs need from outside.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     /// The records.
     pub store: Scoped,

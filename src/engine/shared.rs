@@ -16,12 +16,13 @@ use super::{Engine, Error, fixes};
 impl Engine {
     /// The engine and the id that somebody means: `CORR-003@3f2a` is a record of another workspace, and is
     /// looked at there.
-    pub fn of_id(mut self, id: &str) -> Result<(Self, String), Error> {
+    pub fn of_id(&self, id: &str) -> Result<(Self, String), Error> {
         let (id, origin) = split_origin(id);
+        let mut engine = self.clone();
         if let Some(origin) = origin {
-            self.store = self.store.pulled_as(origin)?.store;
+            engine.store = self.store.pulled_as(origin)?.store;
         }
-        Ok((self, id.to_owned()))
+        Ok((engine, id.to_owned()))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::engine::{Engine, FindOptions, Found, Rewrite};
-use crate::model::{Kind, Memory, MemoryType, Procedure, Record as _, Trust};
+use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
 
@@ -75,14 +75,14 @@ impl Hybrid {
         let mut rows = Vec::new();
         for found in found.results {
             // What is gone since is not there.
-            let Some(procedure) = there(engine.store.get::<Procedure>(&found.id))? else {
+            let Some(procedure) = record::<Procedure>(engine, &found)? else {
                 continue;
             };
             let (keyword_rank, semantic_rank) = (found.ranks.keyword, found.ranks.semantic);
             rows.push(ProcedureRow {
                 content: procedure.content(),
                 trust: procedure.trust(),
-                id: procedure.procedure_id,
+                id: found.name(),
                 created_dt: procedure.created_at,
                 metadata: Metadata {
                     status: procedure.status,
@@ -145,11 +145,11 @@ impl Near {
             else {
                 continue;
             };
-            let Some(memory) = there(engine.store.get::<Memory>(&found.id))? else {
+            let Some(memory) = record::<Memory>(engine, &found)? else {
                 continue;
             };
             rows.push(MemoryRow {
-                id: memory.id,
+                id: found.name(),
                 content: memory.content,
                 similarity,
                 metadata: memory.metadata,
@@ -160,8 +160,10 @@ impl Near {
     }
 }
 
-fn there<R>(read: Result<R, store::Error>) -> Result<Option<R>, Problem> {
-    match read {
+/// The record that was found, here or among what was pulled; `None` where it is gone since.
+fn record<R: Record>(engine: &Engine, found: &Found) -> Result<Option<R>, Problem> {
+    let (engine, id) = engine.of_id(&found.name())?;
+    match engine.store.get::<R>(&id) {
         Ok(record) => Ok(Some(record)),
         Err(store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),

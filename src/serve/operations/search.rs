@@ -146,7 +146,7 @@ pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched
 
 fn hit(found: Found) -> Hit {
     Hit {
-        id: found.id,
+        id: found.name(),
         kind: found.kind,
         skill: found.skill,
         memory_type: found.memory_type,

@@ -51,7 +51,8 @@ pub struct Reasons {
 }
 
 pub(super) fn why(engine: &Engine, args: &WhyArgs) -> Result<Reasons, Explained> {
-    let report = engine.why(&args.id).map_err(told)?;
+    let (engine, id) = engine.of_id(&args.id).map_err(told)?;
+    let report = engine.why(&id).map_err(told)?;
     let chain = report.chain.into_iter().map(|link| Link {
         summary: room::beginning(&room::outward(&link.summary), LONG).into_owned(),
         // Names of sessions and tests come from hosts and files.

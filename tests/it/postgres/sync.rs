@@ -217,7 +217,10 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
         hint(&three)[0]["working_code"]
     );
     let shared = one.json(&["memory", "status"]);
-    assert_eq!((&shared["store"], &shared["corrections"]), (&json!("CompositeStore"), &json!(3)));
+    assert_eq!(
+        (&shared["store"], &shared["corrections"]),
+        (&json!("CompositeStore"), &json!(3))
+    );
     // Another tenant has none of it.
     let ben = store.laptop(BEN);
     assert_eq!(ben.json(&["sync"])["pulled"], 0);
