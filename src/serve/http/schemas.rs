@@ -101,6 +101,16 @@ pub(super) const LOGGED: Answer = Answer {
         }))
     })
 };
+pub(super) const TAKEN: Answer = json_of("What was kept, and what was not", || {
+    json!({
+        "type": "object",
+        "properties": {
+            "executions": list(&text()),
+            "partialSuccess": record(&json!({ "rejectedSpans": text(), "errorMessage": text() })),
+        },
+        "required": ["executions"],
+    })
+});
 pub(super) const CORRECTED: Answer = json_of("What came of it", || {
     record(&json!({
         "correction_id": text(),

@@ -149,6 +149,16 @@ pub(super) fn routes() -> Vec<Route> {
             )
         },
         Route {
+            body: Some(schemas::of::<native::TracesBody>),
+            ..posts(
+                "/v1/traces",
+                "takeTraces",
+                "Keep the runs of agents in an export of OpenTelemetry (OTLP with JSON)",
+                schemas::TAKEN,
+                || post(native::traces),
+            )
+        },
+        Route {
             parameters: Some(schemas::of::<native::Page>),
             ..gets(
                 "/v1/corrections",

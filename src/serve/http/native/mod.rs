@@ -1,7 +1,7 @@
 //! The endpoints of our own, below `/v1/`: what the commands of the same names do, and their documents.
 //!
 //! - `records`: executions and corrections. `look`: search, prompts, vectors. `repair`: hints, failures,
-//!   successes. `operations`: the table that agents have, for programs that serve agents.
+//!   successes. `traces`: executions out of spans. `operations`: the table that agents have, for programs that serve agents.
 //!
 //! A skill that the token does not cover is refused where something is to be written, and empty where
 //! something is looked for.
@@ -10,6 +10,7 @@ mod look;
 mod operations;
 mod records;
 mod repair;
+mod traces;
 
 pub(super) use look::{EmbeddingsBody, SearchBody};
 pub(super) use look::{embeddings, prompt, search, search_by_query};
@@ -18,6 +19,7 @@ pub(super) use records::{CorrectionBody, ExecutionBody, Page};
 pub(super) use records::{correct, corrections, executions, log_execution};
 pub(super) use repair::{FailureBody, HintBody, SuccessBody};
 pub(super) use repair::{failure, hint, success};
+pub(super) use traces::{TracesBody, traces};
 
 use crate::model::SkillPath;
 

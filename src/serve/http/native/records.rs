@@ -19,7 +19,7 @@ use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
-use super::skill;
+use super::{skill, traces};
 
 /// Which records.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -118,8 +118,15 @@ struct Tokens {
 pub(in super::super) async fn log_execution(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    Body(body): Body<ExecutionBody>,
+    Body(body): Body<Value>,
 ) -> Result<(StatusCode, Response), Problem> {
+    if traces::is_export(&body) {
+        return Ok((
+            StatusCode::CREATED,
+            traces::of_export(&server, &caller, &body).await?,
+        ));
+    }
+    let body: ExecutionBody = fitting(body)?;
     let options = ExecutionOptions {
         skill: skill(&body.skill)?,
         input: to_raw_value(&body.input).map_err(store::Error::from)?,
@@ -144,6 +151,16 @@ pub(in super::super) async fn log_execution(
     });
     let logged: LoggedExecution = work.await?;
     Ok((StatusCode::CREATED, reply(&logged)?))
+}
+
+/// A body that has been read as JSON, as what it should be.
+fn fitting(body: Value) -> Result<ExecutionBody, Problem> {
+    serde_json::from_value(body).map_err(|error| {
+        Problem::unfit(
+            format!("the body does not fit: {error}"),
+            "see /openapi.json",
+        )
+    })
 }
 
 fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
