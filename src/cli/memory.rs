@@ -119,6 +119,11 @@ impl Report for StatusReport {
         if !others.is_empty() {
             page.line(others.join("  |  "));
         }
+        if self.pulled.records > 0 {
+            let records = plural(self.pulled.records, "record");
+            let workspaces = plural(self.pulled.workspaces as u64, "other workspace");
+            page.line(format!("Pulled: {records} of {workspaces}"));
+        }
         page.styled(&[(Style::Dim, &self.directory)]);
         if !self.enabled {
             page.styled(&[

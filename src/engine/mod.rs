@@ -124,7 +124,7 @@ pub use session::{
 };
 pub use sharing::Vectoriser;
 pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
-pub use status::StatusReport;
+pub use status::{PulledStatus, StatusReport};
 pub use test::{CaseReport, Status, TestPlan, TestReport};
 pub use trace::TraceOptions;
 pub use undo::{ChangeReport, UndoReport, Undone};

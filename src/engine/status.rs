@@ -29,8 +29,19 @@ pub struct StatusReport {
     pub bytes: Option<u64>,
     /// Whether memory is on; off it is neither read nor written.
     pub enabled: bool,
+    /// What of other workspaces was pulled, as far as the scope sees it.
+    pub pulled: PulledStatus,
     /// What is wrong with the files, one sentence each.
     pub problems: Vec<String>,
+}
+
+/// How much was pulled.
+#[derive(Debug, Default, Serialize)]
+pub struct PulledStatus {
+    /// From how many workspaces.
+    pub workspaces: usize,
+    /// How many records of theirs are here.
+    pub records: u64,
 }
 
 impl Engine {
@@ -56,6 +67,13 @@ impl Engine {
             memories,
             sessions,
         ] = counts;
+        let mut pulled = PulledStatus::default();
+        for other in self.store.pulled() {
+            pulled.workspaces += 1;
+            for kind in Kind::ALL {
+                pulled.records += other.store.count(kind)?;
+            }
+        }
         let skills = Skills::open(&self.skills_dir).ok();
         Ok(StatusReport {
             store: if self.store.is_shared() {
@@ -74,6 +92,7 @@ impl Engine {
             tests: skills.map_or(0, |skills| skills.count_generated_tests()),
             bytes: self.store.bytes(),
             enabled: !crate::store::is_disabled(self.store.directory()),
+            pulled,
             problems,
         })
     }

@@ -221,6 +221,8 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
         (&shared["store"], &shared["corrections"]),
         (&json!("CompositeStore"), &json!(3))
     );
+    assert_eq!(shared["pulled"]["workspaces"], 1, "{shared}");
+    assert!(one.run(&["memory", "status"]).stdout.contains("Pulled: "));
     // Another tenant has none of it.
     let ben = store.laptop(BEN);
     assert_eq!(ben.json(&["sync"])["pulled"], 0);
