@@ -35,6 +35,7 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("GET", "/v1/executions", Value::Null),
         ("POST", "/v1/executions", run),
+        ("POST", "/v1/traces", json!({ "resourceSpans": [] })),
         ("GET", "/v1/corrections", Value::Null),
         ("POST", "/v1/corrections", said),
         ("POST", "/v1/hints", json!({ "error": "KeyError: 'x'" })),
@@ -630,7 +631,7 @@ fn what_is_wrong_is_told_and_never_a_fault_of_the_server() {
     let executions = "/v1/executions";
     check("POST", executions, &[], "{", 400);
     check("POST", executions, &[], "[]", 400);
-    check("POST", executions, &[], "{} {}", 422);
+    check("POST", executions, &[], "{} {}", 400);
     check("POST", executions, &[], "{\"skill\": 1}", 422);
     check(
         "POST",
