@@ -84,7 +84,7 @@ impl Adviser<'_> {
         let key = key.zip(terms);
         let Some(session) = &options.session else {
             if let Some((key, terms)) = key {
-                report.hints = self.look_up(&terms, &key, options, &[])?;
+                report.hints = self.look_up(&terms, &key, options, &[]);
             }
             report.pitfalls = rules(own.as_slice());
             report.took_ms = milliseconds(start.elapsed());
@@ -97,7 +97,7 @@ impl Adviser<'_> {
         if let Some((key, terms)) = key {
             credits = known.failed(&key, &options.error, &code, tool);
             trials = known.trials.failed(&key);
-            let hints = self.look_up(&terms, &key, options, &known.withheld())?;
+            let hints = self.look_up(&terms, &key, options, &known.withheld());
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -192,7 +192,7 @@ impl Adviser<'_> {
         key: &str,
         options: &HintOptions,
         withheld: &[String],
-    ) -> Result<Vec<Hint>, Error> {
+    ) -> Vec<Hint> {
         let failure = Failure {
             error_key: key,
             code: options.command.as_deref(),

@@ -62,10 +62,18 @@ pub(super) fn hints(
     failure: &Failure<'_>,
     withheld: &[String],
     max_hints: usize,
-) -> Result<Vec<Hint>, Error> {
+) -> Vec<Hint> {
     let mut hints = own;
-    for Pulled { origin, store } in store.pulled() {
-        for hint in fixes::known(&fixes::table(&store)?, failure, &[], max_hints) {
+    let pulled = store.pulled();
+    if pulled.is_empty() {
+        return hints;
+    }
+    for Pulled { origin, store } in pulled {
+        // A copy that cannot be read is no reason to keep this memory's own advice back.
+        let Ok(terms) = fixes::table(&store) else {
+            continue;
+        };
+        for hint in fixes::known(&terms, failure, &[], max_hints) {
             let id = abroad(&hint.id, &origin);
             let is_new = !hints
                 .iter()
@@ -77,7 +85,7 @@ pub(super) fn hints(
     }
     hints.sort_by(|a, b| b.score.total_cmp(&a.score));
     hints.truncate(max_hints);
-    Ok(hints)
+    hints
 }
 
 /// Makes the tables of what was pulled, while nobody waits for an answer.
@@ -143,9 +151,13 @@ mod tests {
             code: None,
         };
         let found = |withheld: &[String]| {
-            let hints = hints(&store, Vec::new(), &failure, withheld, 3).unwrap();
+            let hints = hints(&store, Vec::new(), &failure, withheld, 3);
             hints.into_iter().map(|hint| hint.id).collect::<Vec<_>>()
         };
+        assert_eq!(found(&[]), ["FIX-001@3f2a9c1b"]);
+        // A copy that cannot be read takes no other away.
+        let broken = store.directory().join("remote/0000/fixes.json");
+        atomic::create_dir(&broken).unwrap();
         assert_eq!(found(&[]), ["FIX-001@3f2a9c1b"]);
         assert_eq!(
             found(&["FIX-001@3f2a9c1b".to_owned()]),

@@ -1,7 +1,8 @@
 //! The endpoints of our own, below `/v1/`: what the commands of the same names do, and their documents.
 //!
 //! - `records`: executions and corrections. `look`: search, prompts, vectors. `repair`: hints, failures,
-//!   successes. `traces`: executions out of spans. `operations`: the table that agents have, for programs that serve agents.
+//!   successes. `traces`: executions out of spans. `operations`: the table that agents have, for programs
+//!   that serve agents.
 //!
 //! A skill that the token does not cover is refused where something is to be written, and empty where
 //! something is looked for.
