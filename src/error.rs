@@ -319,6 +319,16 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
             )),
         ),
         Error::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
+        Error::NoPrimary { .. } => (
+            Kind::Remote,
+            Some(
+                "set MEMCTL_DATABASE_URL, or make it a memory of files: memctl remote leave".into(),
+            ),
+        ),
+        Error::Primary(source) => match source.downcast_ref::<remote::Error>() {
+            Some(error) => of_remote(error),
+            None => (Kind::Remote, None),
+        },
         Error::Serialize(_) | Error::Unjoinable { .. } => (Kind::Store, None),
     }
 }
@@ -357,6 +367,31 @@ fn of_remote(error: &remote::Error) -> (Kind, Option<String>) {
         }
         Error::Statement { .. } | Error::Vectors { .. } => (Kind::Remote, None),
         Error::Unsafe { .. } => remote("memctl remote check"),
+        Error::Nobody(_) => remote("memctl remote user add NAME --url ADMIN_URL"),
+        Error::OtherDatabase { .. } => remote(
+            "set MEMCTL_DATABASE_URL to the URL that it was joined with, or: memctl remote leave",
+        ),
+        Error::NoMemory(name) => remote(&format!(
+            "memctl remote leave, then memctl remote join {name}"
+        )),
+        Error::MemoryName(_) => (Kind::Usage, Some("memctl remote join support".into())),
+        Error::Joined { .. } => (Kind::Usage, Some("memctl remote leave".into())),
+        Error::BothFull { .. } => (
+            Kind::Usage,
+            Some(
+                "take it over where there is none: memctl remote join NAME --root NEW_DIRECTORY"
+                    .into(),
+            ),
+        ),
+        Error::Shared(_) => (Kind::Usage, Some("choose another name".into())),
+        Error::SharedAs(own) => (
+            Kind::Usage,
+            Some(format!("keep the name: memctl remote join {own}")),
+        ),
+        Error::Busy { .. } => remote("wait for the other program, or end it"),
+        Error::Overtaken(_) => remote("do it again"),
+        Error::Unfit { .. } => (Kind::Usage, Some("memctl doctor".into())),
+        Error::NoAnswer => remote("check that the server runs: memctl remote check"),
         Error::Shrinks(_) => (
             Kind::Usage,
             Some("memctl sync --dry-run, then memctl sync --yes".into()),

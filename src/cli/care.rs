@@ -48,7 +48,7 @@ pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Rep
         return Ok(Box::new(report?));
     }
     let spinner = context.printer.spinner("reading every record");
-    let report = context.engine(None)?.doctor(args.repair);
+    let report = context.engine_over_files(None)?.doctor(args.repair);
     drop(spinner);
     let mut report = report?;
     report.git = setup_git::problems(project(&context.places));

@@ -18,6 +18,7 @@ use crate::store::{Act, Scoped};
 use super::Global;
 use super::error::CliError;
 use super::output::{Printer, Spinner};
+use super::primary::primary;
 use super::switch::Off;
 
 /// The longest text that is taken from standard input or a file: 16 MiB.
@@ -95,7 +96,11 @@ impl Context {
             self.change.clone(),
         );
         let store = Scoped::new(&self.places.memory, self.scope.clone());
-        Ok(store.at(self.environment.now).seen_by(viewer).acting(act))
+        let store = store.at(self.environment.now).seen_by(viewer).acting(act);
+        Ok(match primary(&self.environment, &store)? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        })
     }
 
     /// The settings; what is odd about them is said.
@@ -114,8 +119,18 @@ impl Context {
         Ok(Config::load(&self.environment, &self.places.memory, &[])?)
     }
 
-    /// Everything. `model` is what the command line names.
+    /// Everything, and what other copies of the memory have written until now. `model` is what the command
+    /// line names.
     pub(super) fn engine(&self, model: Option<&str>) -> Result<Engine, CliError> {
+        let engine = self.engine_over_files(model)?;
+        if self.off.is_none() {
+            engine.catch_up()?;
+        }
+        Ok(engine)
+    }
+
+    /// The same with the files as they are.
+    pub(super) fn engine_over_files(&self, model: Option<&str>) -> Result<Engine, CliError> {
         let flags: Vec<(&str, String)> =
             model.map(|m| ("model", m.to_owned())).into_iter().collect();
         let config = self.config(&flags)?;

@@ -23,6 +23,7 @@ use crate::model::{Scope, Viewer};
 use crate::store::{Act, Scoped};
 
 use super::context::{act, random};
+use super::primary::primary;
 use super::switch::Off;
 
 /// From start to end, with room for the start of the process in the 500 ms that are promised.
@@ -132,6 +133,11 @@ fn answer(
     let session = host.session(&event);
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();
+        // Hints come from the files as they are. What is learnt goes to where the memory lies.
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
         learn(&environment, places, store, (session, transcript));
     }
     answer

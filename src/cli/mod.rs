@@ -29,6 +29,7 @@ mod memories;
 mod memory;
 mod merge_driver;
 mod output;
+mod primary;
 mod purge;
 mod records;
 mod remote;

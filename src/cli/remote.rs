@@ -9,6 +9,7 @@ use crate::remote::{
 use super::context::{Context, random, wait};
 use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural};
+use super::primary::{self, DATABASE, JoinArgs, LeaveArgs};
 
 /// A PostgreSQL database that a team shares
 #[derive(Debug, Subcommand)]
@@ -19,6 +20,8 @@ pub(super) enum RemoteCommand {
     User(UserCommand),
     Check(CheckArgs),
     Status(StatusArgs),
+    Join(JoinArgs),
+    Leave(LeaveArgs),
 }
 
 /// Make the tables, functions and policies in a database, or bring them up to date
@@ -115,15 +118,16 @@ pub(super) fn remote(
             let address = address(context, args.url.as_deref())?;
             Ok(Box::new(wait(remote::status(&address))??))
         }
+        RemoteCommand::Join(args) => primary::join(context, &args),
+        RemoteCommand::Leave(args) => primary::leave(context, &args),
     }
 }
 
 /// The database that is named on the command line, or by the environment.
 pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address, CliError> {
-    let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
     let url = match given {
         Some(given) => context.text(given)?,
-        None => named
+        None => DATABASE
             .iter()
             .find_map(|name| context.environment.var(name))
             .ok_or_else(|| {

@@ -14,6 +14,7 @@ use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 
 use super::context::Context;
 use super::error::CliError;
+use super::primary;
 use super::token::secret;
 
 /// How long work that nobody waits for any more may take when the server has stopped.
@@ -68,6 +69,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     })?;
     let engine = context.engine(args.model.as_deref())?;
     engine.begin()?;
+    primary::follow(context, &engine)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

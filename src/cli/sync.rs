@@ -13,7 +13,7 @@ use crate::remote::{
 
 use super::context::{Context, END_AT_ONCE, random, wait};
 use super::error::CliError;
-use super::output::{Align, Bar, Page, Report, Style, Table, plural};
+use super::output::{Align, Bar, Page, Printer, Report, Style, Table, plural};
 use super::remote::address;
 
 /// How long one sync makes vectors. The next one goes on.
@@ -91,29 +91,14 @@ fn carry_out(
     address: &Address,
     options: SyncOptions,
 ) -> Result<Result<SyncReport, remote::Error>, CliError> {
-    let printer = &context.printer;
-    let mut bar: Option<(&'static str, Bar)> = None;
-    let on = &mut |stage: SyncStage| {
-        let (name, done, of) = match stage {
-            SyncStage::Compared(done, of) => ("comparing", done, of),
-            SyncStage::Pushed(done, of) => ("pushing", done, of),
-            SyncStage::Pulled(done, of) => ("pulling", done, of),
-            SyncStage::Vectors(done, of) => ("vectors", done, of),
-        };
-        if bar.as_ref().is_none_or(|(current, _)| *current != name) {
-            // The old one goes before there is a new one.
-            drop(bar.take());
-            bar = Some((name, printer.bar(name)));
-        }
-        if let Some((_, bar)) = &bar {
-            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
-            bar.reach(number(done), number(of));
-        }
-    };
+    let mut bars = Bars::new(&context.printer);
+    let on = &mut |stage| bars.on(stage);
+    // What lies in the database is there already, but for its vectors.
+    let has_sent = options.way != Way::Pull || engine.store.primary_name()?.is_some();
     wait(async {
         let store = engine.sharing_store();
         let mut report = remote::sync(address, &store, options, &mut random, on).await?;
-        if options.way != Way::Pull && !options.dry_run {
+        if has_sent && !options.dry_run {
             match share_vectors(engine, address, &report.origin, on).await {
                 Ok(vectors) => report.vectors = Some(vectors),
                 // Rows without vectors are found by their words all the same.
@@ -125,6 +110,40 @@ fn carry_out(
         }
         Ok(report)
     })
+}
+
+/// A bar for each stage, one after the other.
+pub(super) struct Bars<'p> {
+    printer: &'p Printer,
+    current: Option<(&'static str, Bar)>,
+}
+
+impl<'p> Bars<'p> {
+    pub(super) fn new(printer: &'p Printer) -> Self {
+        Self {
+            printer,
+            current: None,
+        }
+    }
+
+    pub(super) fn on(&mut self, stage: SyncStage) {
+        let (name, done, of) = match stage {
+            SyncStage::Compared(done, of) => ("comparing", done, of),
+            SyncStage::Pushed(done, of) => ("pushing", done, of),
+            SyncStage::Pulled(done, of) => ("pulling", done, of),
+            SyncStage::Vectors(done, of) => ("vectors", done, of),
+        };
+        let is_other = |(current, _): &(&str, Bar)| *current != name;
+        if self.current.as_ref().is_none_or(is_other) {
+            // The old one goes before there is a new one.
+            drop(self.current.take());
+            self.current = Some((name, self.printer.bar(name)));
+        }
+        if let Some((_, bar)) = &self.current {
+            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+            bar.reach(number(done), number(of));
+        }
+    }
 }
 
 async fn share_vectors(

@@ -18,6 +18,7 @@ use super::error::{self, CliError};
 use super::follow::{Event, Follower};
 use super::live::{self, Live};
 use super::output::{Align, Style, Table, plural, when};
+use super::primary;
 use super::run::latency;
 
 const EXECUTIONS: &[&str] = &[Kind::Execution.file()];
@@ -39,6 +40,7 @@ pub(super) struct WatchArgs {
 pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
+    primary::follow(context, &engine)?;
     let mut follower = Follower::new(&context.places.memory, EXECUTIONS)?;
     let watch = Watch {
         context,

@@ -23,6 +23,14 @@ pub(super) fn open(store: &Scoped, random: &mut dyn FnMut() -> String) -> Result
     Ok(store.clone().with_redaction(redact).write(random)?)
 }
 
+/// Opens a store for writing logs, and nothing else.
+pub(super) fn open_logs(
+    store: &Scoped,
+    random: &mut dyn FnMut() -> String,
+) -> Result<Writer, Error> {
+    Ok(store.clone().with_redaction(redact).write_logs(random)?)
+}
+
 /// Replaces a text file; answers the kinds of secrets that were kept out of it.
 pub(super) fn replace(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
     let redacted = guard::redact(text);

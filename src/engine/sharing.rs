@@ -35,6 +35,16 @@ impl Engine {
         self.store.clone().with_redaction(door::redact)
     }
 
+    /// Fetches what other copies of the memory have written, where it lies in a database; answers whether there
+    /// was something. What is read next holds all that was there before this call.
+    ///
+    /// # Errors
+    ///
+    /// That the database does not answer, or that nobody has said where it is.
+    pub fn catch_up(&self) -> Result<bool, Error> {
+        Ok(self.sharing_store().catch_up()?)
+    }
+
     /// The embedder that is configured.
     pub fn vectoriser(&self) -> Result<Vectoriser, Error> {
         let maker = self.providers.embedder.open(Patience::Index, true)?;

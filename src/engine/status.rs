@@ -12,7 +12,8 @@ use super::{Engine, Error};
 #[expect(missing_docs, reason = "the names are the definition: one count each")]
 pub struct StatusReport {
     /// The kind of store, by the names of the source document: `JSONStore` is files alone,
-    /// `CompositeStore` files that are shared through a database.
+    /// `CompositeStore` files that are shared through a database, `PgStore` a database that the files are a
+    /// copy of.
     pub store: &'static str,
     /// Where it lies.
     pub directory: String,
@@ -76,7 +77,9 @@ impl Engine {
         }
         let skills = Skills::open(&self.skills_dir).ok();
         Ok(StatusReport {
-            store: if self.store.is_shared() {
+            store: if self.store.primary_name()?.is_some() {
+                "PgStore"
+            } else if self.store.is_shared() {
                 "CompositeStore"
             } else {
                 "JSONStore"

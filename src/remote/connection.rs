@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{AsyncMessage, Client, Transaction};
 
 use super::address::{Address, Trusted};
 use super::error::Error;
@@ -32,13 +33,21 @@ impl Drop for Connection {
 impl Connection {
     /// Logs in. Needs a runtime that runs until the connection is dropped.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
+        Self::open_hearing(address, None).await
+    }
+
+    /// The same, and passes on what is said on the channels that are listened to.
+    pub(super) async fn open_hearing(
+        address: &Address,
+        heard: Option<UnboundedSender<String>>,
+    ) -> Result<Self, Error> {
         let database = || address.shown();
         let security = tls::security(address.trusted()).map_err(|reason| Error::Tls {
             database: database(),
             reason,
         })?;
         let opened = address.config().connect(security.connector).await;
-        let (client, connection) = opened.map_err(|error| match error.as_db_error() {
+        let (client, mut connection) = opened.map_err(|error| match error.as_db_error() {
             Some(said) => Error::Refused {
                 database: database(),
                 reason: address.scrub(said.message()),
@@ -49,7 +58,15 @@ impl Connection {
             },
         })?;
         // What ends a connection is said to whoever asks it something next.
-        let task = tokio::spawn(async move { drop(connection.await) });
+        let task = tokio::spawn(async move {
+            while let Some(Ok(message)) =
+                std::future::poll_fn(|task| connection.poll_message(task)).await
+            {
+                if let (AsyncMessage::Notification(said), Some(heard)) = (message, &heard) {
+                    drop(heard.send(said.payload().to_owned()));
+                }
+            }
+        });
         Ok(Self {
             client,
             address: address.clone(),

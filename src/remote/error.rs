@@ -122,6 +122,69 @@ pub enum Error {
         /// What went wrong.
         reason: String,
     },
+    /// The login belongs to no user.
+    #[error("`{0}` knows this login as nobody's")]
+    Nobody(String),
+    /// A copy of a memory in another database.
+    #[error("`{shown}` is not the database that the memory `{origin}` lies in")]
+    OtherDatabase {
+        /// Host and name of the one that was named.
+        shown: String,
+        /// The name of the memory.
+        origin: String,
+    },
+    /// There is no memory of this name.
+    #[error("no memory `{0}` lies in the database")]
+    NoMemory(String),
+    /// A name that no memory can have.
+    #[error("`{}` cannot be the name of a memory: allowed are up to 64 letters, digits, `.`, `_` and `-`", .0.escape_debug())]
+    MemoryName(String),
+    /// This directory is a copy of something else.
+    #[error("this memory lies in `{shown}` already, as `{origin}`")]
+    Joined {
+        /// Host and name of the database.
+        shown: String,
+        /// Its name there.
+        origin: String,
+    },
+    /// There are records on both sides.
+    #[error(
+        "`{origin}` is there, and this memory has {records} records of its own: nothing was changed"
+    )]
+    BothFull {
+        /// The name of the memory in the database.
+        origin: String,
+        /// How many records are here.
+        records: u64,
+    },
+    /// A workspace shares its files under this name.
+    #[error("`{0}` is the name of a workspace that shares its own files")]
+    Shared(String),
+    /// This workspace shares its files, under another name.
+    #[error("this workspace shares its files as `{0}`")]
+    SharedAs(String),
+    /// Another writer takes long.
+    #[error("another program has been writing to `{origin}` for {waited_ms} ms")]
+    Busy {
+        /// The name of the memory.
+        origin: String,
+        /// How long was waited.
+        waited_ms: u128,
+    },
+    /// The turn was lost.
+    #[error("somebody else has written to `{0}` in between: nothing was stored")]
+    Overtaken(String),
+    /// A record that no row can hold.
+    #[error("{kind} `{}` cannot lie in a database: its id has to be of letters, digits, `.`, `_` and `-`, and its text without NUL", id.escape_debug())]
+    Unfit {
+        /// Its kind.
+        kind: crate::model::Kind,
+        /// Its id.
+        id: String,
+    },
+    /// Nothing was heard for too long.
+    #[error("the database does not answer")]
+    NoAnswer,
     /// The files here.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -6,6 +6,7 @@
 //! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
 //! - `search`, `prune`: the shared store asked itself, and rid of what has expired.
 //! - `sync`: a memory and the shared store, brought to the same state.
+//! - `primary`: memories that lie in the shared store, with files that are a copy.
 //! - `schema/*.sql`: tables, functions, policies, with the reasons for each.
 //!
 //! Invariants: a database without our schema is read by nobody but [`init`], which changes nothing in
@@ -21,6 +22,7 @@ mod connection;
 mod error;
 mod foreign;
 mod migrate;
+mod primary;
 mod prune;
 mod search;
 mod status;
@@ -32,6 +34,7 @@ pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
 pub use migrate::{InitReport, Migration, init};
+pub use primary::{JoinReport, PgStore, join};
 pub use prune::{RemotePruneReport, prune};
 pub use search::{RemoteHit, RemoteQuestion, search};
 pub use status::{StatusReport, TableCount, status};

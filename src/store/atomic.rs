@@ -84,6 +84,16 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Gives a file another name, if it is there.
+pub(super) fn set_aside(path: &Path, to: &Path) -> Result<(), Error> {
+    match fs::rename(path, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("move", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Replaces a file that can be made again at any time: atomically, but without waiting for the
 /// disk.
 pub(super) fn replace_derived(path: &Path, parts: &[&[u8]]) -> io::Result<()> {

@@ -200,11 +200,18 @@ impl Writer {
         }
         let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
         self.store().audit(Did::Added, &touched)?;
+        let rows = entries.iter().zip(&texts);
+        let rows: Vec<_> = rows
+            .map(|(entry, text)| (entry.id.as_str(), *text))
+            .collect();
+        self.send(kind, &rows)?;
         let plain = Frame::plain(kind);
         let frame = frame.filter(|frame| frame.holds(kind)).unwrap_or(&plain);
-        self.store()
-            .file(kind)
-            .append_all(&snapshot, &texts, (&frame.head, &frame.tail))
+        let done =
+            self.store()
+                .file(kind)
+                .append_all(&snapshot, &texts, (&frame.head, &frame.tail));
+        self.followed(done)
     }
 
     /// Adds lines to a log as they are, but for secrets.
@@ -265,9 +272,9 @@ impl Writer {
             let touched: Vec<_> = ids.iter().map(|id| (id.as_str(), None)).collect();
             self.store().audit(Did::Removed, &touched)?;
             self.bury_ids(kind, &ids, at)?;
-            self.store()
-                .file(kind)
-                .keep_only(&snapshot, &|row| !offsets.contains(&row.at))?;
+            let file = self.store().file(kind);
+            let done = file.keep_only(&snapshot, &|row| !offsets.contains(&row.at));
+            self.followed(done)?;
         }
         Ok(ids)
     }
@@ -279,6 +286,13 @@ impl Writer {
         if !self.store().sees_all() {
             let what = "the whole memory".to_owned();
             return Err(Error::OutOfScope { what });
+        }
+        if self.at_primary().is_some() {
+            // What goes from the files only would be fetched again.
+            for kind in Kind::ALL {
+                let at = self.store().act().at.clone();
+                self.remove_visible(kind, &at)?;
+            }
         }
         let rank = |role: Role| match role {
             Role::Account | Role::Journal => 0,

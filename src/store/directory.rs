@@ -104,11 +104,16 @@ impl Lock {
             origin: random(),
             tombstone_key: random(),
         };
-        let mut text = serde_json::to_string_pretty(&identity)?;
-        text.push('\n');
-        atomic::replace(&self.directory.join(IDENTITY), text.as_bytes())?;
+        name(self, &identity)?;
         Ok(identity)
     }
+}
+
+/// Says who the workspace is, whatever was said before.
+pub(super) fn name(lock: &Lock, identity: &Identity) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(identity)?;
+    text.push('\n');
+    atomic::replace(&lock.directory.join(IDENTITY), text.as_bytes())
 }
 
 /// Whether another process is writing to the directory at this moment.

@@ -96,6 +96,15 @@ pub enum Error {
         /// The marker that says so.
         path: PathBuf,
     },
+    /// The memory lies in a database, and nobody has said how to get there.
+    #[error("the memory `{}` lies in a database that is not named", path.display())]
+    NoPrimary {
+        /// The memory directory.
+        path: PathBuf,
+    },
+    /// The database that the memory lies in did not do what was asked.
+    #[error(transparent)]
+    Primary(super::Fault),
     /// A record could not be turned into JSON.
     #[error("cannot write the record as JSON")]
     Serialize(#[from] serde_json::Error),

@@ -13,6 +13,7 @@ use crate::model::Kind;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::error::Error;
 use super::json_write::RECOVERED;
+use super::primary::PRIMARY;
 use super::replica::REPLICA;
 use super::{changes, pulled, switch, tombstones};
 
@@ -81,6 +82,7 @@ const NAMED: &[(&str, Role)] = &[
     (".gitignore", Role::Settings),
     (IDENTITY, Role::Identity),
     (REPLICA, Role::Identity),
+    (PRIMARY, Role::Identity),
     (LOCK, Role::Lock),
     (switch::MARKER, Role::Switch),
 ];

@@ -25,6 +25,8 @@
 //! - `scoped`, `writer`: reading and writing records, within that.
 //! - `prune`: removing what has expired.
 //! - `pulled`: records of other workspaces. `replica`: the name of this copy.
+//! - `primary`: memories that lie in a database, with files that are a copy. `apply`: bringing a file to what
+//!   is in another place.
 //! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
 //! - `switch`: the marker that turns a memory off.
 //! - `repair`: what `doctor` finds and mends.
@@ -33,6 +35,7 @@
 //! and randomness, which are arguments; and anything asynchronous.
 
 mod act;
+mod apply;
 pub(crate) mod atomic;
 mod audit;
 mod carry;
@@ -51,6 +54,7 @@ mod map;
 mod notes;
 mod offsets;
 mod positions;
+mod primary;
 mod prune;
 mod pulled;
 mod repair;
@@ -83,6 +87,7 @@ pub use json_text::{compact, with_fields};
 pub use map::Map;
 pub use notes::Notes;
 pub use positions::Positions;
+pub use primary::{Fault, Moving, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, Turn};
 pub use prune::Expired;
 pub use pulled::{Pulled, PulledChange, PulledCount, Puller, is_origin};
 pub use repair::{Cleaned, Repaired};

@@ -6,14 +6,12 @@
 
 use crate::model::{Expiry, Kind};
 
-use super::audit::Did;
 use super::changes;
 use super::error::Error;
 use super::json_file::Snapshot;
 use super::offsets::Row;
 use super::scoped::{Entry, Scoped};
 use super::sight::expiry;
-use super::tombstones::{self, Removal};
 use super::writer::Writer;
 
 /// Records that have expired.
@@ -79,24 +77,12 @@ impl Writer {
         }
         let ids: Vec<&str> = expired.over.iter().map(|entry| entry.id.as_str()).collect();
         changes::scrub(self.lock(), kind, &ids)?;
-        let users: Vec<_> = expired.over.iter().map(Entry::user_id).collect();
-        let touched = ids.iter().zip(&users);
-        let touched: Vec<_> = touched.map(|(id, user)| (*id, user.as_deref())).collect();
-        self.store().audit(Did::Removed, &touched)?;
-        // The tombstones come first, as in every removal: a crash between leaves records that are
-        // hidden still and can be removed again.
         let contents: Vec<String> = expired.over.iter().map(content).collect();
-        let all = expired.over.iter().zip(&users).zip(&contents);
-        let removals: Vec<Removal<'_>> = all
-            .map(|((entry, user), content)| Removal {
-                id: &entry.id,
-                user_id: user.as_deref(),
-                content,
-            })
-            .collect();
-        let key = &self.identity().tombstone_key;
-        tombstones::bury(self.lock(), key, kind, at, &removals)?;
-        self.store().file(kind).remove_all(&snapshot, &rows)?;
+        let gone = expired.over.iter().zip(&contents);
+        let gone: Vec<_> = gone.map(|(entry, text)| (entry, text.as_str())).collect();
+        self.bury(kind, &gone, at)?;
+        let done = self.store().file(kind).remove_all(&snapshot, &rows);
+        self.followed(done)?;
         Ok(expired)
     }
 }

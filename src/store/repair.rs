@@ -20,6 +20,7 @@ use crate::model::{
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
+use super::primary::{self, AtPrimary};
 use super::scoped::{Entry, Scoped};
 use super::sight::expiry;
 use super::writer::Redaction;
@@ -132,6 +133,17 @@ impl Scoped {
                 ours: FORMAT,
             });
         }
+        if self.primary_name()?.is_some() {
+            // What is whole lies in the database.
+            let (_, copy) = copy_aside(&lock, kind, now)?;
+            primary::fetch_anew(self, &lock, kind)?;
+            return Ok(Some(Repaired {
+                path,
+                copy,
+                kept: usize::try_from(file.snapshot()?.table.header.count).unwrap_or(usize::MAX),
+                salvaged: 0,
+            }));
+        }
         mend(&lock, file, kind, &snapshot, now).map(Some)
     }
 
@@ -149,6 +161,8 @@ impl Scoped {
             });
         }
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        let limit = std::time::Duration::from_secs(30);
+        let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
         let held = self.held();
         let file = held.file(kind);
         let snapshot = file.by_scan()?;
@@ -168,7 +182,8 @@ impl Scoped {
             if !redacted.found.is_empty() {
                 let start = usize::try_from(row.at).unwrap_or(usize::MAX);
                 let span = start..start + row.length as usize;
-                edits.push((span, redacted.text.into_owned()));
+                let id = json_text::string_field(&bytes, kind.id_field()).unwrap_or_default();
+                edits.push((span, redacted.text.into_owned(), id.into_owned()));
             }
         }
         if edits.is_empty() {
@@ -186,7 +201,14 @@ impl Scoped {
         let (bytes, copy) = copy_aside(&lock, kind, now)?;
         let mut text = Vec::with_capacity(bytes.len());
         let mut from = 0;
-        for (span, entry) in &edits {
+        if let Some(at) = &mut at_primary {
+            let rows: Vec<_> = edits
+                .iter()
+                .map(|(_, entry, id)| (id.as_str(), entry.as_str()))
+                .collect();
+            at.put(kind, &rows)?;
+        }
+        for (span, entry, _) in &edits {
             text.extend_from_slice(&bytes[from..span.start]);
             text.extend_from_slice(entry.as_bytes());
             from = span.end;

@@ -18,6 +18,7 @@ use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
 use super::offsets::Row;
+use super::primary::Primary;
 use super::sight::Sight;
 use super::writer::{Redaction, Writer};
 use super::{json_text, scan, tombstones};
@@ -39,6 +40,8 @@ pub struct Scoped {
     redaction: Option<Redaction>,
     /// Who reads and writes, and why.
     act: Arc<Act>,
+    /// The database that the memory lies in, if it does.
+    pub(super) primary: Option<Arc<dyn Primary>>,
     /// Writes even where the memory is switched off.
     pub(super) regardless: bool,
 }
@@ -118,6 +121,7 @@ impl Scoped {
             held: false,
             redaction: None,
             act: Arc::default(),
+            primary: None,
             regardless: false,
         }
     }
@@ -148,6 +152,7 @@ impl Scoped {
     pub(super) fn moved_to(&self, directory: PathBuf) -> Self {
         Self {
             directory,
+            primary: None,
             ..self.clone()
         }
     }
@@ -234,6 +239,12 @@ impl Scoped {
     /// workspace that has none.
     pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
         Writer::open(self, self.lock_limit, random)
+    }
+
+    /// The same for somebody who writes nothing but logs: where the memory lies in a database, that is not
+    /// asked.
+    pub fn write_logs(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+        Writer::open_for_logs(self, self.lock_limit, random)
     }
 
     /// The number of records of a kind.
@@ -494,6 +505,15 @@ impl Scoped {
     /// Whether what was removed there was the viewer's to see.
     fn is_own_removal(&self, tombstone: &tombstones::Tombstone) -> bool {
         !tombstone.kind.has_user() || self.viewer().sees(tombstone.user_id.as_deref())
+    }
+
+    /// The ids of a kind that were removed on purpose, each with the line that is kept of it. For those who
+    /// may see everything.
+    pub fn tombstone_lines(&self, kind: Kind) -> Result<Vec<(String, String)>, Error> {
+        if !self.sees_all() {
+            return Ok(Vec::new());
+        }
+        tombstones::standing_lines(&self.directory, kind)
     }
 
     /// Everything that was removed on purpose.

@@ -97,7 +97,9 @@ impl Writer {
             fields: back.clone(),
         };
         self.note(step, Did::Edited, entry.user_id().as_deref())?;
-        self.store().file(kind).replace(&snapshot, &row, &text)?;
+        self.send(kind, &[(id, &text)])?;
+        let done = self.store().file(kind).replace(&snapshot, &row, &text);
+        self.followed(done)?;
         Ok(Reverted::Done)
     }
 
@@ -140,28 +142,43 @@ impl Writer {
             .map(|(one, user)| (one.id, user.as_deref().filter(|_| kind.has_user())))
             .collect();
         self.store().audit(Did::Added, &touched)?;
+        let rows: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
+        self.send(kind, &rows)?;
+        let done = self.put_at(&snapshot, kind, foremost.after, &missing);
+        self.followed(done)?;
+        // Last: a crash before it leaves records with tombstones, which hide nothing.
+        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
+        let done = tombstones::lift(self.lock(), kind, &ids, at);
+        self.followed(done)?;
+        Ok(ids.len())
+    }
+
+    /// Writes records behind the one with this id, or in front of all.
+    fn put_at(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        after: Option<&str>,
+        records: &[&Returning<'_>],
+    ) -> Result<(), Error> {
         let file = self.store().file(kind);
-        let neighbour = match foremost.after {
-            Some(before) => self.store().find_in(&snapshot, kind, before)?,
-            None => first(&snapshot, kind)?,
+        let neighbour = match after {
+            Some(before) => self.store().find_in(snapshot, kind, before)?,
+            None => first(snapshot, kind)?,
         };
-        let texts: Vec<&str> = missing.iter().map(|one| one.text).collect();
+        let texts: Vec<&str> = records.iter().map(|one| one.text).collect();
         if let Some((row, entry)) = neighbour {
             let beside = String::from_utf8_lossy(&entry.text);
             let texts = texts.join(",\n    ");
-            let all = match foremost.after {
+            let all = match after {
                 Some(_) => format!("{beside},\n    {texts}"),
                 None => format!("{texts},\n    {beside}"),
             };
-            file.replace(&snapshot, &row, &all)?;
+            file.replace(snapshot, &row, &all)
         } else {
             let plain = Frame::plain(kind);
-            file.append_all(&snapshot, &texts, (&plain.head, &plain.tail))?;
+            file.append_all(snapshot, &texts, (&plain.head, &plain.tail))
         }
-        // Last: a crash before it leaves records with tombstones, which hide nothing.
-        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
-        tombstones::lift(self.lock(), kind, &ids, at)?;
-        Ok(ids.len())
     }
 
     /// Notes that a file of a skill is about to be written, from the skills directory.

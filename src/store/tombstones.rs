@@ -46,14 +46,13 @@ pub(super) struct Removal<'a> {
     pub(super) content: &'a str,
 }
 
-/// Remembers that records were removed.
-pub(super) fn bury(
-    lock: &Lock,
+/// What is remembered of records that are removed: a line each.
+pub(super) fn lines(
     key: &str,
     kind: Kind,
     at: &str,
     removals: &[Removal<'_>],
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let tombstone = |removal: &Removal<'_>| Tombstone {
         id: removal.id.to_owned(),
         kind,
@@ -65,8 +64,12 @@ pub(super) fn bury(
     let lines = removals
         .iter()
         .map(|removal| serde_json::to_string(&tombstone(removal)));
-    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-    log::append_all(lock, FILE, &lines, Sync::Wait)
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
+/// Remembers them.
+pub(super) fn bury(lock: &Lock, lines: &[String]) -> Result<(), Error> {
+    log::append_all(lock, FILE, lines, Sync::Wait)
 }
 
 /// Remembers that removed records have come back.
@@ -105,20 +108,16 @@ fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
     Ok(standing)
 }
 
-/// Remembers the ids of records that were removed, and nothing else of them.
-pub(super) fn bury_ids(lock: &Lock, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
-    let lines = ids.iter().map(|id| {
-        serde_json::to_string(&Tombstone {
-            id: id.clone(),
-            kind,
-            at: at.to_owned(),
-            digest: String::new(),
-            user_id: None,
-            lifted: false,
-        })
-    });
-    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-    log::append_all(lock, FILE, &lines, Sync::Wait)
+/// What is remembered of a removed record of which nothing but the id is to be known.
+pub(super) fn line_of_id(kind: Kind, id: &str, at: &str) -> Result<String, Error> {
+    Ok(serde_json::to_string(&Tombstone {
+        id: id.to_owned(),
+        kind,
+        at: at.to_owned(),
+        digest: String::new(),
+        user_id: None,
+        lifted: false,
+    })?)
 }
 
 /// The last removal of a record of this kind with this content, among those that count.
@@ -136,6 +135,13 @@ pub(super) fn find(
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.digest == digest && counts(t)))
+}
+
+/// The ids of this kind that were removed, each with its line.
+pub(super) fn standing_lines(directory: &Path, kind: Kind) -> Result<Vec<(String, String)>, Error> {
+    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
+    let lines = of_kind.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
+    lines.collect()
 }
 
 /// The ids of this kind that were removed.

@@ -16,6 +16,7 @@ use super::error::{Error, Problem};
 use super::json_file::Snapshot;
 use super::json_write::NewEntry;
 use super::offsets::Row;
+use super::primary::AtPrimary;
 use super::scoped::{Entry, Scoped};
 use super::{json_text, tombstones};
 
@@ -35,6 +36,10 @@ pub type Redaction = fn(&str) -> Redacted<'_>;
 #[derive(Debug)]
 pub struct Writer {
     store: Scoped,
+    /// Where the memory lies in a database: the turn to write to it.
+    at_primary: Option<AtPrimary>,
+    /// Whether it may write nothing but logs, which belong to this copy.
+    is_for_logs: bool,
     lock: Lock,
     identity: Identity,
     mended: Vec<Problem>,
@@ -49,11 +54,28 @@ impl Writer {
     ) -> Result<Self, Error> {
         // Asked before, so that a refusal makes no directory, and after, so that nobody slips through.
         store.must_be_enabled()?;
+        if let Some(primary) = store.primary() {
+            primary.prepare().map_err(Error::Primary)?;
+        }
+        let mut writer = Self::open_for_logs(store, limit, random)?;
+        writer.at_primary = AtPrimary::begin(store, &writer.lock, limit)?;
+        writer.is_for_logs = false;
+        Ok(writer)
+    }
+
+    pub(super) fn open_for_logs(
+        store: &Scoped,
+        limit: Duration,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<Self, Error> {
+        store.must_be_enabled()?;
         let lock = Lock::take(store.directory(), limit)?;
         store.must_be_enabled()?;
         let identity = lock.identity(random)?;
         Ok(Self {
             store: store.held(),
+            at_primary: None,
+            is_for_logs: true,
             lock,
             identity,
             mended: Vec::new(),
@@ -65,6 +87,14 @@ impl Writer {
     /// change what was read.
     pub fn store(&self) -> &Scoped {
         &self.store
+    }
+
+    pub(super) fn is_for_logs(&self) -> bool {
+        self.is_for_logs
+    }
+
+    pub(super) fn at_primary(&mut self) -> Option<&mut AtPrimary> {
+        self.at_primary.as_mut()
     }
 
     pub(super) fn lock(&self) -> &Lock {
@@ -137,7 +167,9 @@ impl Writer {
             id: record.id(),
             skill,
         };
-        self.store.file(R::KIND).append(&snapshot, &[entry])?;
+        self.send(kind, &[(record.id(), &text)])?;
+        let done = self.store.file(kind).append(&snapshot, &[entry]);
+        self.followed(done)?;
         Ok(record)
     }
 
@@ -183,7 +215,9 @@ impl Writer {
             .ok_or_else(|| not_found(kind, id))?;
         let (text, step) = self.changed(&entry, changes, gone)?;
         self.note(step, Did::Edited, entry.user_id().as_deref())?;
-        self.store.file(kind).replace(&snapshot, &row, &text)?;
+        self.send(kind, &[(id, &text)])?;
+        let done = self.store.file(kind).replace(&snapshot, &row, &text);
+        self.followed(done)?;
         entry.text = text.into_bytes();
         Ok(entry)
     }
@@ -204,20 +238,26 @@ impl Writer {
             if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
                 let (text, step) = self.changed(&entry, fields, &[])?;
                 self.journal(step);
-                found.push((row, text));
+                found.push((row, text, id.as_str()));
                 let user = entry.user_id().map(Cow::into_owned);
                 touched.push((id.as_str(), user));
             }
         }
         let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
         self.store.audit(Did::Edited, &touched)?;
-        found.sort_by_key(|(row, _)| row.at);
-        found.dedup_by_key(|(row, _)| row.at);
+        found.sort_by_key(|(row, ..)| row.at);
+        found.dedup_by_key(|(row, ..)| row.at);
+        let rows: Vec<_> = found
+            .iter()
+            .map(|(_, text, id)| (*id, text.as_str()))
+            .collect();
+        self.send(kind, &rows)?;
         let entries: Vec<_> = found
             .iter()
-            .map(|(row, text)| (row, text.as_str()))
+            .map(|(row, text, _)| (row, text.as_str()))
             .collect();
-        self.store.file(kind).replace_all(&snapshot, &entries)
+        let done = self.store.file(kind).replace_all(&snapshot, &entries);
+        self.followed(done)
     }
 
     /// The text of an entry with other values in some fields, and what that changes.
@@ -339,23 +379,29 @@ impl Writer {
             let ids: Vec<&str> = found.iter().map(|(_, e, _)| e.id.as_str()).collect();
             changes::scrub(&self.lock, kind, &ids)?;
         }
-        self.bury(kind, &found, now)?;
+        let gone: Vec<_> = found
+            .iter()
+            .map(|(_, entry, content)| (entry, *content))
+            .collect();
+        self.bury(kind, &gone, &now.to_rfc3339())?;
         let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
-        self.store.file(kind).remove_all(&snapshot, &rows)?;
+        let done = self.store.file(kind).remove_all(&snapshot, &rows);
+        self.followed(done)?;
         Ok(found.into_iter().map(|(_, entry, _)| entry).collect())
     }
 
-    /// Notes in the audit, and with tombstones, that records are about to go, each with its content.
-    fn bury(
-        &self,
+    /// Notes in the audit, and with tombstones, that records are about to go, each with its content; in
+    /// the database, where there is one, they go now.
+    pub(super) fn bury(
+        &mut self,
         kind: Kind,
-        found: &[(Row, Entry, &str)],
-        now: DateTime<Utc>,
+        found: &[(&Entry, &str)],
+        at: &str,
     ) -> Result<(), Error> {
-        let users: Vec<_> = found.iter().map(|(_, entry, _)| entry.user_id()).collect();
+        let users: Vec<_> = found.iter().map(|(entry, _)| entry.user_id()).collect();
         let gone = found.iter().zip(&users);
         let gone: Vec<_> = gone
-            .map(|((_, entry, content), user)| tombstones::Removal {
+            .map(|((entry, content), user)| tombstones::Removal {
                 id: &entry.id,
                 user_id: user.as_deref(),
                 content,
@@ -363,10 +409,31 @@ impl Writer {
             .collect();
         let touched: Vec<_> = gone.iter().map(|gone| (gone.id, gone.user_id)).collect();
         self.store.audit(Did::Removed, &touched)?;
+        let lines = tombstones::lines(&self.identity.tombstone_key, kind, at, &gone)?;
+        let ids: Vec<&str> = gone.iter().map(|gone| gone.id).collect();
+        self.bury_as(kind, &ids, &lines)
+    }
+
+    /// Leaves tombstones that say of records nothing but their ids: they were there, and no more is to be
+    /// known of them.
+    pub(super) fn bury_ids(&mut self, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
+        let lines = ids.iter().map(|id| tombstones::line_of_id(kind, id, at));
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.bury_as(kind, &ids, &lines)
+    }
+
+    /// Leaves these tombstones of these records.
+    fn bury_as(&mut self, kind: Kind, ids: &[&str], lines: &[String]) -> Result<(), Error> {
+        let gone = ids.iter().zip(lines);
+        let gone: Vec<_> = gone
+            .map(|(id, line)| ((*id).to_owned(), line.clone()))
+            .collect();
+        self.send_removals(kind, &gone)?;
         // The tombstones come first: a crash between the two leaves records that can be removed
         // again, not ids that could be given twice.
-        let key = &self.identity.tombstone_key;
-        tombstones::bury(&self.lock, key, kind, &now.to_rfc3339(), &gone)
+        let done = tombstones::bury(&self.lock, lines);
+        self.followed(done)
     }
 
     /// Notes a write in the journal and in the audit, before it happens. `user` is whose it is.
@@ -397,14 +464,14 @@ impl Writer {
         self.left_out.extend(found);
     }
 
-    /// Leaves tombstones that say of records nothing but their ids: they were there, and no more is to be
-    /// known of them.
-    pub(super) fn bury_ids(&mut self, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
-        tombstones::bury_ids(&self.lock, kind, ids, at)
-    }
-
     pub(super) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
         self.store.file(kind).prepare(&self.lock, &mut self.mended)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.keep_reached();
     }
 }
 

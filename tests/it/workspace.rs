@@ -7,7 +7,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, OnceLock};
 
+use memctl::model::Scope;
+use memctl::remote::{Address, PgStore};
+use memctl::store::Scoped;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,9 +19,13 @@ use tempfile::TempDir;
 pub(crate) const NOW: &str = "2026-02-20T12:43:41.681444+00:00";
 
 /// A temporary directory with `home/` and `project/`; removed when dropped.
+///
+/// Where [`over_postgres`](crate::postgres::over_postgres) says so, its memory lies in a database: the
+/// directory becomes a copy with the first call of the program.
 pub(crate) struct Workspace {
     dir: TempDir,
     vars: Vec<(String, String)>,
+    joined: OnceLock<()>,
 }
 
 impl Workspace {
@@ -27,9 +35,14 @@ impl Workspace {
         for name in ["home", "project", "tmp"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
+        let mut vars = Vec::new();
+        if let Some(url) = crate::postgres::over_postgres() {
+            vars.push(("MEMCTL_DATABASE_URL".to_owned(), url.to_owned()));
+        }
         Self {
             dir,
-            vars: Vec::new(),
+            vars,
+            joined: OnceLock::new(),
         }
     }
 
@@ -82,8 +95,44 @@ impl Workspace {
         serde_json::from_slice(&fs::read(self.memory(name)).unwrap()).unwrap()
     }
 
+    /// What `status` calls the store.
+    pub(crate) fn store_name() -> &'static str {
+        match crate::postgres::over_postgres() {
+            Some(_) => "PgStore",
+            None => "JSONStore",
+        }
+    }
+
+    /// The memory as the library opens it.
+    pub(crate) fn store(&self) -> Scoped {
+        drop(self.command());
+        let store = Scoped::new(self.root().join(".agentura"), Scope::All);
+        let Some(url) = crate::postgres::over_postgres() else {
+            return store;
+        };
+        let name = store.primary_name().unwrap().unwrap();
+        let primary = PgStore::new(Address::parse(url).unwrap(), name).unwrap();
+        store.backed_by(Arc::new(primary))
+    }
+
     /// The program, ready to be started with more arguments.
     pub(crate) fn command(&self) -> Command {
+        if crate::postgres::over_postgres().is_some() {
+            self.joined.get_or_init(|| {
+                let name = self.dir.path().file_name().unwrap().to_string_lossy();
+                let name = format!("memory{}", name.replace('.', "-"));
+                let joined = self
+                    .plain_command()
+                    .args(["remote", "join", &name])
+                    .output();
+                let joined = Ran::of(joined.unwrap());
+                assert_eq!(joined.code, 0, "{joined:?}");
+            });
+        }
+        self.plain_command()
+    }
+
+    fn plain_command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
         command
             .current_dir(self.root())

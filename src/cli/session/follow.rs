@@ -13,6 +13,7 @@ use crate::cli::error::{self, CliError};
 use crate::cli::follow::{Event, Follower};
 use crate::cli::live::{self, Live};
 use crate::cli::output::{Page, Style, plural};
+use crate::cli::primary;
 use crate::engine::{Engine, Error, SessionReport, SessionsReport};
 use crate::model::{ExecutionLog, Kind, Session, SessionState};
 use crate::store::{Scoped, compact};
@@ -24,6 +25,7 @@ const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
     let engine = context.engine(None)?;
+    primary::follow(context, &engine)?;
     let mut follower = Follower::new(&context.places.memory, LIST)?;
     let mut list = List {
         context,
@@ -45,6 +47,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, CliError> {
     let engine = context.engine(None)?;
+    primary::follow(context, &engine)?;
     let mut follower = Follower::new(&context.places.memory, SHOW)?;
     // One that is not there is an error now; later looks go by its whole id.
     let seen = engine.session(&args.session, args.limit as usize)?;

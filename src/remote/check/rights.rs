@@ -5,12 +5,14 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// What is expected of a function: its signature, and whether it runs with its owner's rights.
-const FUNCTIONS: [(&str, bool); 14] = [
+const FUNCTIONS: [(&str, bool); 16] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
     ("memctl.admin_may_read()", true),
     ("memctl.take_turn()", true),
+    ("memctl.clock()", true),
+    ("memctl.begin_write()", true),
     ("memctl.keyword_candidates(text,integer)", true),
     ("memctl.stamp()", false),
     ("memctl.write_fts()", false),

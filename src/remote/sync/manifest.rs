@@ -58,7 +58,7 @@ pub(super) fn hash_of_text(text: &str) -> u64 {
 }
 
 /// Whether a record with this id and text can be a row.
-fn is_fit(id: &str, text: &str) -> bool {
+pub(in crate::remote) fn is_fit(id: &str, text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     id.len() <= 128
         && id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())

@@ -37,6 +37,8 @@ use super::connection::Connection;
 use super::error::Error;
 use super::migrate;
 
+pub(super) use manifest::is_fit;
+pub(super) use tables::{blank, fields, table};
 pub(super) use vectors::as_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
@@ -170,6 +172,12 @@ pub async fn sync(
     on: OnSync<'_>,
 ) -> Result<SyncReport, Error> {
     let start = Instant::now();
+    let mut options = options;
+    if store.primary_name()?.is_some() {
+        // What lies in the database is there. A copy that compares itself with it may be behind, and would
+        // take for removed what others have added.
+        options.way = Way::Pull;
+    }
     // Before anything else: two at once would each do what the other does.
     let puller = store.pull()?;
     let mut connection = open(address).await?;
@@ -222,6 +230,19 @@ pub async fn sync(
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;
     Ok(report)
+}
+
+/// Sends all that is here under the name in the report.
+pub(super) async fn push_all(
+    connection: &mut Connection,
+    store: &Scoped,
+    report: &mut SyncReport,
+    on: OnSync<'_>,
+) -> Result<(), Error> {
+    let plan = push::plan(connection, store, report, on).await?;
+    plan.carry_out(connection, store, report, on).await?;
+    report.sum_up();
+    Ok(())
 }
 
 /// What would go of a side.

@@ -198,7 +198,7 @@ async fn bury(
     let statement = table(kind).bury();
     connection
         .client
-        .execute(&statement, &[&origin, &ids])
+        .execute(&statement, &[&origin, &ids, &vec![None::<&str>; ids.len()]])
         .await
         .map_err(failed)
 }

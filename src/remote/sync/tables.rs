@@ -11,18 +11,18 @@ use crate::model::{Kind, Memory, Procedure, Record as _, Session, SessionState};
 
 /// The table of a kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table {
-    pub(super) name: &'static str,
+pub(in crate::remote) struct Table {
+    pub(in crate::remote) name: &'static str,
     /// Columns beside those that every table has, each with its value in terms of `f`, a JSON object, and
     /// what it becomes when the record is removed.
-    pub(super) columns: &'static [Column],
+    pub(in crate::remote) columns: &'static [Column],
     /// Whether its content has a vector.
-    pub(super) has_vector: bool,
+    pub(in crate::remote) has_vector: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
+pub(in crate::remote) struct Column {
+    pub(in crate::remote) name: &'static str,
     value: &'static str,
     /// `None` leaves it as it is: it says nothing of the content.
     cleared: Option<&'static str>,
@@ -86,7 +86,7 @@ const SESSION: &[Column] = &[
 const CREATED: &str = "coalesce((f->>'created')::timestamptz, now())";
 
 /// The table of a kind.
-pub(super) fn table(kind: Kind) -> Table {
+pub(in crate::remote) fn table(kind: Kind) -> Table {
     let of_seed = |name, columns, has_vector| Table {
         name,
         columns,
@@ -106,7 +106,7 @@ pub(super) fn table(kind: Kind) -> Table {
 impl Table {
     /// Writes rows: origin, and arrays of ids, skills, texts and JSON objects for the columns. A row that
     /// says the same already is not touched.
-    pub(super) fn upsert(self) -> String {
+    pub(in crate::remote) fn upsert(self) -> String {
         let name = self.name;
         let list = |part: &dyn Fn(&Column) -> String| {
             let parts = self
@@ -130,13 +130,30 @@ impl Table {
              from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as i (entry_id, skill, entry, fields)
              cross join lateral (select i.fields::jsonb as f) as x
              on conflict (user_id, origin, entry_id) do update
-             set skill = excluded.skill, entry = excluded.entry, deleted_at = null{sets}{vector}
+             set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{vector}
              where t.hash is distinct from excluded.hash or t.deleted_at is not null"
         )
     }
 
-    /// Makes rows tombstones: origin, and an array of ids.
-    pub(super) fn bury(self) -> String {
+    /// Writes what is kept of records that were removed before there was a row: origin, and arrays of ids and
+    /// of what is kept of each.
+    pub(in crate::remote) fn grave(self) -> String {
+        // What a table asks for of every row.
+        let (names, values) = match self.name {
+            "agent_memory" => (", memory_type, content", ", 'task_memory', ''"),
+            _ => ("", ""),
+        };
+        format!(
+            "insert into public.{} (origin, entry_id, deleted_at, tombstone{names})
+             select $1, i.entry_id, now(), i.tombstone{values}
+             from unnest($2::text[], $3::text[]) as i (entry_id, tombstone)
+             on conflict (user_id, origin, entry_id) do nothing",
+            self.name
+        )
+    }
+
+    /// Makes rows tombstones: origin, and arrays of ids and of what is kept of each.
+    pub(in crate::remote) fn bury(self) -> String {
         let cleared = self.columns.iter().filter_map(|column| {
             let value = column.cleared?;
             Some(format!(", {} = {value}", column.name))
@@ -147,9 +164,10 @@ impl Table {
             ""
         };
         format!(
-            "update public.{} set entry = null, deleted_at = now(){}{vector}
-             where user_id = (select memctl.current_user_id()) and origin = $1
-               and entry_id = any($2::text[]) and deleted_at is null",
+            "update public.{} as t set entry = null, deleted_at = now(), tombstone = i.tombstone{}{vector}
+             from unnest($2::text[], $3::text[]) as i (entry_id, tombstone)
+             where t.user_id = (select memctl.current_user_id()) and t.origin = $1
+               and t.entry_id = i.entry_id and t.deleted_at is null",
             self.name,
             cleared.collect::<String>()
         )
@@ -158,7 +176,7 @@ impl Table {
 
 /// The JSON object for the columns of a record; `None` where it is no readable record of its kind, and the
 /// table has columns for it.
-pub(super) fn fields(kind: Kind, text: &str) -> Option<String> {
+pub(in crate::remote) fn fields(kind: Kind, text: &str) -> Option<String> {
     let fields = match kind {
         Kind::Procedure => {
             let record: Procedure = serde_json::from_str(text).ok()?;
@@ -207,6 +225,15 @@ pub(super) fn fields(kind: Kind, text: &str) -> Option<String> {
         }
     };
     Some(without_nul(&fields.to_string()))
+}
+
+/// The same for a record that cannot be read: its row has the text of it, and nothing to be found by.
+pub(in crate::remote) fn blank(kind: Kind) -> String {
+    let fields = match kind {
+        Kind::Memory => json!({ "memory_type": "task_memory", "content": "" }),
+        _ => json!({}),
+    };
+    fields.to_string()
 }
 
 /// A time as the server reads it.

@@ -32,7 +32,7 @@ pub(super) async fn mcp(
     };
     let open = move |_: &Parts, operation: Operation| {
         let why = format!("serve mcp {}", operation.name());
-        Ok::<_, Explained>(server.engine(&caller, &why))
+        server.caught_up(&caller, &why).map_err(Explained::from)
     };
     match service(access, open).call(request).await {
         Ok(response) => Ok(response.map(Body::new)),

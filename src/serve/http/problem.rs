@@ -223,6 +223,10 @@ impl From<store::Error> for Problem {
             ),
             Of::Locked { .. } => Self::busy("another program is writing to the memory", 1),
             Of::Disabled { .. } => Self::disabled(),
+            Of::Primary(error) => Self {
+                inner: Some(chain(&*error)),
+                ..Self::busy("the database that the memory lies in does not answer", 2)
+            },
             _ => Self::fault(
                 "store",
                 "the memory cannot be read or written",

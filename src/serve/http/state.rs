@@ -11,10 +11,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::engine::{Engine, Providers, Settings};
+use crate::engine::{self, Engine, Providers, Settings};
 use crate::model::Viewer;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::{Act, Scoped, is_disabled};
+use crate::store::{Act, Primary, Scoped, is_disabled};
 
 use super::events::Events;
 use super::limits::{Limits, Rates};
@@ -61,6 +61,8 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     memory: PathBuf,
+    /// The database that the memory lies in, if it does.
+    primary: Option<Arc<dyn Primary>>,
     skills_dir: PathBuf,
     settings: Settings,
     providers: Providers,
@@ -97,6 +99,7 @@ impl Server {
         )?;
         Ok(Self(Arc::new(Inner {
             memory: engine.store.directory().to_owned(),
+            primary: engine.store.primary().cloned(),
             skills_dir: engine.skills_dir,
             settings: engine.settings,
             providers: engine.providers,
@@ -118,7 +121,7 @@ impl Server {
     }
 
     /// The memory, for this caller and this purpose, now: every request opens it here.
-    pub(super) fn engine(&self, caller: &Caller, why: &str) -> Engine {
+    fn engine(&self, caller: &Caller, why: &str) -> Engine {
         let now = self.now();
         let act = Act {
             who: caller.user.to_string(),
@@ -137,12 +140,23 @@ impl Server {
         }
     }
 
+    /// The same with what other copies of the memory have written until now. Waits.
+    pub(super) fn caught_up(&self, caller: &Caller, why: &str) -> Result<Engine, engine::Error> {
+        let engine = self.engine(caller, why);
+        engine.catch_up()?;
+        Ok(engine)
+    }
+
     /// What a caller may see.
     pub(super) fn store(&self, caller: &Caller) -> Scoped {
-        Scoped::new(&self.0.memory, caller.scope.clone())
+        let store = Scoped::new(&self.0.memory, caller.scope.clone())
             .seen_by(Viewer::User(caller.user.clone()))
             .with_lock_limit(LOCK)
-            .at(self.now())
+            .at(self.now());
+        match &self.0.primary {
+            Some(primary) => store.backed_by(Arc::clone(primary)),
+            None => store,
+        }
     }
 
     /// Does something with the memory, on a thread that may wait.
@@ -153,11 +167,11 @@ impl Server {
         work: impl FnOnce(&Engine) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let slot = self.slot().await?;
-        let engine = self.engine(caller, why);
+        let (server, caller) = (self.clone(), caller.clone());
         let done = tokio::task::spawn_blocking(move || {
             // Whoever asked may be gone: the thread is taken until the work is done.
             let _slot = slot;
-            work(&engine)
+            work(&server.caught_up(&caller, why)?)
         });
         done.await.unwrap_or_else(|error| {
             let message = "something went wrong";

@@ -298,8 +298,7 @@ fn case_07_a_run_gets_an_id_of_its_second_and_a_thousand_get_a_thousand() {
             "EXEC-20260220124341", "EXEC-20260220124341-2", "EXEC-20260220124341-3"
         ]
     );
-    let directory = workspace.root().join(".agentura");
-    let store = Scoped::new(&directory, Scope::All);
+    let store = workspace.store();
     let mut writer = store.write(&mut || "random".to_owned()).unwrap();
     let mut ids: Vec<String> = (0..1000)
         .map(|_| {

@@ -44,6 +44,7 @@ fn over(store: &str) -> Workspace {
     let workspace = Workspace::sample();
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores");
     copy(&stores.join(store), &workspace.root().join(".agentura"));
+    drop(workspace.command());
     workspace
 }
 

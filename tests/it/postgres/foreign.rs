@@ -161,7 +161,7 @@ fn a_schema_of_another_time_is_told_from_ours() {
     let (url, admin) = (&store.database.url, store.database.admin());
     let init = || store.workspace.run(&["remote", "init", "--url", url]);
     admin.run("insert into memctl.migrations values (99, 'of tomorrow', 'x')");
-    init().fails(6, "has the schema 99; this memctl knows 5");
+    init().fails(6, "has the schema 99; this memctl knows 6");
     store
         .workspace
         .run(&["remote", "user", "add", "x", "--url", url])
@@ -191,7 +191,7 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     let workspace = Workspace::empty();
     let database = server.database();
     let admin = database.admin();
-    // The fourth of five cannot be applied, halfway through: its last grant has no such role.
+    // The fourth of six cannot be applied, halfway through: its last grant has no such role.
     admin.run(
         "create function pg_temp.no() returns int language sql as 'select 1';
          create function public.refuse() returns event_trigger language plpgsql as
@@ -217,5 +217,39 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     // Then it can, and goes on where it stopped.
     admin.run("drop event trigger refuse");
     let report = workspace.json(&["remote", "init", "--url", &database.url]);
-    assert_eq!(report["applied"].as_array().unwrap().len(), 2, "{report}");
+    assert_eq!(report["applied"].as_array().unwrap().len(), 3, "{report}");
+}
+
+#[test]
+fn a_store_of_an_older_version_is_brought_up_with_what_it_holds() {
+    let Some(server) = server() else { return };
+    let workspace = Workspace::empty();
+    let database = server.database();
+    let admin = database.admin();
+    // As the last version left it.
+    admin.run(
+        "create function public.refuse() returns event_trigger language plpgsql as
+           $$ begin if tg_tag = 'ALTER TABLE' and exists (select from memctl.migrations where version = 5) then
+                raise exception 'not yet'; end if; end $$;
+         create event trigger refuse on ddl_command_end execute function public.refuse()",
+    );
+    let init = ["remote", "init", "--json", "--url", &database.url];
+    workspace.run(&init).fails(6, "");
+    assert_eq!(
+        admin.value("select max(version) from memctl.migrations"),
+        "5"
+    );
+    admin.run(
+        "drop event trigger refuse;
+         insert into auth.users (id) values ('aaaaaaaa-0000-4000-8000-00000000000a');
+         alter table executions no force row level security;
+         insert into executions (user_id, origin, entry_id, entry)
+           select 'aaaaaaaa-0000-4000-8000-00000000000a', 'laptop', 'EXEC-' || n, '{}' from generate_series(1, 3) n;
+         alter table executions force row level security",
+    );
+    done(&workspace.run(&init));
+    admin.run("alter table executions no force row level security");
+    let kept = admin.run("select entry_id, tombstone from executions order by born");
+    let expected = ["EXEC-1", "EXEC-2", "EXEC-3"].map(|id| vec![id.to_owned(), "∅".to_owned()]);
+    assert_eq!(kept, expected);
 }

@@ -150,6 +150,15 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         1
     );
 
+    // How much a user writes is nobody else's business.
+    let clock = |client: &Client| client.value("select memctl.clock()");
+    let (before, of_ben) = (clock(&store.ann), clock(ben));
+    store
+        .ann
+        .run(&sample("fixes", ANN).replace("CORR-001", "FIX-009"));
+    assert_ne!(clock(&store.ann), before);
+    assert_eq!(clock(ben), of_ben);
+
     assert_eq!(ben.value("select memctl.current_user_id()"), BEN);
     assert_eq!(ben.value("select auth.uid()"), BEN);
     assert_eq!(
@@ -176,6 +185,8 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         all.concat(),
         [
             "admin_may_read",
+            "begin_write",
+            "clock",
             "current_user_id",
             "has_role",
             "keyword_candidates",

@@ -7,11 +7,14 @@ mod client;
 mod commands;
 mod foreign;
 mod isolation;
+mod primary;
 mod sabotage;
 mod search;
 mod server;
 mod sync;
 mod tls;
+
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -81,6 +84,31 @@ impl Store {
             .run(&["remote", "check", "--json", "--url", url]);
         (ran.code, ran.document())
     }
+}
+
+/// The variable that makes the memories of all tests lie in a database.
+const OVER_POSTGRES: &str = "MEMCTL_TEST_STORE";
+
+/// The URL of the database that memories lie in, where the tests are run over one.
+pub(crate) fn over_postgres() -> Option<&'static str> {
+    static URL: OnceLock<Option<String>> = OnceLock::new();
+    let url = URL.get_or_init(|| {
+        std::env::var_os(OVER_POSTGRES)?;
+        let database = server().unwrap().database();
+        let run = |args: &[&str]| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_memctl"));
+            let ran = Ran::of(command.env_clear().args(args).output().unwrap());
+            assert_eq!(ran.code, 0, "{ran:?}");
+            ran
+        };
+        run(&["remote", "init", "--url", &database.url]).succeeds();
+        let add = [
+            "remote", "user", "add", "tests", "--json", "--url", &database.url,
+        ];
+        run(&add).succeeds();
+        Some(database.cheap_url_of("memctl_tests"))
+    });
+    url.as_deref()
 }
 
 /// A row of this user for a table. Log lines stand in the user's newest session.

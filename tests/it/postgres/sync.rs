@@ -32,7 +32,7 @@ const FILES: [(&str, &str, &str, &str); 7] = [
 
 impl Store {
     /// One more login of a user: its URL.
-    fn login(&self, user: &str) -> String {
+    pub(super) fn login(&self, user: &str) -> String {
         static LOGINS: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "{}_{}",
@@ -41,14 +41,14 @@ impl Store {
         );
         let name = format!("login_{name}");
         let url = &self.database.url;
-        let added = self.workspace.json(&[
+        self.workspace.json(&[
             "remote", "user", "add", &name, "--user-id", user, "--url", url,
         ]);
-        added["url"].as_str().unwrap().to_owned()
+        self.database.cheap_url_of(&format!("memctl_{name}"))
     }
 
     /// A workspace whose syncs go here, as this user.
-    fn laptop(&self, user: &str) -> Workspace {
+    pub(super) fn laptop(&self, user: &str) -> Workspace {
         let mut laptop = Workspace::sample();
         laptop.set("DATABASE_URL", &self.login(user));
         laptop.run(&["init"]).succeeds();
@@ -57,7 +57,7 @@ impl Store {
 }
 
 /// Runs and corrects, so often.
-fn correct(laptop: &Workspace, what: &[&str]) {
+pub(super) fn correct(laptop: &Workspace, what: &[&str]) {
     for words in what {
         laptop.json(&["run", SKILL]);
         laptop.json(&[
@@ -67,7 +67,10 @@ fn correct(laptop: &Workspace, what: &[&str]) {
 }
 
 /// Every record below a directory: its id and what it says, by file.
-fn records(laptop: &Workspace, below: &str) -> BTreeMap<&'static str, BTreeMap<String, String>> {
+pub(super) fn records(
+    laptop: &Workspace,
+    below: &str,
+) -> BTreeMap<&'static str, BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for (file, root, id, _) in FILES {
         let path = laptop.memory(&format!("{below}{file}"));

@@ -11,10 +11,10 @@ use super::{Served, bearer, execution, token};
 use crate::workspace::Workspace;
 
 /// Somebody who listens.
-struct Listener(BufReader<TcpStream>);
+pub(crate) struct Listener(BufReader<TcpStream>);
 
 impl Listener {
-    fn new(served: &Served, token: &str, last: Option<&str>) -> Self {
+    pub(crate) fn new(served: &Served, token: &str, last: Option<&str>) -> Self {
         let mut stream = served.connect();
         let last = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
         let head = format!(
@@ -36,7 +36,7 @@ impl Listener {
     }
 
     /// The next event: its name, its id and its data; `None` where none comes within so long.
-    fn next(&mut self, within: Duration) -> Option<(String, String, Value)> {
+    pub(crate) fn next(&mut self, within: Duration) -> Option<(String, String, Value)> {
         self.0.get_ref().set_read_timeout(Some(within)).unwrap();
         let (mut name, mut id, mut data) = (String::new(), String::new(), None);
         loop {

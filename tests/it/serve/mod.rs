@@ -10,7 +10,7 @@
 
 mod access;
 mod clients;
-mod events;
+pub(crate) mod events;
 mod keys;
 mod load;
 mod native;

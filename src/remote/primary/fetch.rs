@@ -1,0 +1,124 @@
+//! What a memory in the database holds, and what of it has changed.
+
+use futures_util::TryStreamExt as _;
+use tokio_postgres::types::ToSql;
+
+use crate::model::Kind;
+use crate::store::PrimaryChange;
+
+use super::super::connection::Connection;
+use super::super::error::Error;
+use super::super::sync::table;
+
+/// So many rows, or so many bytes of them, are handed over at once.
+const ROWS: usize = 2_000;
+const BYTES: usize = 4 << 20;
+
+/// The rows of all kinds, each with the place of its kind among all.
+const ALL: [Kind; 7] = Kind::ALL;
+
+/// What tells a database, and the user in it, from every other; one that was made anew has another name.
+pub(super) async fn database(connection: &Connection) -> Result<String, Error> {
+    let row = connection
+        .client
+        .query_typed(
+            "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
+             from memctl.migrations",
+            &[],
+        )
+        .await
+        .map_err(connection.failed("the database does not say which it is"))?;
+    let name = row.first().and_then(|row| row.get::<_, Option<String>>(0));
+    name.ok_or_else(|| Error::Nobody(connection.address.shown()))
+}
+
+/// The number that grows with every write.
+pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
+    let rows = connection.client.query_typed("select memctl.clock()", &[]);
+    let rows = rows
+        .await
+        .map_err(connection.failed("the shared store does not answer"))?;
+    Ok(rows.first().map_or(0, |row| row.get(0)))
+}
+
+/// A subquery for each kind, joined by `between`.
+fn of_each(between: &str, of: impl Fn(usize, &str) -> String) -> String {
+    let parts = ALL.into_iter().enumerate();
+    let parts: Vec<String> = parts.map(|(n, kind)| of(n, table(kind).name)).collect();
+    parts.join(between)
+}
+
+/// The number of the user's last change, as an SQL expression.
+pub(super) fn last_change() -> String {
+    let last = of_each(", ", |_, table| {
+        format!(
+            "(select max(seq) from public.{table} where user_id = (select memctl.current_user_id()))"
+        )
+    });
+    format!("coalesce(greatest({last}), 0)")
+}
+
+/// Whether a memory (`$1`) has changes after one (`$2`), as an SQL expression.
+pub(super) fn has_changed() -> String {
+    of_each(" or ", |_, table| {
+        format!(
+            "exists (select from public.{table}
+               where user_id = (select memctl.current_user_id()) and origin = $1 and seq > $2)"
+        )
+    })
+}
+
+/// Hands over what has changed in a memory since the change with this number; everything there is in the
+/// order in which it was made, where that is zero. Answers the number of the last change.
+pub(super) async fn changes(
+    connection: &Connection,
+    origin: &str,
+    after: i64,
+    batches: &tokio::sync::mpsc::Sender<Vec<PrimaryChange>>,
+) -> Result<i64, Error> {
+    let failed = connection.failed("the memory cannot be fetched");
+    let client = &connection.client;
+    let until = format!("select {}", last_change());
+    let until: i64 = client.query_one(&until, &[]).await.map_err(&failed)?.get(0);
+    let union = of_each(" union all ", |n, table| {
+        format!(
+            "select {n}, seq, born, entry_id, entry, tombstone,
+                    to_char(deleted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')
+             from public.{table}
+             where user_id = (select memctl.current_user_id()) and origin = $1 and seq > $2 and seq <= $3"
+        )
+    });
+    let order = if after == 0 { 3 } else { 2 };
+    let query = format!("{union} order by 1, {order}");
+    let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &after, &until];
+    let rows = client.query_raw(&query, parameters).await;
+    let mut rows = std::pin::pin!(rows.map_err(&failed)?);
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = rows.try_next().await.map_err(&failed)? {
+        let number = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
+        let Some(kind) = ALL.get(number).copied() else {
+            continue;
+        };
+        let text: Option<String> = row.get(4);
+        bytes += text.as_ref().map_or(0, String::len);
+        batch.push(PrimaryChange {
+            kind,
+            id: row.get(3),
+            text,
+            tombstone: row.get(5),
+            gone_at: row.get(6),
+        });
+        if batch.len() >= ROWS || bytes >= BYTES {
+            bytes = 0;
+            if batches.send(std::mem::take(&mut batch)).await.is_err() {
+                // Whoever asked has failed, and says so.
+                return Ok(after);
+            }
+        }
+    }
+    if !batch.is_empty() {
+        drop(batches.send(batch).await);
+    }
+    Ok(until)
+}

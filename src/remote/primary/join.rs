@@ -1,0 +1,202 @@
+//! Making a memory directory a copy of a memory in the database.
+//!
+//! A memory that is not there is begun with what the directory holds. One that is there fills a directory
+//! without records; two that both have some are never mixed. Until the very last step nothing is different
+//! for whoever uses the directory, and a call that was cut off is made again.
+
+use serde::Serialize;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::model::Kind;
+use crate::store::{Identity, Moving, PrimaryName, Scoped, is_origin};
+
+use super::super::address::Address;
+use super::super::connection::Connection;
+use super::super::error::Error;
+use super::super::sync::{self, OnSync, SyncReport, table};
+use super::fetch;
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct JoinReport {
+    /// Host and name.
+    pub database: String,
+    /// The name of the memory.
+    pub memory: String,
+    /// Whether it was begun now.
+    pub created: bool,
+    /// How many records were taken there.
+    pub sent: u64,
+    /// How many records there are.
+    pub records: u64,
+    /// What deserves attention.
+    pub warnings: Vec<String>,
+}
+
+/// Makes the directory of `store` a copy of the memory of this name. The store has to see everything, and
+/// has a redaction; `random` makes names and keys.
+pub async fn join(
+    address: &Address,
+    store: &Scoped,
+    name: &str,
+    random: &mut dyn FnMut() -> String,
+    on: OnSync<'_>,
+) -> Result<JoinReport, Error> {
+    if !is_origin(name) {
+        return Err(Error::MemoryName(name.to_owned()));
+    }
+    let mut connection = sync::open(address).await?;
+    let place = PrimaryName {
+        database: fetch::database(&connection).await?,
+        shown: address.shown(),
+        origin: name.to_owned(),
+    };
+    let mut report = JoinReport {
+        database: address.shown(),
+        memory: name.to_owned(),
+        created: false,
+        sent: 0,
+        records: 0,
+        warnings: Vec::new(),
+    };
+    if let Some(old) = store.primary_name()? {
+        if (&old.database, &old.origin) != (&place.database, &place.origin) {
+            return Err(Error::Joined {
+                shown: old.shown,
+                origin: old.origin,
+            });
+        }
+        return Ok(report);
+    }
+    // Named before anything is claimed, so that a call that was cut off is known again.
+    let (_, replica) = store.name_itself(random)?;
+    let moving = store.begin_to_move(random)?;
+    let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
+    let held: u64 = counts.sum::<Result<u64, _>>()?;
+    let Some(there) = claimed(&connection, name).await? else {
+        let own = &moving.identity().origin;
+        let other = claimed(&connection, own).await?;
+        if other.is_some_and(|there| there.replica == replica) {
+            return Err(Error::SharedAs(own.clone()));
+        }
+        report.created = true;
+        return begin(&mut connection, moving, place, replica, report, on).await;
+    };
+    let Some(tombstone_key) = there.tombstone_key else {
+        // Its own workspace may go on as a memory of the database; so may a join that was cut off.
+        if replica != there.replica {
+            return Err(Error::Shared(name.to_owned()));
+        }
+        report.created = true;
+        return begin(&mut connection, moving, place, replica, report, on).await;
+    };
+    if held > 0 {
+        return Err(Error::BothFull {
+            origin: name.to_owned(),
+            records: held,
+        });
+    }
+    let identity = Identity {
+        origin: name.to_owned(),
+        tombstone_key,
+    };
+    moving.finish(&place, &identity, &there.replica)?;
+    Ok(report)
+}
+
+/// Who has the name of a memory.
+struct Claimed {
+    replica: String,
+    /// `None` where it is a workspace that shares its files.
+    tombstone_key: Option<String>,
+}
+
+async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>, Error> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
+    let row = connection
+        .client
+        .query_typed_opt(
+            "select replica, tombstone_key from memctl.origins
+             where user_id = (select memctl.current_user_id()) and origin = $1",
+            &parameters,
+        )
+        .await
+        .map_err(connection.failed("the name of the memory cannot be looked up"))?;
+    Ok(row.map(|row| Claimed {
+        replica: row.get(0),
+        tombstone_key: row.get(1),
+    }))
+}
+
+/// Takes what is here there, and begins the memory with it.
+async fn begin(
+    connection: &mut Connection,
+    moving: Moving,
+    place: PrimaryName,
+    replica: String,
+    mut report: JoinReport,
+    on: OnSync<'_>,
+) -> Result<JoinReport, Error> {
+    let store = moving.store();
+    let own = moving.identity().clone();
+    let name = &place.origin;
+    let failed = connection.failed("the memory cannot be begun");
+    let claim: [(&(dyn ToSql + Sync), Type); 2] = [(name, Type::TEXT), (&replica, Type::TEXT)];
+    connection
+        .client
+        .execute_typed(
+            "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing",
+            &claim,
+        )
+        .await
+        .map_err(&failed)?;
+    let mut sent = SyncReport {
+        origin: name.clone(),
+        ..SyncReport::default()
+    };
+    sync::push_all(connection, store, &mut sent, on).await?;
+    report.sent = sent.pushed;
+    report.warnings = sent.warnings;
+    graves(connection, store, name).await?;
+    let key: [(&(dyn ToSql + Sync), Type); 2] =
+        [(name, Type::TEXT), (&own.tombstone_key, Type::TEXT)];
+    connection
+        .client
+        .execute_typed(
+            "update memctl.origins set tombstone_key = $2
+             where user_id = (select memctl.current_user_id()) and origin = $1",
+            &key,
+        )
+        .await
+        .map_err(&failed)?;
+    let identity = Identity {
+        origin: name.clone(),
+        tombstone_key: own.tombstone_key,
+    };
+    moving.finish(&place, &identity, &replica)?;
+    Ok(report)
+}
+
+/// Takes the tombstones of what was removed here there: nothing that was forgotten is learnt again by
+/// another copy, and no id is given twice.
+async fn graves(connection: &Connection, store: &Scoped, origin: &str) -> Result<(), Error> {
+    let failed = connection.failed("what was removed cannot be told");
+    for kind in Kind::ALL {
+        let stones = store.tombstone_lines(kind)?;
+        let statement = table(kind).grave();
+        for stones in stones.chunks(2_000) {
+            let fit = || stones.iter().filter(|(id, line)| sync::is_fit(id, line));
+            let ids: Vec<&str> = fit().map(|(id, _)| id.as_str()).collect();
+            let lines: Vec<&str> = fit().map(|(_, line)| line.as_str()).collect();
+            let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+                (&origin, Type::TEXT),
+                (&ids, Type::TEXT_ARRAY),
+                (&lines, Type::TEXT_ARRAY),
+            ];
+            let client = &connection.client;
+            let told = client.execute_typed(&statement, &parameters).await;
+            told.map_err(&failed)?;
+        }
+    }
+    Ok(())
+}

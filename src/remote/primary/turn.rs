@@ -1,0 +1,266 @@
+//! Writing to a memory in the database, one program at a time.
+//!
+//! Two sessions: one holds the lock of the memory's row in a transaction that lasts as long as the turn,
+//! the other stores, and each of its transactions is there when it says so. The lock keeps order. Should the
+//! session that holds it die while the other one lives, somebody else may have the turn as well; so every
+//! transaction looks, before it stores, whether anything is there that this writer has not read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::model::Kind;
+use crate::store::{Fault, PrimaryRow, Reached, Turn};
+
+use super::super::connection::Connection;
+use super::super::error::Error;
+use super::super::sync::{blank, fields, is_fit, table};
+use super::fetch::{has_changed, last_change};
+use super::{ANSWER_WITHIN, Shared, ask};
+
+/// So many rows go in one statement.
+const ROWS: usize = 2_000;
+
+/// The sessions of a writer.
+pub(super) struct Sessions {
+    lock: Connection,
+    data: Connection,
+}
+
+impl Sessions {
+    /// Logs in for the next writer, if nobody has.
+    pub(super) async fn prepare(shared: &Shared) -> Result<(), Error> {
+        let mut kept = shared.writer.lock().await;
+        if !kept.as_ref().is_some_and(Self::is_open) {
+            *kept = Some(Self::open(shared).await?);
+        }
+        Ok(())
+    }
+
+    async fn open(shared: &Shared) -> Result<Self, Error> {
+        let (lock, data) = tokio::try_join!(shared.open(), shared.open())?;
+        Ok(Self { lock, data })
+    }
+
+    fn is_open(&self) -> bool {
+        !self.lock.client.is_closed() && !self.data.client.is_closed()
+    }
+
+    /// Waits for the turn.
+    pub(super) async fn take(shared: &Shared, limit: Duration) -> Result<Self, Error> {
+        let kept = shared.writer.lock().await.take();
+        if let Some(sessions) = kept.filter(Self::is_open) {
+            match sessions.begin(shared, limit).await {
+                // They were dead without a word: the server may have been started anew.
+                Err(Error::Statement { .. }) => {}
+                begun => return begun.map(|()| sessions),
+            }
+        }
+        let sessions = Self::open(shared).await?;
+        sessions.begin(shared, limit).await?;
+        Ok(sessions)
+    }
+
+    async fn begin(&self, shared: &Shared, limit: Duration) -> Result<(), Error> {
+        let failed = self.lock.failed("the turn to write cannot be had");
+        let client = &self.lock.client;
+        // A turn that is over has ended its transaction; one that was cut off may not have.
+        let begin = format!(
+            "rollback; begin; set local lock_timeout = {}",
+            limit.as_millis().max(1)
+        );
+        client.batch_execute(&begin).await.map_err(&failed)?;
+        let origin = &shared.name.origin;
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(origin, Type::TEXT)];
+        let row = client
+            .query_typed(
+                "select tombstone_key is not null from memctl.origins
+                 where user_id = (select memctl.current_user_id()) and origin = $1 for update",
+                &parameters,
+            )
+            .await;
+        match row {
+            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(()),
+            Ok(_) => Err(Error::NoMemory(origin.clone())),
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Error::Busy {
+                origin: origin.clone(),
+                waited_ms: limit.as_millis(),
+            }),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Stores with `statement` and each of these parameters: all of it or nothing, and nothing where
+    /// something was written after `after`.
+    async fn store(
+        &mut self,
+        origin: &str,
+        after: i64,
+        statement: &str,
+        all: &[&[(&(dyn ToSql + Sync), Type)]],
+    ) -> Result<Reached, Error> {
+        let failed = self.data.failed("records cannot be stored");
+        let transaction = self.data.begin().await?;
+        // From here to its end nobody else writes rows of this user.
+        transaction
+            .execute_typed("select memctl.begin_write()", &[])
+            .await
+            .map_err(&failed)?;
+        let asked = format!("select {}", has_changed());
+        let known: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&after, Type::INT8)];
+        let row = transaction.query_typed_one(&asked, &known).await;
+        if row.map_err(&failed)?.get(0) {
+            return Err(Error::Overtaken(origin.to_owned()));
+        }
+        for parameters in all {
+            transaction
+                .execute_typed(statement, parameters)
+                .await
+                .map_err(&failed)?;
+        }
+        let reached = format!("select memctl.clock(), {}", last_change());
+        let row = transaction.query_typed_one(&reached, &[]).await;
+        let row = row.map_err(&failed)?;
+        transaction.commit().await.map_err(&failed)?;
+        Ok(Reached {
+            clock: row.get(0),
+            seq: row.get(1),
+        })
+    }
+
+    async fn put(
+        &mut self,
+        origin: &str,
+        after: i64,
+        kind: Kind,
+        rows: &[PrimaryRow],
+    ) -> Result<Reached, Error> {
+        let fields = rows.iter().map(|row| {
+            let fields = is_fit(&row.id, &row.text)
+                .then(|| fields(kind, &row.text).unwrap_or_else(|| blank(kind)));
+            fields.ok_or_else(|| Error::Unfit {
+                kind,
+                id: row.id.clone(),
+            })
+        });
+        let fields: Vec<String> = fields.collect::<Result<_, _>>()?;
+        let columns = |part: fn(&PrimaryRow) -> &str| -> Vec<Vec<&str>> {
+            let chunks = rows.chunks(ROWS);
+            chunks.map(|rows| rows.iter().map(part).collect()).collect()
+        };
+        let ids = columns(|row| &row.id);
+        let skills = columns(|row| &row.skill);
+        let texts = columns(|row| &row.text);
+        let fields: Vec<&[String]> = fields.chunks(ROWS).collect();
+        let all: Vec<[(&(dyn ToSql + Sync), Type); 5]> = (0..ids.len())
+            .map(|n| {
+                [
+                    (&origin as &(dyn ToSql + Sync), Type::TEXT),
+                    (&ids[n], Type::TEXT_ARRAY),
+                    (&skills[n], Type::TEXT_ARRAY),
+                    (&texts[n], Type::TEXT_ARRAY),
+                    (&fields[n], Type::TEXT_ARRAY),
+                ]
+            })
+            .collect();
+        let all: Vec<&[_]> = all.iter().map(<[_; 5]>::as_slice).collect();
+        self.store(origin, after, &table(kind).upsert(), &all).await
+    }
+
+    async fn bury(
+        &mut self,
+        origin: &str,
+        after: i64,
+        kind: Kind,
+        gone: &[(String, String)],
+    ) -> Result<Reached, Error> {
+        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
+        let stones: Vec<&str> = gone.iter().map(|(_, stone)| stone.as_str()).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&origin, Type::TEXT),
+            (&ids, Type::TEXT_ARRAY),
+            (&stones, Type::TEXT_ARRAY),
+        ];
+        self.store(origin, after, &table(kind).bury(), &[&parameters])
+            .await
+    }
+}
+
+/// A writer's turn.
+pub(super) struct PgTurn {
+    handle: Handle,
+    shared: Arc<Shared>,
+    /// `None` after a failure: whoever goes on after one may go on with what is not there.
+    sessions: Option<Sessions>,
+}
+
+impl std::fmt::Debug for PgTurn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a turn at {}", self.shared.name.origin)
+    }
+}
+
+impl PgTurn {
+    pub(super) fn new(handle: Handle, shared: Arc<Shared>, sessions: Sessions) -> Self {
+        Self {
+            handle,
+            shared,
+            sessions: Some(sessions),
+        }
+    }
+}
+
+impl Turn for PgTurn {
+    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
+        let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
+        let shared = Arc::clone(&self.shared);
+        let rows = rows.to_vec();
+        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
+            let origin = &shared.name.origin;
+            let reached = sessions.put(origin, after, kind, &rows).await;
+            Ok((sessions, reached))
+        })?;
+        self.sessions = Some(sessions);
+        Ok(reached?)
+    }
+
+    fn bury(
+        &mut self,
+        after: i64,
+        kind: Kind,
+        gone: &[(String, String)],
+    ) -> Result<Reached, Fault> {
+        let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
+        let shared = Arc::clone(&self.shared);
+        let gone = gone.to_vec();
+        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
+            let origin = &shared.name.origin;
+            let reached = sessions.bury(origin, after, kind, &gone).await;
+            Ok((sessions, reached))
+        })?;
+        self.sessions = Some(sessions);
+        Ok(reached?)
+    }
+}
+
+impl Drop for PgTurn {
+    fn drop(&mut self) {
+        let Some(sessions) = self.sessions.take() else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        // Waited for: the next turn's transaction must not be what is ended here.
+        let ended = ask(&self.handle, ANSWER_WITHIN, async move {
+            let failed = sessions.lock.failed("the turn cannot be ended");
+            let rollback = sessions.lock.client.batch_execute("rollback");
+            rollback.await.map_err(failed)?;
+            *shared.writer.lock().await = Some(sessions);
+            Ok(())
+        });
+        // A session that cannot end its transaction is closed, which ends it.
+        drop(ended);
+    }
+}

@@ -1,0 +1,424 @@
+//! Memories that lie in the database: several copies of one, of which nothing is lost or seen too late.
+#![allow(clippy::print_stdout, reason = "how long it took is said")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::sync::{correct, records};
+use super::{ANN, BEN, OVER_POSTGRES, Store, server};
+use crate::serve::events::Listener;
+use crate::serve::{Served, execution, token};
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+
+/// What holds of every store: the tests of these modules, once more over the database.
+///
+/// Left out is what speaks of the files themselves, as a program without a database has them: directories
+/// that nothing was ever written to, bytes that somebody else has put there, disks that are full.
+const SUITE: [&str; 14] = [
+    "conformance::", "approve::", "edit::", "export_import::", "learn::", "learning::",
+    "memories::", "merge::", "rules::", "search::", "session::", "undo::", "users::", "why::",
+];
+const OF_FILES: [&str; 6] = [
+    "conformance::formats::case_01_",
+    "conformance::reading::case_10_",
+    "conformance::reading::case_38_a_damaged_file",
+    "export_import::notes_for_agents_become_candidates",
+    "export_import::what_was_exported_and_purged",
+    // A hundred logins at once.
+    "session::many_processes_at_once",
+];
+
+#[test]
+fn the_suite_of_the_json_store_passes_over_the_database() {
+    if server().is_none() {
+        return;
+    }
+    let skipped = OF_FILES.iter().flat_map(|name| ["--skip", name]);
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .env(OVER_POSTGRES, "postgres")
+        .args(SUITE)
+        .args(skipped)
+        .args(["--test-threads", "2"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}");
+    let passed = said.lines().filter(|line| line.ends_with("... ok")).count();
+    assert!(passed > 100, "{said}");
+    println!("{passed} tests over the database");
+}
+
+impl Store {
+    /// A copy of the memory of this name, for this user: a directory of its own, as on a server of its own.
+    fn copy(&self, user: &str, memory: &str) -> Workspace {
+        let mut copy = Workspace::sample();
+        copy.set("DATABASE_URL", &self.login(user));
+        copy.run(&["remote", "join", memory]).succeeds();
+        copy
+    }
+}
+
+fn ids_of(copy: &Workspace, kind: &str) -> BTreeSet<String> {
+    let listed = copy.json(&["memory", "list", kind, "--limit", "100000"]);
+    let listed = listed["records"].as_array().unwrap();
+    let id = |record: &Value| record["id"].as_str().unwrap().to_owned();
+    let ids: Vec<String> = listed.iter().map(id).collect();
+    let distinct: BTreeSet<String> = ids.iter().cloned().collect();
+    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+    distinct
+}
+
+#[test]
+fn a_memory_of_files_moves_into_the_database_and_other_copies_are_the_same() {
+    let Some(store) = Store::new() else { return };
+    let mut one = Workspace::sample();
+    one.set("DATABASE_URL", &store.login(ANN));
+    correct(&one, &["Always name the licence of a nurse."]);
+    one.json(&["learn", "fixtures/sessions"]);
+    one.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Our voice is calm.",
+    ]);
+    one.json(&["session", "start"]);
+    // What was forgotten before is forgotten everywhere, and its id is not given again.
+    correct(&one, &["Never reject a candidate for a missing photo."]);
+    one.json(&["memory", "forget", "REFL-002"]);
+    let before = records(&one, "");
+    let joined = one.json(&["remote", "join", "support"]);
+    assert_eq!(
+        (&joined["created"], &joined["memory"]),
+        (&json!(true), &json!("support"))
+    );
+    assert_eq!(records(&one, ""), before);
+    assert_eq!(one.json(&["memory", "status"])["store"], "PgStore");
+    // Again is no harm.
+    assert_eq!(
+        one.json(&["remote", "join", "support"])["created"],
+        json!(false)
+    );
+
+    let two = store.copy(ANN, "support");
+    assert_eq!(records(&two, ""), before);
+    assert_eq!(
+        two.json(&["memory", "list", "reflexions"]),
+        one.json(&["memory", "list", "reflexions"])
+    );
+    correct(&two, &["Interviews must be offered within five days."]);
+    let rules = ids_of(&one, "reflexions");
+    assert_eq!(rules, ["REFL-001", "REFL-003"].map(str::to_owned).into());
+    assert_eq!(records(&one, ""), records(&two, ""));
+
+    // What one copy edits, forgets and takes back, every other one sees.
+    one.json(&[
+        "memory",
+        "edit",
+        "REFL-001",
+        "--set",
+        "rule=Always ask for the licence.",
+    ]);
+    let shown = two.json(&["memory", "show", "REFL-001"]);
+    assert!(
+        shown.to_string().contains("Always ask for the licence."),
+        "{shown}"
+    );
+    two.json(&["memory", "forget", "REFL-003"]);
+    one.run(&["memory", "show", "REFL-003"])
+        .fails(2, "REFL-003");
+    two.json(&["memory", "undo"]);
+    one.json(&["memory", "show", "REFL-003"]);
+    assert_eq!(records(&one, ""), records(&two, ""));
+    for copy in [&one, &two] {
+        copy.run(&["doctor"]).succeeds();
+        copy.run(&["memory", "audit", "verify"]).succeeds();
+    }
+
+    // Memories that lie in the database are there for everybody who shares through it, with their vectors.
+    let synced = two.json(&["sync"]);
+    assert_eq!(
+        (&synced["pushed"], &synced["warnings"]),
+        (&json!(0), &json!([])),
+        "{synced}"
+    );
+    let laptop = store.laptop(ANN);
+    laptop.json(&["sync"]);
+    assert_eq!(records(&laptop, "remote/support/"), records(&one, ""));
+
+    two.json(&["remote", "leave"]);
+    assert_eq!(records(&two, ""), records(&one, ""));
+    correct(&two, &["Always list languages with their level."]);
+    assert_eq!(ids_of(&one, "reflexions").len(), 2);
+    assert_eq!(two.json(&["memory", "status"])["store"], "CompositeStore");
+}
+
+#[test]
+fn many_programs_on_many_copies_at_once_lose_and_double_nothing() {
+    const EACH: usize = 12;
+    let Some(store) = Store::new() else { return };
+    let copies = [ANN, ANN, ANN].map(|user| store.copy(user, "crowd"));
+    // The clock stands still: all of them want the same id.
+    let acknowledged: Vec<String> = std::thread::scope(|scope| {
+        let writers: Vec<_> = copies
+            .iter()
+            .flat_map(|copy| [copy, copy])
+            .map(|copy| {
+                scope.spawn(move || {
+                    let ran = (0..EACH).map(|_| copy.json(&["run", SKILL])["execution_id"].clone());
+                    ran.map(|id| id.as_str().unwrap().to_owned())
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        writers
+            .into_iter()
+            .flat_map(|w| w.join().unwrap())
+            .collect()
+    });
+    let distinct: BTreeSet<String> = acknowledged.iter().cloned().collect();
+    assert_eq!(distinct.len(), copies.len() * 2 * EACH);
+    for copy in &copies {
+        assert_eq!(ids_of(copy, "executions"), distinct);
+        assert_eq!(records(copy, ""), records(&copies[0], ""));
+    }
+    let count = "select count(*) from executions where deleted_at is null";
+    assert_eq!(store.ann.value(count), distinct.len().to_string());
+}
+
+#[test]
+fn a_database_that_goes_away_anywhere_loses_and_doubles_nothing() {
+    let Some(store) = Store::new() else { return };
+    let copies = [ANN, ANN].map(|user| store.copy(user, "storm"));
+    let (done, cuts) = (AtomicBool::new(false), AtomicU32::new(0));
+    let mut acknowledged = BTreeSet::new();
+    let mut failed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let admin = store.database.admin();
+            let mut wait = 1_u64;
+            while !done.load(Ordering::Relaxed) {
+                wait = wait * 48_271 % 2_147_483_647;
+                std::thread::sleep(Duration::from_millis(wait % 90));
+                let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+                           where datname = current_database() and usename like 'memctl\\_login%'";
+                cuts.fetch_add(admin.value(cut).parse().unwrap(), Ordering::Relaxed);
+            }
+        });
+        let mut round = 0;
+        while cuts.load(Ordering::Relaxed) < 50 || failed < 5 {
+            round += 1;
+            assert!(round < 2_000, "{cuts:?} cuts, {failed} failed");
+            for copy in &copies {
+                let ran = copy.run(&["run", SKILL, "--json"]);
+                if ran.code == 0 {
+                    let id = ran.document()["execution_id"].as_str().unwrap().to_owned();
+                    assert!(acknowledged.insert(id));
+                } else {
+                    assert_eq!(ran.code, 6, "{ran:?}");
+                    failed += 1;
+                }
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let [one, two] = copies.each_ref().map(|copy| ids_of(copy, "executions"));
+    assert_eq!(one, two);
+    assert!(acknowledged.is_subset(&one), "{acknowledged:?} {one:?}");
+    // One that was cut off between the database and its answer may be there; nothing else is.
+    assert!(
+        one.len() <= acknowledged.len() + failed,
+        "{} {failed}",
+        one.len()
+    );
+    println!(
+        "{cuts:?} cuts, {failed} calls failed, {} were acknowledged",
+        acknowledged.len()
+    );
+}
+
+#[test]
+fn without_its_database_a_copy_writes_nothing_and_says_why() {
+    let Some(store) = Store::new() else { return };
+    let copy = store.copy(ANN, "support");
+    correct(&copy, &["Always name the licence of a nurse."]);
+    let before = records(&copy, "");
+    let without = |url: &str| {
+        let mut command = copy.command();
+        command.env_remove("DATABASE_URL");
+        if !url.is_empty() {
+            command.env("DATABASE_URL", url);
+        }
+        let ran = command.args(["run", SKILL]).output().unwrap();
+        crate::workspace::Ran::of(ran)
+    };
+    without("").fails(6, "lies in a database that is not named");
+    without("postgres://nobody@127.0.0.1:1/none").fails(6, "cannot reach");
+    // Another database, and one that is none of ours.
+    let other = Store::new().unwrap();
+    without(&other.login(ANN)).fails(6, "is not the database that the memory `support` lies in");
+    let plain = server().unwrap().database();
+    without(&plain.url).fails(6, "is not a store of memctl");
+    assert_eq!(records(&copy, ""), before);
+    // A hint needs no database.
+    let mut command = copy.command();
+    command.env_remove("DATABASE_URL");
+    let hint = command.args([
+        "hint",
+        "--error",
+        "ModuleNotFoundError: No module named 'x'",
+    ]);
+    assert!(hint.output().unwrap().status.success());
+
+    // Two memories that both hold something are never mixed.
+    let mut full = Workspace::sample();
+    full.set("DATABASE_URL", &store.login(ANN));
+    correct(&full, &["Always list languages with their level."]);
+    full.run(&["remote", "join", "support"])
+        .fails(2, "records of its own: nothing was changed");
+    full.run(&["remote", "join", "no/name"])
+        .fails(2, "cannot be the name of a memory");
+    full.json(&["sync"]);
+    full.run(&["remote", "join", "mine"])
+        .fails(2, "this workspace shares its files as");
+    let laptop = store.laptop(ANN);
+    laptop.json(&["sync"]);
+    let shares = laptop.stored("workspace.json")["origin"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    full.run(&["remote", "join", &shares])
+        .fails(2, "shares its own files");
+    copy.run(&["remote", "join", "other"]).fails(2, "lies in");
+}
+
+#[test]
+fn nobody_takes_part_in_a_memory_of_somebody_else() {
+    let Some(store) = Store::new() else { return };
+    let ann = store.copy(ANN, "support");
+    correct(&ann, &["Always name the licence of a nurse."]);
+    // The same name is another memory for another user.
+    let ben = store.copy(BEN, "support");
+    assert_eq!(ids_of(&ben, "reflexions").len(), 0);
+    correct(&ben, &["Never reject a candidate for a missing photo."]);
+    assert_eq!(ids_of(&ann, "reflexions").len(), 1);
+    assert_ne!(ann.stored("workspace.json"), ben.stored("workspace.json"));
+    let attempts = [
+        "select * from memctl.origins where user_id <> memctl.current_user_id()",
+        "select * from memctl.origins where user_id <> memctl.current_user_id() for update",
+        "update memctl.origins set tombstone_key = null where user_id <> memctl.current_user_id() returning 1",
+    ];
+    for attempt in attempts {
+        assert_eq!(
+            store.ben.run(attempt),
+            Vec::<Vec<String>>::new(),
+            "{attempt}"
+        );
+    }
+    store
+        .ben
+        .refused("42501", "update memctl.origins set replica = 'x'");
+    store.ben.refused("42501", "delete from memctl.origins");
+    store.ben.refused("42501", "select * from memctl.clocks");
+    // Whoever listens hears that somebody wrote, and not what.
+    let heard = store.database.heard("memctl_written", || {
+        correct(&ann, &["Interviews must be offered within five days."]);
+    });
+    let heard: BTreeSet<String> = heard.into_iter().collect();
+    assert_eq!(heard, [ANN.to_owned()].into());
+}
+
+#[test]
+fn a_database_that_was_put_back_is_followed_and_nothing_is_thrown_away() {
+    let Some(store) = Store::new() else { return };
+    let copies = [ANN, ANN].map(|user| store.copy(user, "support"));
+    correct(
+        &copies[0],
+        &[
+            "Always name the licence of a nurse.",
+            "Always list languages.",
+        ],
+    );
+    assert_eq!(ids_of(&copies[1], "reflexions").len(), 2);
+    // As from yesterday's backup: the second rule was never there.
+    store.database.admin().run(
+        "alter table reflexions no force row level security; delete from reflexions where entry_id = 'REFL-002';
+         alter table reflexions force row level security;
+         alter table memctl.clocks no force row level security; update memctl.clocks set writes = 1;
+         alter table memctl.clocks force row level security",
+    );
+    for copy in &copies {
+        assert_eq!(ids_of(copy, "reflexions"), ["REFL-001".to_owned()].into());
+        let aside = std::fs::read_dir(copy.memory("recovered")).unwrap();
+        let kept = aside.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        assert!(kept.into_iter().any(|text| text.contains("REFL-002")));
+    }
+    // A damaged copy is made whole from the database.
+    std::fs::write(
+        copies[1].memory("corrections.json"),
+        "{\"corrections\": [{\"corr",
+    )
+    .unwrap();
+    copies[1].run(&["doctor", "--repair"]).succeeds();
+    assert_eq!(records(&copies[0], ""), records(&copies[1], ""));
+}
+
+#[test]
+fn two_servers_are_one_memory() {
+    let Some(store) = Store::new() else { return };
+    let copies = [ANN, ANN].map(|user| store.copy(user, "served"));
+    let servers = copies
+        .each_ref()
+        .map(|copy| Served::start(copy, &["--rate-limit", "0"]));
+    let tokens = copies.each_ref().map(|copy| token(copy, "ann", "*"));
+    let mut listener = Listener::new(&servers[1], &tokens[1], None);
+    let mut took = Vec::new();
+    for n in 0..20 {
+        let (here, there) = (n % 2, (n + 1) % 2);
+        let id = execution(&servers[here], &tokens[here], SKILL, &format!("mark {n}"));
+        let start = Instant::now();
+        // A read at the other one, after the answer, sees it.
+        let read = servers[there].get(&tokens[there], "/v1/executions").is(200);
+        assert!(read.text.contains(&id), "{read:?}");
+        let (name, _, data) = listener.next(Duration::from_secs(10)).unwrap();
+        took.push(start.elapsed());
+        assert_eq!((name.as_str(), &data["id"]), ("memory_updated", &json!(id)));
+    }
+    took.sort();
+    println!(
+        "events of another server's writes: median {:?}, slowest {:?}",
+        took[10], took[19]
+    );
+    assert!(took[10] < Duration::from_millis(200), "{took:?}");
+
+    // Many clients at both.
+    let posted: BTreeSet<String> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|n| {
+                let (server, token) = (&servers[n % 2], &tokens[n % 2]);
+                scope.spawn(move || {
+                    (0..10)
+                        .map(|m| execution(server, token, SKILL, &format!("{n} {m}")))
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        clients
+            .into_iter()
+            .flat_map(|c| c.join().unwrap())
+            .collect()
+    });
+    assert_eq!(posted.len(), 80);
+    for copy in &copies {
+        assert!(posted.is_subset(&ids_of(copy, "executions")));
+    }
+    // The database goes away and comes back.
+    let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+               where datname = current_database() and usename like 'memctl\\_login%'";
+    store.database.admin().run(cut);
+    let id = execution(&servers[0], &tokens[0], SKILL, "after the cut");
+    let read = servers[1].get(&tokens[1], "/v1/executions").is(200);
+    assert!(read.text.contains(&id), "{read:?}");
+}
