@@ -1,0 +1,151 @@
+//! Who answers a run: a model, or without one the known case that is most like the input.
+
+use std::time::Instant;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::llm::{self, Llm, OnProgress, Reply, Request};
+use crate::model::{NearestCase, Usage};
+use crate::prompt::Assembly;
+use crate::skill::{Skill, Skills};
+use crate::store::Selection;
+
+use super::super::{Engine, Error, dollars, milliseconds, nearest};
+use super::RunReport;
+
+/// What offline answers are recorded as.
+const OFFLINE: &str = "offline/nearest-case";
+
+/// An answer, whoever gave it.
+pub(super) struct Answer {
+    pub(super) output: Box<RawValue>,
+    pub(super) model: String,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) latency_ms: f64,
+    pub(super) usage: Option<Usage>,
+    pub(super) nearest_case: Option<NearestCase>,
+}
+
+impl Engine {
+    /// Lets a model answer.
+    pub(super) async fn answer(
+        &self,
+        llm: &Llm,
+        assembly: &Assembly,
+        input: &RawValue,
+        progress: OnProgress<'_>,
+    ) -> Result<Answer, llm::Error> {
+        let request = Request {
+            system: assembly.prompt.clone(),
+            user: input.get().to_owned(),
+            schema: None,
+            max_tokens: self.settings.max_output_tokens,
+        };
+        let Reply {
+            text,
+            model,
+            usage,
+            cost_usd,
+            latency,
+            ..
+        } = llm.ask(&request, progress).await?;
+        Ok(Answer {
+            output: output(&text),
+            model,
+            cost_usd: cost_usd.map(dollars),
+            latency_ms: milliseconds(latency),
+            usage: usage.map(|u| Usage {
+                input_tokens: u.input_tokens,
+                output_tokens: u.output_tokens,
+            }),
+            nearest_case: None,
+        })
+    }
+
+    /// Lets the nearest known case answer.
+    pub(super) fn answer_offline(
+        &self,
+        skills: &Skills,
+        skill: &Skill,
+        input: &RawValue,
+        report: &mut RunReport,
+    ) -> Result<Answer, Error> {
+        let start = Instant::now();
+        let of_skill = Selection {
+            skill: Some(&skill.path),
+            newest: None,
+        };
+        let warnings = &mut report.warnings;
+        let examples = skills.examples(&skill.path)?;
+        warnings.extend(examples.problems.iter().map(ToString::to_string));
+        let (executions, corrections) = if report.stateless {
+            (Vec::new(), Vec::new())
+        } else {
+            let executions = self.store.list(&of_skill)?.records;
+            (executions, self.store.list(&of_skill)?.records)
+        };
+        let cases = nearest::cases(examples.cases, &executions, &corrections);
+        let known = cases.len();
+        let (found, greatest) = nearest::nearest(cases, input, self.settings.min_similarity);
+        let Some(nearest::Nearest { case, similarity }) = found else {
+            return Err(Error::NoAnswer {
+                skill: skill.path.clone(),
+                nearest: match known {
+                    0 => "it has no cases yet".to_owned(),
+                    _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
+                },
+            });
+        };
+        if let Some(correction) = &case.wrong {
+            warnings.push(format!(
+                "this output is known to be wrong: {correction} corrected it without saying what it \
+                 should be; give that with `memctl correct {} --execution-id … --expected FILE`",
+                skill.path
+            ));
+        }
+        Ok(Answer {
+            output: case.output,
+            model: OFFLINE.to_owned(),
+            cost_usd: Some(0.0),
+            latency_ms: milliseconds(start.elapsed()),
+            usage: None,
+            nearest_case: Some(NearestCase {
+                source: case.source,
+                similarity: (similarity * 1000.0).round() / 1000.0,
+            }),
+        })
+    }
+}
+
+/// What a model's answer means: the JSON object that it is, alone or in one code fence, else its
+/// text.
+pub(in crate::engine) fn output(text: &str) -> Box<RawValue> {
+    let trimmed = text.trim();
+    let inner = trimmed
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+        .and_then(|rest| rest.split_once('\n'))
+        .map_or(trimmed, |(_, inner)| inner.trim());
+    let object = Some(inner).filter(|inner| inner.starts_with('{'));
+    object
+        .and_then(|object| serde_json::from_str(object).ok())
+        .or_else(|| serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok())
+        .unwrap_or_else(|| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_object_or_its_text() {
+        let check = |text: &str, expected: &str| assert_eq!(output(text).get(), expected);
+        check(" {\"a\": 1.0} \n", "{\"a\": 1.0}");
+        check("```json\n{\"a\": 1}\n```", "{\"a\": 1}");
+        check("Here: {\"a\": 1}", r#"{"raw_output":"Here: {\"a\": 1}"}"#);
+        check("[1, 2]", r#"{"raw_output":"[1, 2]"}"#);
+        check("{broken", r#"{"raw_output":"{broken"}"#);
+        check("", r#"{"raw_output":""}"#);
+    }
+}
