@@ -12,6 +12,7 @@
 //! Deliberately absent: certainty. A secret without a form (a passphrase in a sentence) is not
 //! seen; a person marks it with `<private>…</private>`.
 
+mod anchors;
 mod assignments;
 mod body;
 mod fence;
