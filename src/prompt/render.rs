@@ -1,0 +1,63 @@
+//! The second layer of a prompt: rules as the reference implementation writes them, byte for byte.
+//!
+//! A rule stands on its own lines, and no text in it can start another one: what was learnt cannot
+//! forge a layer.
+
+use crate::model::Reflexion;
+
+use super::confidence;
+
+const HEADING: &str = "## Learned Rules (from past corrections)\n\n";
+
+/// Layer 2, or nothing.
+pub(super) fn render(rules: &[&Reflexion]) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
+    let items: Vec<String> = rules.iter().map(|rule| item(rule)).collect();
+    HEADING.to_owned() + &items.join("\n")
+}
+
+/// A rule as it stands in a prompt.
+pub(super) fn item(rule: &Reflexion) -> String {
+    let id = if rule.reflexion_id.is_empty() {
+        "REFL-?"
+    } else {
+        &rule.reflexion_id
+    };
+    let percent = confidence(rule) * 100.0;
+    let validated = if rule.validated_by_test {
+        " [validated]"
+    } else {
+        ""
+    };
+    let source = match rule.source.as_str() {
+        "" | "correction" => String::new(),
+        other => format!(" [{}]", harmless(other)),
+    };
+    let mut out = format!(
+        "- **{}** (confidence: {percent:.0}%{validated}{source}): {}",
+        harmless(id),
+        harmless(&rule.rule),
+    );
+    let applies = harmless(&rule.applies_when);
+    if !applies.is_empty() {
+        out.push_str("\n  _Applies when_: ");
+        out.push_str(&applies);
+    }
+    out
+}
+
+/// The text on one line and without characters that are not seen: learnt text cannot start a line
+/// of its own, and with it a heading, a ruler or another item.
+fn harmless(text: &str) -> String {
+    let visible = |c: &char| {
+        !c.is_control()
+            && !matches!(u32::from(*c), 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x2069 | 0xFEFF | 0xE0000..=0xE007F)
+    };
+    text.split_whitespace()
+        .map(|word| word.chars().filter(visible).collect::<String>())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
