@@ -1,13 +1,11 @@
 //! Any text as a correction, as an input, and as what a model answers.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use memctl::learn::reflect::{Lesson, Reflection, accept, offline};
 use memctl::llm::json_object;
 use memctl::search::{snippet, words};
 use serde_json::value::RawValue;
 
-fuzz_target!(|text: &str| {
+pub(crate) fn run(text: &str) {
     let skill = "hr/x".parse().unwrap();
     let input = serde_json::from_str(text).unwrap_or(RawValue::NULL);
     let lesson = Lesson {
@@ -25,4 +23,4 @@ fuzz_target!(|text: &str| {
         assert!(text.contains(object));
     }
     assert!(snippet(text, &words(text), 40).chars().count() <= 41);
-});
+}

@@ -1,10 +1,8 @@
 //! Any text as what may not be stored, and as what is set apart from instructions.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use memctl::guard::{admit, fence, findings, redact, redact_json, screen, strip_fenced, visible};
 
-fuzz_target!(|text: &str| {
+pub(crate) fn run(text: &str) {
     let mut end = 0;
     for finding in findings(text) {
         assert!(end <= finding.at.start && finding.at.start < finding.at.end);
@@ -27,4 +25,4 @@ fuzz_target!(|text: &str| {
     assert_eq!(visible(&visible(text)), visible(text));
     drop(screen(text));
     drop(admit(text));
-});
+}

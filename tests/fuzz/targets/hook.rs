@@ -1,9 +1,7 @@
 //! Any bytes as an event of a host, and as its settings.
-#![no_main]
 
 use std::fs;
 
-use libfuzzer_sys::fuzz_target;
 use memctl::engine::Adviser;
 use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
@@ -12,7 +10,7 @@ use memctl::store::Scoped;
 const FIXES: &str = r#"{"entries": [{"fix_id": "FIX-001", "error_key": "KeyError: <name>",
     "failing_code": "python3 a.py", "working_code": "python3 b.py", "occurrences": 2}]}"#;
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
     fs::write(dir.path().join("fixes.json"), FIXES).unwrap();
     let store = Scoped::new(dir.path(), Scope::All);
@@ -23,7 +21,9 @@ fuzz_target!(|bytes: &[u8]| {
         withhold: "0.5".parse().unwrap(),
     };
     for host in Host::ALL {
-        let Some(event) = host.event(bytes) else { continue };
+        let Some(event) = host.event(bytes) else {
+            continue;
+        };
         let answer = respond(host, &event, &adviser).unwrap();
         if let Some(answer) = answer {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
@@ -42,4 +42,4 @@ fuzz_target!(|bytes: &[u8]| {
     } else {
         assert_eq!(fs::read(&place.settings).unwrap(), bytes);
     }
-});
+}

@@ -1,10 +1,8 @@
 //! Any text as a SKILL.md and as a GUARDRAILS.md.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use memctl::skill::guardrails::{Guardrail, append};
 
-fuzz_target!(|text: &str| {
+pub(crate) fn run(text: &str) {
     drop(memctl::skill::read_front_matter(text));
     let guardrail = Guardrail {
         title: "",
@@ -16,4 +14,4 @@ fuzz_target!(|text: &str| {
         assert!(new.len() > text.len());
         assert_eq!(append(&new, &guardrail), None, "it was added twice");
     }
-});
+}

@@ -1,13 +1,11 @@
 //! Any bytes as a data file: reading and writing neither panic nor lose an entry that was there.
-#![no_main]
 
 use std::fs;
 
-use libfuzzer_sys::fuzz_target;
 use memctl::model::{Correction, Kind, Scope};
 use memctl::store::{Scoped, Selection};
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
     let path = dir.path().join(Kind::Correction.file());
     fs::write(&path, bytes).unwrap();
@@ -15,17 +13,26 @@ fuzz_target!(|bytes: &[u8]| {
     let texts = || {
         let mut texts = Vec::new();
         store
-            .each_entry(Kind::Correction, &Selection::default(), &mut |e| texts.push(e.text))
+            .each_entry(Kind::Correction, &Selection::default(), &mut |e| {
+                texts.push(e.text)
+            })
             .unwrap();
         texts
     };
     let before = texts();
     store.list::<Correction>(&Selection::default()).unwrap();
     store.inspect(Kind::Correction).unwrap();
-    assert_eq!(fs::read(&path).unwrap(), bytes, "reading has changed the file");
+    assert_eq!(
+        fs::read(&path).unwrap(),
+        bytes,
+        "reading has changed the file"
+    );
     let record: Correction = serde_json::from_str(r#"{"user_correction": "x"}"#).unwrap();
     let mut random = || "random".to_owned();
-    let appended = store.write(&mut random).unwrap().append(record, chrono::DateTime::UNIX_EPOCH);
+    let appended = store
+        .write(&mut random)
+        .unwrap()
+        .append(record, chrono::DateTime::UNIX_EPOCH);
     let after = texts();
     match appended {
         Ok(_) => {
@@ -34,7 +41,12 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(_) => assert_eq!(after, before),
     }
-    store.repair(Kind::Correction, chrono::DateTime::UNIX_EPOCH).unwrap_or_default();
+    store
+        .repair(Kind::Correction, chrono::DateTime::UNIX_EPOCH)
+        .unwrap_or_default();
     let repaired = texts();
-    assert!(after.iter().all(|text| repaired.contains(text)), "the repair has lost an entry");
-});
+    assert!(
+        after.iter().all(|text| repaired.contains(text)),
+        "the repair has lost an entry"
+    );
+}

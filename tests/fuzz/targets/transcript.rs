@@ -1,14 +1,12 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use memctl::learn::distil::distil;
 use memctl::learn::error_key::{error_key, normalised};
 use memctl::learn::recover::analyse;
 use memctl::model::Event;
 use memctl::transcript::{Format, read};
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn run(bytes: &[u8]) {
     for format in Format::ALL.into_iter().map(Some).chain([None]) {
         let mut steps = Vec::new();
         let mut remarks = Vec::new();
@@ -31,4 +29,4 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(key) = error_key(&text) {
         drop(normalised(&key));
     }
-});
+}
