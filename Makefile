@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-remote-scale bench-sync
+.PHONY: demo test lint check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -14,8 +14,10 @@ demo: ## build, then run the main job on real input: no key, no network
 test: ## all tests
 	$(CARGO) test --locked
 
+# With INSTALLED=1 the tests take what `make clients exports` has installed before, as CI does while it compiles.
+INSTALLED ?=
 CLIENTS = target/clients
-test-clients: ## the tests with real coding agents and other memories, which are installed from npm and PyPI
+clients: ## install the coding agents and other memories that `make test-clients` runs
 	@mkdir -p $(CLIENTS)
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
@@ -35,15 +37,19 @@ test-clients: ## the tests with real coding agents and other memories, which are
 		|| echo "skipped: pip could not install OpenTelemetry"
 	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
 		|| echo "skipped: pip could not install schemathesis"
+
+test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
 
-test-exports: ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes
+exports: ## install the test frameworks that `make test-exports` runs
 	@mkdir -p $(CLIENTS)/promptfoo
 	@python3 -m venv $(CLIENTS)/venv && $(CLIENTS)/venv/bin/pip install --quiet --disable-pip-version-check deepeval==4.3.1 \
 		|| echo "skipped: pip could not install DeepEval"
 	@npm install --no-audit --no-fund --silent --omit=optional --prefix $(CLIENTS)/promptfoo promptfoo@0.121.20 \
 			"@libsql/linux-$$(node -p process.arch)-gnu" \
 		|| echo "skipped: npm could not install Promptfoo"
+
+test-exports: $(if $(INSTALLED),,exports) ## the generated tests under the real DeepEval (PyPI) and Promptfoo (npm), which are installed: about two minutes
 	$(CARGO) test --locked --test it exports -- --ignored --nocapture
 
 test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
