@@ -9,7 +9,8 @@ use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
 
 use super::context::Context;
 use super::error::CliError;
-use super::output::{Page, Report, Style};
+use super::installation;
+use super::output::{Page, Report};
 
 /// Let a coding agent's host call memctl at failures, and at the start and end of sessions
 #[derive(Debug, Subcommand)]
@@ -223,24 +224,15 @@ impl Report for InstallReport {
     }
 
     fn page(&self, page: &mut Page) {
-        let path = self.settings.display().to_string();
         let installing = !self.events.is_empty();
-        let (style, said) = match (installing, self.changed) {
-            (true, true) => (Style::Good, "installed in "),
-            (true, false) => (Style::Dim, "installed already in "),
-            (false, true) => (Style::Good, "taken out of "),
-            (false, false) => (Style::Dim, "nothing to take out of "),
-        };
-        page.styled(&[(style, said), (Style::Plain, &path)]);
+        installation::done(page, &self.settings, installing, self.changed);
         if installing {
             page.field("events", &self.events.join(", "));
         }
         if let Some(backup) = &self.backup {
             page.field("as it was", &backup.display().to_string());
         }
-        for note in &self.notes {
-            page.styled(&[(Style::Warn, "note: "), (Style::Plain, note)]);
-        }
+        installation::notes(page, "note: ", &self.notes);
     }
 }
 
@@ -257,17 +249,10 @@ impl Report for Standings {
 
     fn page(&self, page: &mut Page) {
         for report in &self.hosts {
-            let (style, said) = match report.standing {
-                Standing::Installed => (Style::Good, "installed"),
-                Standing::Outdated => (Style::Warn, "of an older form; install them again"),
-                Standing::Absent => (Style::Dim, "not installed"),
-            };
-            let name = format!("{}: ", report.host);
-            let path = format!(" ({})", report.settings.display());
-            page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
-            for note in &report.notes {
-                page.styled(&[(Style::Warn, "  note: "), (Style::Plain, note)]);
-            }
+            let outdated = "of an older form; install them again";
+            let (host, settings) = (report.host, &report.settings);
+            installation::standing(page, host, report.standing, outdated, settings);
+            installation::notes(page, "  note: ", &report.notes);
         }
     }
 }

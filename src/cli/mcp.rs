@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::config::Environment;
 use crate::engine::Engine;
-use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Standing, Start};
+use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
 
@@ -16,7 +16,8 @@ use super::Global;
 use super::context::Context;
 use super::error::CliError;
 use super::hooks::{is_on_path, project_of};
-use super::output::{Page, Printer, Report, Style};
+use super::installation;
+use super::output::{Page, Printer, Report};
 
 /// Calls that are under way when the input ends get so long.
 const LAST_CALLS: Duration = Duration::from_secs(30);
@@ -325,20 +326,11 @@ impl Report for RegisterReport {
     }
 
     fn page(&self, page: &mut Page) {
-        let path = self.settings.display().to_string();
-        let (style, said) = match (&self.start, self.changed) {
-            (Some(_), true) => (Style::Good, "installed in "),
-            (Some(_), false) => (Style::Dim, "installed already in "),
-            (None, true) => (Style::Good, "taken out of "),
-            (None, false) => (Style::Dim, "nothing to take out of "),
-        };
-        page.styled(&[(style, said), (Style::Plain, &path)]);
+        installation::done(page, &self.settings, self.start.is_some(), self.changed);
         if let Some(start) = &self.start {
             page.field("starts", &shown(start));
         }
-        for note in &self.notes {
-            page.styled(&[(Style::Warn, "note: "), (Style::Plain, note)]);
-        }
+        installation::notes(page, "note: ", &self.notes);
     }
 }
 
@@ -360,14 +352,9 @@ impl Report for Registered {
 
     fn page(&self, page: &mut Page) {
         for report in &self.hosts {
-            let (style, said) = match report.standing {
-                Standing::Installed => (Style::Good, "installed"),
-                Standing::Outdated => (Style::Warn, "starts a program that is not there"),
-                Standing::Absent => (Style::Dim, "not installed"),
-            };
-            let name = format!("{}: ", report.host);
-            let path = format!(" ({})", report.settings.display());
-            page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+            let outdated = "starts a program that is not there";
+            let (host, settings) = (report.host, &report.settings);
+            installation::standing(page, host, report.standing, outdated, settings);
             if let Some(start) = &report.start {
                 page.field("starts", &shown(start));
             }

@@ -21,6 +21,7 @@ mod hook;
 mod hooks;
 mod import;
 mod index;
+mod installation;
 mod junit;
 mod learn;
 mod live;

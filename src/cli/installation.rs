@@ -1,0 +1,44 @@
+//! How an installation in a host's settings is told, be it of hooks or of the server.
+
+use std::path::Path;
+
+use crate::host::Standing;
+
+use super::output::{Page, Style};
+
+/// What was done to a settings file.
+pub(super) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
+    let (style, said) = match (installing, changed) {
+        (true, true) => (Style::Good, "installed in "),
+        (true, false) => (Style::Dim, "installed already in "),
+        (false, true) => (Style::Good, "taken out of "),
+        (false, false) => (Style::Dim, "nothing to take out of "),
+    };
+    let path = settings.display().to_string();
+    page.styled(&[(style, said), (Style::Plain, &path)]);
+}
+
+/// How a host stands. `outdated` says what an installation is that is there and not in order.
+pub(super) fn standing(
+    page: &mut Page,
+    host: &str,
+    standing: Standing,
+    outdated: &str,
+    settings: &Path,
+) {
+    let (style, said) = match standing {
+        Standing::Installed => (Style::Good, "installed"),
+        Standing::Outdated => (Style::Warn, outdated),
+        Standing::Absent => (Style::Dim, "not installed"),
+    };
+    let name = format!("{host}: ");
+    let path = format!(" ({})", settings.display());
+    page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+}
+
+/// What is to be known besides, a line each.
+pub(super) fn notes(page: &mut Page, said: &str, notes: &[String]) {
+    for note in notes {
+        page.styled(&[(Style::Warn, said), (Style::Plain, note)]);
+    }
+}
