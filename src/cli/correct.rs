@@ -1,7 +1,6 @@
 //! `correct`: what was wrong, said once.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use clap::Args;
 use dialoguer::{Editor, FuzzySelect, Input};
@@ -9,9 +8,10 @@ use dialoguer::{Editor, FuzzySelect, Input};
 use crate::engine::{CorrectOptions, CorrectReport, Engine};
 use crate::model::{Execution, SkillPath};
 
-use super::context::{Context, END_AT_ONCE, follow, wait};
+use super::context::{Context, follow, wait};
 use super::error::CliError;
 use super::output::{Page, Report, Style, middle, when};
+use super::question::ask;
 
 /// Say what was wrong with an execution, and make a rule of it
 ///
@@ -136,22 +136,11 @@ fn pick(
             )
         })
         .collect();
-    // An interrupt comes back as an error here, so that the cursor can be shown again.
-    END_AT_ONCE.store(false, Ordering::SeqCst);
-    let chosen = FuzzySelect::new()
+    let question = FuzzySelect::new()
         .with_prompt("Which execution was wrong?")
         .items(&items)
-        .default(0)
-        .interact_opt();
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    console::Term::stderr().show_cursor()?;
-    let chosen = match chosen {
-        Ok(chosen) => chosen.ok_or_else(CliError::interrupted)?,
-        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
-            return Err(CliError::interrupted());
-        }
-        Err(error) => return Err(error.into()),
-    };
+        .default(0);
+    let chosen = ask(|| question.interact_opt())?.ok_or_else(CliError::interrupted)?;
     Ok(executions.swap_remove(chosen))
 }
 

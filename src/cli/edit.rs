@@ -1,15 +1,14 @@
 //! `memory edit`: the words of a record, changed on the command line or in an editor.
 
-use std::sync::atomic::Ordering;
-
 use clap::Args;
 use dialoguer::{Confirm, Editor};
 
 use crate::engine::{Draft, EditReport, Engine};
 
-use super::context::{Context, END_AT_ONCE};
+use super::context::Context;
 use super::error::CliError;
 use super::output::{Page, Report, Style};
+use super::question::ask;
 
 /// Change the words of a record
 ///
@@ -94,18 +93,8 @@ fn in_editor(context: &Context, engine: &Engine, draft: &Draft) -> Result<EditRe
 }
 
 fn asks_again() -> Result<bool, CliError> {
-    // An interrupt comes back as an error here, so that the cursor can be shown again.
-    END_AT_ONCE.store(false, Ordering::SeqCst);
     let question = Confirm::new().with_prompt("Edit again?").default(true);
-    let answer = question.interact();
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    console::Term::stderr().show_cursor()?;
-    match answer {
-        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
-            Err(CliError::interrupted())
-        }
-        answer => Ok(answer?),
-    }
+    ask(|| question.interact())
 }
 
 fn heading(name: &str) -> String {

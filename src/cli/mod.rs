@@ -32,6 +32,7 @@ mod merge_driver;
 mod output;
 mod primary;
 mod purge;
+mod question;
 mod records;
 mod remote;
 mod resolve;

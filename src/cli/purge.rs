@@ -1,15 +1,14 @@
 //! `memory purge`: everything is forgotten, after a question.
 
-use std::sync::atomic::Ordering;
-
 use clap::Args;
 use dialoguer::Input;
 
 use crate::engine::PurgeReport;
 
-use super::context::{Context, END_AT_ONCE};
+use super::context::Context;
 use super::error::CliError;
 use super::output::{Page, Report, Style, clean, plural};
+use super::question::ask;
 use super::records::counted;
 
 /// Forget everything, for good
@@ -58,23 +57,9 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), CliError> {
     let mut page = context.printer.page();
     plan.page(&mut page);
     context.printer.note(page.into_text().trim_end());
-    // An interrupt comes back as an error here, so that the cursor can be shown again.
-    END_AT_ONCE.store(false, Ordering::SeqCst);
-    let typed = Input::<String>::new()
-        .with_prompt(format!(
-            "There is no way back. Type `{}` to forget it",
-            clean(&name)
-        ))
-        .allow_empty(true)
-        .interact_text();
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    console::Term::stderr().show_cursor()?;
-    let typed = match typed {
-        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
-            return Err(CliError::interrupted());
-        }
-        typed => typed?,
-    };
+    let prompt = format!("There is no way back. Type `{}` to forget it", clean(&name));
+    let question = Input::<String>::new().with_prompt(prompt);
+    let typed = ask(|| question.allow_empty(true).interact_text())?;
     if typed.trim() == name {
         return Ok(());
     }

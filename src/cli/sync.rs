@@ -1,6 +1,5 @@
 //! `sync`: this memory and the shared store.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -11,9 +10,10 @@ use crate::remote::{
     self, Address, OnSync, SyncOptions, SyncReport, SyncStage, VectorsReport, Way,
 };
 
-use super::context::{Context, END_AT_ONCE, random, wait};
+use super::context::{Context, random, wait};
 use super::error::CliError;
 use super::output::{Align, Bar, Page, Printer, Report, Style, Table, plural};
+use super::question::ask;
 use super::remote::address;
 
 /// How long one sync makes vectors. The next one goes on.
@@ -161,20 +161,8 @@ async fn share_vectors(
 
 /// Asks whether so much may go.
 fn confirmed(what: &str) -> Result<bool, CliError> {
-    // An interrupt comes back as an error here, so that the cursor can be shown again.
-    END_AT_ONCE.store(false, Ordering::SeqCst);
-    let answer = Confirm::new()
-        .with_prompt(format!("{what}. Go on?"))
-        .default(false)
-        .interact();
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    console::Term::stderr().show_cursor()?;
-    match answer {
-        Err(dialoguer::Error::IO(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
-            Err(CliError::interrupted())
-        }
-        answer => Ok(answer?),
-    }
+    let question = Confirm::new().with_prompt(format!("{what}. Go on?"));
+    ask(|| question.default(false).interact())
 }
 
 impl Report for SyncReport {
