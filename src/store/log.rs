@@ -126,14 +126,19 @@ fn ends_inside_a_line(path: &Path) -> io::Result<bool> {
     Ok(last != [b'\n'])
 }
 
+/// The log of this name, whole; empty where it is missing.
+fn whole(directory: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    if let Some(mut file) = directory::open_data(directory, name)? {
+        io::Read::read_to_end(&mut file, &mut bytes)
+            .map_err(Error::io("read", &directory.join(name)))?;
+    }
+    Ok(bytes)
+}
+
 /// The lines of the log of this name as they are, without empty ones; none where it is missing.
 pub(super) fn lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error> {
-    let Some(mut file) = directory::open_data(directory, name)? else {
-        return Ok(Vec::new());
-    };
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut file, &mut bytes)
-        .map_err(Error::io("read", &directory.join(name)))?;
+    let bytes = whole(directory, name)?;
     let lines = bytes.split(|b| *b == b'\n');
     Ok(lines
         .filter(|line| !line.is_empty())
@@ -143,12 +148,7 @@ pub(super) fn lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error>
 
 /// Every object of the log of this name that can be read; none where it is missing.
 pub(super) fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Result<Vec<T>, Error> {
-    let Some(mut file) = directory::open_data(directory, name)? else {
-        return Ok(Vec::new());
-    };
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut file, &mut bytes)
-        .map_err(Error::io("read", &directory.join(name)))?;
+    let bytes = whole(directory, name)?;
     let lines = bytes.split(|b| *b == b'\n');
     Ok(lines
         .filter_map(|line| serde_json::from_slice(line).ok())
