@@ -43,7 +43,7 @@ fn append(store: &Scoped, skill: &str, text: &str) -> String {
     writer.append(record, Utc::now()).unwrap().correction_id
 }
 
-fn engine(store: Scoped) -> Engine {
+pub(crate) fn engine(store: Scoped) -> Engine {
     Engine {
         store,
         skills_dir: PathBuf::from("/nonexistent"),

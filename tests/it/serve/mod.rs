@@ -6,10 +6,12 @@
 //! - `native`: executions, corrections, hints, search.
 //! - `events`: what changes, as it changes.
 //! - `load`: many clients at once, a stop in order, and a kill.
+//! - `defect`: a request that panics.
 //! - `clients`: supabase-js and schemathesis themselves (heavy; `make test-clients`).
 
 mod access;
 mod clients;
+mod defect;
 pub(crate) mod events;
 mod keys;
 mod load;
