@@ -180,6 +180,7 @@ impl Context {
             local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
             local_probe: config.parsed("local.probe")?,
             embedder: self.embedder(config)?,
+            kept: None,
             answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
             max_retries: config.parsed("llm.retries")?,
         })

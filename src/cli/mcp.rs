@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::engine::Engine;
+use crate::engine::{Engine, Kept};
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
@@ -176,7 +176,12 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Cli
     // What is odd about the settings is said now, and not at every call.
     context.config(&[])?;
     let (environment, global) = (context.environment.clone(), global.clone());
-    let open = move |operation: Operation| open(&environment.later(), &global, operation);
+    let kept = Kept::default();
+    let open = move |operation: Operation| {
+        let mut engine = open(&environment.later(), &global, operation)?;
+        engine.providers.kept = Some(kept.clone());
+        Ok::<_, CliError>(engine)
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)

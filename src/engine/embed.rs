@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::search::Vector;
 
-use super::embedder::Patience;
 use super::{Engine, Error};
 
 /// Vectors, and who made them.
@@ -19,10 +18,7 @@ pub struct Embedded {
 impl Engine {
     /// The vectors of texts. Nothing is read from the memory and nothing is written to it.
     pub fn embed(&self, texts: &[&str]) -> Result<Embedded, Error> {
-        let maker = self
-            .providers
-            .embedder
-            .open(Patience::Search, texts.len() > 1)?;
+        let maker = self.providers.maker(texts.len() > 1)?;
         let vectors = maker.embed(texts)?;
         let size = vectors.first().map_or(0, Vec::len);
         Ok(Embedded {

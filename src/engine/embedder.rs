@@ -5,6 +5,7 @@
 //! somebody waits for a search, and with the patience of every other question where an index is made.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
@@ -24,6 +25,9 @@ const SEARCH_CONNECTS: Duration = Duration::from_secs(2);
 
 /// The largest file of a folder that is read: 1 GiB. Larger models are for servers.
 const LARGEST: u64 = 1 << 30;
+
+/// Where an export says how the vectors of its tokens become one.
+const POOLING: &str = "1_Pooling";
 
 /// So many texts go through a model on this machine between two savings.
 const BATCH: usize = 256;
@@ -106,7 +110,28 @@ pub(super) enum Patience {
     Index,
 }
 
+/// Which bytes a model on this machine is made of: as long as this is the same, so is the model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Those in the program.
+    BuiltIn,
+    /// Those of the files in a folder.
+    Folder(PathBuf, Vec<FileState>),
+}
+
+/// A file's path, its length, which file it is, and when it was last changed in any way.
+type FileState = (PathBuf, u64, u64, (i64, i64));
+
 impl Embedder {
+    /// What it is loaded from; `None` where it is behind a URL.
+    pub(super) fn source(&self) -> Option<Source> {
+        match self {
+            Self::BuiltIn => Some(Source::BuiltIn),
+            Self::Folder(folder) => Some(Source::Folder(folder.clone(), states(folder))),
+            Self::Remote(_) => None,
+        }
+    }
+
     /// Where texts are sent; `None` where they stay on this machine's processor.
     ///
     /// # Errors
@@ -167,7 +192,7 @@ impl Embedder {
                     stamp: embeddings.model().to_owned(),
                     dimensions: remote.dimensions,
                     batch: remote.batch.max(1),
-                    model: Model::There(Box::new(embeddings), runtime),
+                    model: Model::There(Box::new(embeddings), Driver(Some(runtime))),
                 })
             }
         }
@@ -209,7 +234,20 @@ pub(super) struct Maker {
 #[derive(Debug)]
 enum Model {
     Here(Box<Transformer>),
-    There(Box<Embeddings>, Runtime),
+    There(Box<Embeddings>, Driver),
+}
+
+/// What drives the requests. It may be let go of on any thread, also on one that drives others meanwhile,
+/// as those of a server do; a runtime by itself may not.
+#[derive(Debug)]
+struct Driver(Option<Runtime>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Maker {
@@ -253,7 +291,8 @@ impl Maker {
     fn ask(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
         match &self.model {
             Model::Here(transformer) => Ok(transformer.embed(texts)?),
-            Model::There(embeddings, runtime) => {
+            Model::There(embeddings, driver) => {
+                let runtime = driver.0.as_ref().ok_or(EmbedError::NoVector)?;
                 let mut vectors = Vec::with_capacity(texts.len());
                 for texts in texts.chunks(self.batch) {
                     // A thread of its own, since the caller may be one that must not wait.
@@ -319,7 +358,7 @@ fn read(folder: &Path) -> Result<Export, Error> {
         tokenizer: text("tokenizer.json")?,
         vocabulary: text("vocab.txt")?,
         tokenizer_config: text("tokenizer_config.json")?,
-        pooling: text("1_Pooling/config.json")?,
+        pooling: text(&format!("{POOLING}/config.json"))?,
         sentence: text("sentence_bert_config.json")?,
         modules: text("modules.json")?,
     })
@@ -341,6 +380,26 @@ fn weights(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
     }
     weights.sort();
     Ok(weights)
+}
+
+/// The states of the files that [`read`] may read.
+fn states(folder: &Path) -> Vec<FileState> {
+    let directories = [folder.to_owned(), folder.join("onnx"), folder.join(POOLING)];
+    let mut states = Vec::new();
+    for entry in directories
+        .iter()
+        .flat_map(fs::read_dir)
+        .flatten()
+        .flatten()
+    {
+        // Of a link, what it leads to counts.
+        if let Ok(about) = fs::metadata(entry.path()) {
+            let changed = (about.ctime(), about.ctime_nsec());
+            states.push((entry.path(), about.len(), about.ino(), changed));
+        }
+    }
+    states.sort();
+    states
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Error> {

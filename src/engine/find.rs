@@ -66,9 +66,9 @@ impl Engine {
         };
         // The query gets its vector while the index is brought up to date and the words are looked for.
         let (updated, by_words, model) = thread::scope(|scope| {
-            let embedder = &self.providers.embedder;
+            let providers = &self.providers;
             let many_texts = !index.has_all_vectors();
-            let ask = move || Asking::new(embedder, text, vector, many_texts);
+            let ask = move || Asking::new(providers, text, vector, many_texts);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
             // What is damaged is found again, and mended, where no thread waits.

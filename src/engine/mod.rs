@@ -38,6 +38,7 @@ mod hint;
 mod import;
 mod index;
 mod init;
+mod kept;
 mod learn;
 mod memories;
 mod merge;
@@ -103,6 +104,7 @@ pub use git_merge::{
 pub use hint::{Adviser, HintOptions, HintReport};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed};
 pub use init::{InitReport, initialise, make_hook, with_lines};
+pub use kept::Kept;
 pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport};
 pub use merge::MergeReport;
 pub use model::{Chosen, Providers};

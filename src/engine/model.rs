@@ -8,6 +8,7 @@
 //! anywhere, and what it names is looked up among providers and nowhere else.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::llm::{
@@ -15,7 +16,8 @@ use crate::llm::{
     Secret, list_models, words,
 };
 
-use super::{Embedder, Error};
+use super::embedder::{Maker, Patience};
+use super::{Embedder, Error, Kept};
 
 /// How long a local server may take to say that it is there.
 const PROBE: Duration = Duration::from_millis(300);
@@ -53,6 +55,8 @@ pub struct Providers {
     pub local_probe: bool,
     /// Who makes the vectors of the search.
     pub embedder: Embedder,
+    /// Keeps that loaded for the next search, where the process lives for more than one.
+    pub kept: Option<Kept>,
     /// Time limit of a question.
     pub answer_within: Duration,
     /// Requests after the first.
@@ -79,6 +83,15 @@ impl Chosen {
 }
 
 impl Providers {
+    /// Who makes the vectors of a search, ready to be used, for one text or for many.
+    pub(super) fn maker(&self, many_texts: bool) -> Result<Arc<Maker>, Error> {
+        if let Some(kept) = &self.kept {
+            return kept.open(&self.embedder);
+        }
+        let maker = self.embedder.open(Patience::Search, many_texts)?;
+        Ok(Arc::new(maker))
+    }
+
     /// Decides who answers. `asked` is what the skill's author asks for.
     pub async fn choose(&self, asked: Option<&str>) -> Result<Chosen, Error> {
         if let Some(named) = self.named.as_deref() {

@@ -5,7 +5,7 @@
 //! neighbours. Alone it is the same every time, and needs no padding.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, ShapeInferenceMode, ThreadPool, Value};
@@ -77,6 +77,9 @@ pub struct Transformer {
     output: NodeId,
     pooling: Pooling,
     max_tokens: usize,
+    /// The threads that share the work of a single text: as many as there are processors, however many
+    /// texts are asked for at once by those who share the model.
+    together: OnceLock<RunOptions>,
 }
 
 impl std::fmt::Debug for Transformer {
@@ -130,6 +133,7 @@ impl Transformer {
             tokenizer,
             pooling: parts.pooling,
             max_tokens: parts.max_tokens,
+            together: OnceLock::new(),
         })
     }
 
@@ -144,7 +148,8 @@ impl Transformer {
         thread_local!(static ALONE: RunOptions = on_threads(1));
         if let [text] = texts {
             // Most of its work is laying out the weights, which threads can share.
-            return Ok(vec![self.embed_one(text, &on_threads(processors()))?]);
+            let together = self.together.get_or_init(|| on_threads(processors()));
+            return Ok(vec![self.embed_one(text, together)?]);
         }
         let embed = |text: &&str| ALONE.with(|options| self.embed_one(text, options));
         each(texts, true, embed).into_iter().collect()

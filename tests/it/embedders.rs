@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel, RecordedRequest};
+use crate::serve::{Served, token};
 use crate::workspace::{Ran, Workspace};
 
 /// What a text is about, one number a subject: near in meaning is what shares one.
@@ -489,4 +490,48 @@ fn a_retrieval_is_measured_with_the_embedder_that_searches() {
     assert_eq!(report["metrics"]["recall@1"], 1.0);
     let ran = ran(&workspace, &files);
     assert!(ran.stderr.contains("5 texts go to"), "{ran:?}");
+}
+
+#[test]
+fn a_server_keeps_a_model_until_its_files_change() {
+    let mut workspace = workspace();
+    folder(&workspace);
+    workspace
+        .set("MEMCTL_EMBEDDING_PROVIDER", "folder")
+        .set("MEMCTL_EMBEDDING_FOLDER", "models/mini");
+    workspace.json(&["index"]);
+    let served = Served::start(&workspace, &[]);
+    let token = token(&workspace, "ann", "*");
+    let search = || {
+        let asked = json!({"query": "settle every bill"});
+        let answer = served.post(&token, "/v1/search", &asked);
+        answer.is(200).json()
+    };
+    let first = search();
+    assert_eq!(first["results"][0]["id"], "CORR-000", "{first}");
+    let (ids, _) = find(&workspace, "settle every bill");
+    assert_eq!(ids[0], "CORR-000");
+    assert_eq!(search()["results"], first["results"]);
+    // What others write meanwhile is found by its meaning.
+    let mut entries = workspace.stored("corrections.json");
+    entries["corrections"][0]["user_correction"] = json!("Refunds go to the treasurer");
+    workspace.write(".agentura/corrections.json", entries.to_string());
+    let asked = json!({"query": "money back", "limit": 1});
+    let found = served.post(&token, "/v1/search", &asked).is(200).json();
+    assert_eq!(found["results"][0]["id"], "CORR-000", "{found}");
+    // Other files in the folder are another model, whose vectors are not there yet.
+    let vocabulary = workspace.read("models/mini/vocab.txt") + "new\n";
+    workspace.write("models/mini/vocab.txt", vocabulary);
+    let report = search();
+    assert!(
+        warnings(&report).contains("until `memctl index` has run"),
+        "{report}"
+    );
+    // One that cannot be loaded costs the meaning, as often as it is asked for.
+    let dense = r#"[{"type": "sentence_transformers.models.Dense"}]"#;
+    workspace.write("models/mini/modules.json", dense);
+    for _ in 0..2 {
+        let report = search();
+        assert!(warnings(&report).contains("names `Dense`"), "{report}");
+    }
 }

@@ -234,6 +234,41 @@ fn tools_say_what_they_do_in_few_words() {
 }
 
 #[test]
+fn settings_that_change_while_it_serves_count_at_the_next_search() {
+    let model = FakeModel::answering(|request| {
+        let texts = request.input().len();
+        Behaviour::Vectors(vec![vec![1.0, 2.0]; texts])
+    });
+    let workspace = remembering();
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let note = json!({"content": "Never pay an invoice twice."});
+    server.done("remember", &note);
+    let asked = json!({"query": "settle every bill"});
+    let mut check = |requests: usize| {
+        let (found, _) = server.done("search", &asked);
+        assert_eq!(found["results"][0]["id"], "MEM-001", "{found}");
+        assert_eq!(found["warnings"], Value::Null);
+        assert_eq!(model.requests().len(), requests);
+    };
+    check(0);
+    check(0);
+    let config = format!(
+        "[embedding]\nprovider = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n",
+        model.openai_url()
+    );
+    let file = workspace.write(".agentura/config.toml", config);
+    workspace.run(&["trust"]).succeeds();
+    workspace.run(&["index", "--rebuild"]).succeeds();
+    let asked_before = model.requests().len();
+    check(asked_before + 1);
+    check(asked_before + 2);
+    std::fs::remove_file(file).unwrap();
+    workspace.run(&["index", "--rebuild"]).succeeds();
+    check(asked_before + 2);
+    server.end();
+}
+
+#[test]
 fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);

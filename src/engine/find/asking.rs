@@ -1,26 +1,28 @@
 //! A query by meaning: its vector, made here or brought along, and the model that makes those of
 //! records.
 
+use std::sync::Arc;
+
 use crate::search::Vector;
 
-use super::super::Error;
-use super::super::embedder::{Embedder, Maker, Patience};
+use super::super::embedder::Maker;
 use super::super::index::Embedding;
+use super::super::{Error, Providers};
 
 /// The query's vector, and the model for those of records that have none yet.
 pub(super) struct Asking {
-    pub(super) maker: Maker,
+    pub(super) maker: Arc<Maker>,
     pub(super) vector: Vector,
 }
 
 impl Asking {
     pub(super) fn new(
-        embedder: &Embedder,
+        providers: &Providers,
         query: &str,
         given: Option<&[f32]>,
         many_texts: bool,
     ) -> Result<Self, Error> {
-        let maker = embedder.open(Patience::Search, many_texts)?;
+        let maker = providers.maker(many_texts)?;
         if let Some(given) = given {
             let vector = fitted(
                 given,

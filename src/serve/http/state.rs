@@ -11,7 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::engine::{self, Engine, Providers, Settings};
+use crate::engine::{self, Engine, Kept, Providers, Settings};
 use crate::model::Viewer;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::{Act, Primary, Scoped, is_disabled};
@@ -102,7 +102,10 @@ impl Server {
             primary: engine.store.primary().cloned(),
             skills_dir: engine.skills_dir,
             settings: engine.settings,
-            providers: engine.providers,
+            providers: Providers {
+                kept: Some(Kept::default()),
+                ..engine.providers
+            },
             spare_dir: engine.spare_dir,
             random: engine.random,
             clock: options.clock,
