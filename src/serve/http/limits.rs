@@ -31,6 +31,8 @@ pub struct Limits {
     pub connections: usize,
     /// How many clients listen to events at once.
     pub listeners: usize,
+    /// How long a client may take nothing of what is sent to it, events included.
+    pub stall: Duration,
     /// How long requests in flight may take to end when the server stops.
     pub grace: Duration,
 }
@@ -44,6 +46,7 @@ impl Default for Limits {
             at_once: 16,
             connections: 512,
             listeners: 128,
+            stall: Duration::from_secs(10),
             grace: Duration::from_secs(10),
         }
     }

@@ -14,6 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::stall::{Socket, is_stall};
 use super::state::Server;
 use super::table;
 
@@ -111,12 +112,16 @@ impl Bound {
             };
             // Answers are short; waiting to send more at once only delays them.
             drop(stream.set_nodelay(true));
-            let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
+            let socket = Socket::new(stream, server.limits().stall);
+            let connection = builder.serve_connection(TokioIo::new(socket), service.clone());
             let connection = graceful.watch(connection);
+            let server = server.clone();
             tokio::spawn(async move {
                 let _slot = slot;
                 // A connection that breaks is the client's to notice.
-                drop(connection.await);
+                if connection.await.is_err_and(|error| is_stall(&error)) {
+                    server.metrics().stalled_connection();
+                }
             });
         }
         drop(listener);

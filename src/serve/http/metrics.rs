@@ -35,6 +35,8 @@ pub(super) struct Metrics {
     in_flight: AtomicI64,
     /// Clients that were too slow for the events.
     dropped: AtomicU64,
+    /// Connections that were cut off.
+    stalled: AtomicU64,
 }
 
 #[derive(Default)]
@@ -63,6 +65,10 @@ impl Metrics {
     /// Counts a client that was too slow for the events.
     pub(super) fn dropped_listener(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stalled_connection(&self) {
+        self.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
     fn text(&self, listeners: usize, records: &[(Kind, u64)]) -> String {
@@ -111,6 +117,7 @@ impl Metrics {
         drop(took);
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         let dropped = self.dropped.load(Ordering::Relaxed);
+        let stalled = self.stalled.load(Ordering::Relaxed);
         let numbers = [
             (
                 "memctl_http_in_flight",
@@ -129,6 +136,12 @@ impl Metrics {
                 "counter",
                 "Clients that were too slow for the events.",
                 dropped.to_string(),
+            ),
+            (
+                "memctl_connections_stalled_total",
+                "counter",
+                "Connections that were cut off since the client did not read.",
+                stalled.to_string(),
             ),
         ];
         for (name, kind, help, value) in numbers {

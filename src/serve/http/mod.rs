@@ -1,6 +1,6 @@
 //! The memory over HTTP.
 //!
-//! - `listen`: the socket, connections and their limits, the stop in order.
+//! - `listen`: the socket, connections and their limits, the stop in order. `stall`: who does not read.
 //! - `table`: every operation, once: the router is made of it, and so is the `OpenAPI` document.
 //! - `state`: what every request works with; the one place where a request opens the memory.
 //! - `auth`: who asks. `origin`: by which name and from which pages. `limits`: how much and how long.
@@ -37,6 +37,7 @@ mod recall;
 mod reply;
 mod rpc;
 mod schemas;
+mod stall;
 mod state;
 mod table;
 

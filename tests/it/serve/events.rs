@@ -1,11 +1,12 @@
 //! What changes reaches those who listen, soon, and nobody else.
 #![allow(clippy::print_stdout, reason = "how long it took is said")]
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 use super::{Served, bearer, execution, token};
 use crate::workspace::Workspace;
@@ -203,4 +204,103 @@ fn a_stream_ends_with_its_token_and_with_the_server() {
     served.signal("-TERM");
     assert!(listener.ends(SOON));
     assert_eq!(served.wait(), Some(0));
+}
+
+/// A client that asks for events and reads nothing at all, not even the head.
+fn deaf(served: &Served, token: &str) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let address: SocketAddr = served.host().parse().unwrap();
+    socket.connect(&address.into()).unwrap();
+    let head = format!(
+        "GET /v1/events HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n",
+        served.host(),
+        bearer(token)
+    );
+    (&socket).write_all(head.as_bytes()).unwrap();
+    socket
+}
+
+/// The number of a line of the metrics.
+fn metric(served: &Served, token: &str, name: &str) -> u64 {
+    let text = served.get(token, "/metrics").is(200).text;
+    let line = text
+        .lines()
+        .find(|line| line.split(' ').next() == Some(name));
+    let number = line.and_then(|line| line.split(' ').nth(1));
+    number
+        .unwrap_or_else(|| panic!("{name} in {text}"))
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn who_does_not_read_is_dropped_and_costs_nobody_anything() {
+    const ENTRIES: usize = 4_000;
+    let workspace = Workspace::sample();
+    let write = |outcome: &str| {
+        let entry = |n: usize| {
+            json!({ "execution_id": format!("EXEC-20260101{n:06}"), "skill": "hr/x", "outcome": outcome,
+                "timestamp": "2026-01-01T00:00:00Z", "input_summary": {}, "output_summary": {} })
+        };
+        let entries: Vec<Value> = (0..ENTRIES).map(entry).collect();
+        let data = json!({ "entries": entries });
+        workspace.write(".agentura/episodic_memory.json", data.to_string());
+    };
+    write("accepted");
+    let served = Served::start(&workspace, &[]);
+    let (ann, bob) = (
+        token(&workspace, "ann", "hr"),
+        token(&workspace, "bob", "hr"),
+    );
+    let mut reads = Listener::new(&served, &ann, None);
+    let mut reads_not = deaf(&served, &bob);
+    let start = Instant::now();
+    while metric(&served, &ann, "memctl_event_listeners") < 2 {
+        assert!(start.elapsed() < SOON);
+    }
+    let before = served.resident();
+    // More than the buffers between the two can hold.
+    let mut told = 0;
+    for turn in 0..8 {
+        write(["rejected", "accepted"][turn % 2]);
+        for _ in 0..ENTRIES {
+            let event = reads.next(SOON).unwrap();
+            assert_eq!(event.2["operation"], "UPDATE");
+            told += 1;
+        }
+    }
+    let grown = served.resident().saturating_sub(before);
+    println!("{told} events, {} MB more", grown >> 20);
+    assert!(grown < 64 << 20, "{grown} bytes more");
+    // Whoever reads is told as fast as ever, while the other is waited for and when he is gone.
+    let mut took = Vec::new();
+    for more in 1..=5 {
+        execution(&served, &ann, "hr/y", &format!("{more}"));
+        let start = Instant::now();
+        assert_eq!(reads.next(SOON).unwrap().2["operation"], "INSERT");
+        took.push(start.elapsed());
+    }
+    took.sort();
+    println!("an event beside a client that does not read: {:?}", took[2]);
+    assert!(took[2] < Duration::from_millis(200), "{took:?}");
+    let start = Instant::now();
+    while metric(&served, &ann, "memctl_event_listeners") > 1 {
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "it still listens"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(metric(&served, &ann, "memctl_connections_stalled_total"), 1);
+    // What was on the way is all that comes; then the connection ends.
+    let limit = Some(Duration::from_secs(5));
+    reads_not.set_read_timeout(limit).unwrap();
+    let mut rest = Vec::new();
+    let end = reads_not.read_to_end(&mut rest);
+    let is_over = end.map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true);
+    assert!(is_over);
+    let got = String::from_utf8_lossy(&rest).matches("event: ").count();
+    assert!(got < told, "{got} of {told}");
+    assert_eq!(metric(&served, &bob, "memctl_event_listeners"), 1);
 }

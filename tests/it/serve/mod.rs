@@ -128,6 +128,14 @@ impl Served {
         assert!(sent.unwrap().success());
     }
 
+    /// How much memory it has, in bytes.
+    pub(crate) fn resident(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next());
+        kilobytes.unwrap().parse::<usize>().unwrap() << 10
+    }
+
     /// Waits for the end; the exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()

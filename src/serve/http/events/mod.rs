@@ -10,8 +10,10 @@
 //! The ids of events are random: from numbers one could tell how much happens that one may not see.
 //!
 //! Who comes back with `Last-Event-ID` gets what he has missed, as far as it is still known; where it is
-//! not, the event `missed` says that he has to look for himself. Who does not read is dropped: nothing
-//! is kept for him but what all share.
+//! not, the event `missed` says that he has to look for himself.
+//!
+//! Who does not read is dropped: his connection after a while (`stall`), and he himself where he is too far
+//! behind. Nothing is kept for him but what all share: an event is put into words when the socket takes it.
 
 mod follow;
 mod news;
@@ -88,15 +90,25 @@ impl Hub {
         let first = recent.next;
         let news: Vec<_> = news.into_iter().map(|news| (name(), news)).collect();
         recent.next += news.len() as u64;
-        recent.kept += news.len();
-        let batch = Arc::new(Batch { first, news });
+        // Of very many only the last are kept for those who come back.
+        let mut head = news;
+        let tail = head.split_off(head.len().saturating_sub(KEPT));
+        let middle = first + head.len() as u64;
+        // An error only says that nobody listens. Sent under the lock, so that who subscribes gets
+        // everything once.
+        if !head.is_empty() {
+            drop(self.sender.send(Arc::new(Batch { first, news: head })));
+        }
+        recent.kept += tail.len();
+        let batch = Arc::new(Batch {
+            first: middle,
+            news: tail,
+        });
         recent.batches.push_back(Arc::clone(&batch));
         while recent.kept > KEPT && recent.batches.len() > 1 {
             let gone = recent.batches.pop_front();
             recent.kept -= gone.map_or(0, |gone| gone.news.len());
         }
-        // An error only says that nobody listens. Sent under the lock, so that who subscribes gets
-        // everything once.
         drop(self.sender.send(batch));
     }
 
@@ -176,7 +188,10 @@ struct Client {
     server: Server,
     caller: Caller,
     listening: Listening,
-    ready: VecDeque<Event>,
+    /// What is sent before any news.
+    greeting: VecDeque<Event>,
+    /// The batch that is being sent, and how much of it is.
+    batch: Option<(Arc<Batch>, usize)>,
     stopping: watch::Receiver<bool>,
     until: Instant,
     _seat: OwnedSemaphorePermit,
@@ -205,17 +220,18 @@ pub(super) async fn events(
         server,
         caller,
         listening,
-        ready: VecDeque::new(),
+        greeting: VecDeque::new(),
+        batch: None,
         _seat: seat,
     };
     client
-        .ready
+        .greeting
         .push_back(Event::default().retry(Duration::from_secs(2)));
     if client.listening.has_missed {
         let hint =
             json!({ "hint": "look for yourself: what came in between is not known any more" });
         let event = Event::default().event("missed").data(hint.to_string());
-        client.ready.push_back(event);
+        client.greeting.push_back(event);
     }
     let stream = stream::unfold(client, |mut client| async {
         let event = client.next().await?;
@@ -233,14 +249,15 @@ impl Client {
     /// The next event; `None` ends the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
+            let event = self.greeting.pop_front().or_else(|| self.of_batch());
+            if event.is_some() {
+                return event;
             }
             let batch = match self.listening.replay.pop_front() {
                 Some(batch) => batch,
                 None => self.wait().await?,
             };
-            self.take(&batch);
+            self.batch = Some((batch, 0));
         }
     }
 
@@ -259,15 +276,19 @@ impl Client {
         }
     }
 
-    /// Makes events of what this client may see of a batch.
-    fn take(&mut self, batch: &Batch) {
+    /// The next event of the batch that is being sent that this client may see.
+    fn of_batch(&mut self) -> Option<Event> {
+        let (batch, sent) = self.batch.take()?;
         let store = self.server.store(&self.caller);
-        for (number, (name, news)) in (batch.first..).zip(&batch.news) {
-            if number <= self.listening.after || !store.admits(&news.entry) {
-                continue;
+        for (at, (name, news)) in batch.news.iter().enumerate().skip(sent) {
+            let number = batch.first + at as u64;
+            if number > self.listening.after && store.admits(&news.entry) {
+                let event = Event::default().event("memory_updated").id(name);
+                let event = event.data(news.data().to_string());
+                self.batch = Some((batch, at + 1));
+                return Some(event);
             }
-            let event = Event::default().event("memory_updated").id(name);
-            self.ready.push_back(event.data(news.data().to_string()));
         }
+        None
     }
 }
