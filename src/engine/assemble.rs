@@ -28,6 +28,10 @@ impl Engine {
         let (_, skill) = self.skill(skill)?;
         let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
         let assembly = self.assemble(&skill, input, &mut warnings)?;
+        // Whoever looks at a prompt reads its rules; a run says in its execution which ones it had.
+        let rules = assembly.injected.iter();
+        let read = rules.map(|rule| (Kind::Reflexion, (rule.id.as_str(), None)));
+        warnings.extend(self.note_read(read));
         Ok(PromptReport {
             skill: skill.path,
             assembly,

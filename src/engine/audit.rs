@@ -88,12 +88,27 @@ impl Engine {
             return None;
         }
         let done = self.store.audit(Did::Read, &noted);
-        done.err()
-            .map(|error| format!("this read is not in the audit: {}", chain(&error)))
+        done.err().map(|error| unnoted(&error))
     }
 }
 
 impl Engine {
+    /// Notes that all records of some kinds were read for a sum, by how many they are; where reads of all
+    /// kinds are noted. What was not noted is said.
+    pub(super) fn note_counted(&self, read: &[(Kind, u64)]) -> Option<String> {
+        if self.settings.audit_reads != AuditReads::All {
+            return None;
+        }
+        let read = read.iter().filter(|(_, count)| *count > 0);
+        let numbers: Vec<String> = read.map(|(kind, count)| number(*kind, *count)).collect();
+        if numbers.is_empty() {
+            return None;
+        }
+        let touched: Vec<Touched<'_>> = numbers.iter().map(|n| (n.as_str(), None)).collect();
+        let done = self.store.audit(Did::Read, &touched);
+        done.err().map(|error| unnoted(&error))
+    }
+
     /// Notes that records went out: those that are somebody's by their ids, the others by how many they
     /// are of their kind. What was not noted is said.
     pub(super) fn note_exported(&self, entries: &[Entry]) -> Option<String> {
@@ -101,7 +116,7 @@ impl Engine {
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.has_user()) {
             let count = entries.iter().filter(|entry| entry.kind == kind).count();
             if count > 0 {
-                numbers.push(format!("{count} {}", kind.plural()));
+                numbers.push(number(kind, count as u64));
             }
         }
         let owned = entries.iter().filter(|entry| entry.kind.has_user());
@@ -115,6 +130,15 @@ impl Engine {
         done.err()
             .map(|error| format!("this export is not in the audit: {}", chain(&error)))
     }
+}
+
+/// Records that are noted by how many they are.
+fn number(kind: Kind, count: u64) -> String {
+    format!("{count} {}", kind.plural())
+}
+
+fn unnoted(error: &crate::store::Error) -> String {
+    format!("this read is not in the audit: {}", chain(error))
 }
 
 impl FromStr for AuditReads {

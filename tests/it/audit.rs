@@ -57,6 +57,7 @@ fn every_write_and_every_read_of_memories_is_noted() {
     workspace.json(&["memory", "search", "TechFlow", "--keyword"]);
     workspace.json(&["memory", "list", "memories"]);
     workspace.json(&["memory", "show", "MEM-001"]);
+    workspace.json(&["memory", "why", "MEM-001"]);
     workspace.json(&[
         "memory",
         "edit",
@@ -74,6 +75,7 @@ fn every_write_and_every_read_of_memories_is_noted() {
         line("read", "MEM-001", "memory search"),
         line("read", "MEM-001", "memory list"),
         line("read", "MEM-001", "memory show"),
+        line("read", "MEM-001", "memory why"),
         line("edited", "MEM-001", "memory edit"),
         line("removed", "MEM-001", "memory forget"),
         line("added", "MEM-001", "memory undo"),
@@ -85,7 +87,7 @@ fn every_write_and_every_read_of_memories_is_noted() {
     let verified = workspace.json(&["memory", "audit", "verify"]);
     assert_eq!(
         (&verified["sound"], &verified["lines"]),
-        (&json!(true), &json!(9))
+        (&json!(true), &json!(10))
     );
     // The texts themselves stand nowhere in it.
     assert!(!workspace.read(".agentura/audit.jsonl").contains("TechFlow"));
@@ -110,11 +112,34 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
         workspace.json(&["memory", "list", "reflexions"]);
         workspace.json(&["memory", "show", "REFL-001"]);
     };
+    let not_noted = |workspace: &Workspace| {
+        workspace.json(&["memory", "why", "REFL-001"]);
+        workspace.json(&["memory", "prompt", SKILL]);
+        workspace.json(&["stats"]);
+    };
+    not_noted(&workspace);
     read(&workspace);
     assert_eq!(lines(&workspace, &[]).len(), before);
     workspace.write(".agentura/config.toml", "[audit]\nreads = \"all\"\n");
     read(&workspace);
     assert_eq!(lines(&workspace, &[]).len(), before + 3);
+    let execution = workspace.json(&["memory", "list", "executions"]);
+    let execution = execution["records"][0]["id"].as_str().unwrap().to_owned();
+    let known = lines(&workspace, &[]).len();
+    workspace.json(&["memory", "why", "REFL-001"]);
+    workspace.json(&["memory", "prompt", SKILL]);
+    workspace.json(&["stats"]);
+    let expected = [
+        // One line a command, with every record that it told of.
+        line(
+            "read",
+            &format!("REFL-001 CORR-001 {execution}"),
+            "memory why",
+        ),
+        line("read", "REFL-001", &format!("memory prompt {SKILL}")),
+        line("read", "1 executions 1 corrections 1 reflexions", "stats"),
+    ];
+    assert_eq!(lines(&workspace, &[])[known..], expected);
     workspace.write(".agentura/config.toml", "[audit]\nreads = \"some\"\n");
     workspace
         .run(&["memory", "list"])

@@ -30,7 +30,9 @@ impl Engine {
                 .or_default() += 1;
         }
         let mut runs = Runs::default();
+        let mut executions = 0;
         let problems = self.store.each_entry(Kind::Execution, &all, &mut |entry| {
+            executions += 1;
             if let Ok(execution) = entry.parse::<Execution>() {
                 runs.take(&execution, &corrected, &mut days);
             }
@@ -44,6 +46,12 @@ impl Engine {
         {
             warnings.push(problem.to_string());
         }
+        warnings.extend(self.note_counted(&[
+            (Kind::Execution, executions),
+            (Kind::Correction, corrections.records.len() as u64),
+            (Kind::Reflexion, rules.records.len() as u64),
+            (Kind::Fix, fixes.records.len() as u64),
+        ]));
         let trials = self.store.trials()?;
         let mut learning = Learning {
             corrections: corrections.records.len() as u64,

@@ -125,7 +125,10 @@ impl Engine {
     /// Where a record came from, and what came of it. `id` may be the beginning of one, or `latest`.
     pub fn why(&self, id: &str) -> Result<WhyReport, Error> {
         let (kind, id) = self.locate(id)?;
-        let (chain, evidence) = walk::chain(&self.store, kind, &id)?;
+        let chain = walk::chain(&self.store, kind, &id)?;
+        let read = chain.read.iter();
+        let unnoted =
+            self.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
         let warnings = Kind::ALL.into_iter().filter_map(|kind| {
             let damaged = self.store.has_problems(kind).unwrap_or(false);
             let file = kind.file();
@@ -134,9 +137,9 @@ impl Engine {
         Ok(WhyReport {
             id,
             kind,
-            warnings: warnings.collect(),
-            chain,
-            evidence,
+            warnings: warnings.chain(unnoted).collect(),
+            chain: chain.links,
+            evidence: chain.evidence,
         })
     }
 }

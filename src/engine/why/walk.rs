@@ -3,6 +3,7 @@
 //! Each record is followed once. What names another record is found by reading the file of its kind;
 //! only entries whose text holds the id are read as JSON.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::model::{
@@ -17,16 +18,31 @@ use super::{Link, Relation};
 /// So many executions of a rule, and so many origins of a fix, are named: the newest.
 const NAMED: usize = 3;
 
-/// The chain of a record, which begins with itself, and the evidence that speaks for it.
-pub(super) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<(Vec<Link>, Evidence), Error> {
+/// What following the links of a record comes to.
+pub(super) struct Chain {
+    /// The chain, which begins with the record itself.
+    pub(super) links: Vec<Link>,
+    /// The evidence that speaks for it.
+    pub(super) evidence: Evidence,
+    /// The records that are told of, each once, and whose they are.
+    pub(super) read: Vec<(Kind, String, Option<String>)>,
+}
+
+/// The chain of a record.
+pub(super) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
     let mut walk = Walk {
         store,
         chain: Vec::new(),
         met: HashSet::new(),
         evidence: Evidence::default(),
+        read: Vec::new(),
     };
     walk.visit(kind, id, Relation::Asked, None, Way::Both)?;
-    Ok((walk.chain, walk.evidence))
+    Ok(Chain {
+        links: walk.chain,
+        evidence: walk.evidence,
+        read: walk.read,
+    })
 }
 
 /// Where to go on from a link.
@@ -66,6 +82,7 @@ struct Walk<'a> {
     /// The ids that were met; each is followed once.
     met: HashSet<String>,
     evidence: Evidence,
+    read: Vec<(Kind, String, Option<String>)>,
 }
 
 impl Walk<'_> {
@@ -100,6 +117,10 @@ impl Walk<'_> {
         let at = self.chain.len();
         self.chain.push(link);
         let is_new = self.met.insert(id.to_owned());
+        if is_new {
+            let user = entry.user_id().map(Cow::into_owned);
+            self.read.push((kind, id.to_owned(), user));
+        }
         let from = Step {
             id,
             depth,
