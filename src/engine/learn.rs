@@ -15,7 +15,7 @@ use crate::learn::distil::{self, FixText, Lesson};
 use crate::model::{
     ActionType, BrokenLine, ExecutionLog, Fix, Kind, Origin, Procedure, Record as _,
 };
-use crate::store::{Selection, Source, Writer};
+use crate::store::{Buried, Selection, Source, Writer};
 use crate::transcript::Format;
 
 use super::session::{HostSession, data};
@@ -222,6 +222,8 @@ impl Engine {
             let mut writer = self.writer()?;
             let known = writer.store().list::<Fix>(&Selection::default())?.records;
             let mut known: Vec<Fix> = known;
+            // Read once: nothing is removed while the lock is held.
+            let buried = writer.store().all_buried()?;
             for found in &session.found {
                 if let Some(lesson) = &found.lesson {
                     let origin = Origin {
@@ -229,7 +231,8 @@ impl Engine {
                         workspace: found.workspace.clone(),
                         step: found.episode.fail_step as u64,
                     };
-                    self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
+                    let stored = (&mut known, &buried);
+                    self.store_lesson(&mut writer, stored, lesson, origin, report)?;
                 }
             }
             self.note_learned(
@@ -282,7 +285,7 @@ impl Engine {
     fn store_lesson(
         &self,
         writer: &mut Writer,
-        known: &mut Vec<Fix>,
+        (known, buried): (&mut Vec<Fix>, &Buried),
         lesson: &Lesson,
         origin: Origin,
         report: &mut LearnReport,
@@ -306,7 +309,7 @@ impl Engine {
             return Ok(());
         }
         let mut fix = fix_of(lesson, origin.clone(), &seen);
-        if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
+        if buried.has_content(Kind::Fix, &fix.content()) {
             report.buried += 1;
             return Ok(());
         }
@@ -323,11 +326,7 @@ impl Engine {
             trust: "observed".to_owned(),
         };
         // The how-to of a fix that stays may have been removed alone.
-        if writer
-            .store()
-            .buried(Kind::Procedure, &procedure.content())?
-            .is_none()
-        {
+        if !buried.has_content(Kind::Procedure, &procedure.content()) {
             let procedure = writer.append(procedure, self.now)?;
             fix.procedure_id.clone_from(&procedure.procedure_id);
             report.learned.push(procedure.procedure_id);

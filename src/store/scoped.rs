@@ -374,6 +374,47 @@ impl Scoped {
         Ok(self.find_in(&snapshot, kind, id)?.map(|(_, entry)| entry))
     }
 
+    /// Shows the entries with exactly these ids, each once, in the order in which they stand: one look
+    /// at where all lie, however many are asked for.
+    pub fn each_of(
+        &self,
+        kind: Kind,
+        ids: &HashSet<&str>,
+        visit: &mut dyn FnMut(Entry),
+    ) -> Result<(), Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        self.each_of_in(&snapshot, kind, ids, &mut |_, entry| visit(entry))
+    }
+
+    /// The same in a snapshot, and where they lie.
+    pub(super) fn each_of_in(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        ids: &HashSet<&str>,
+        visit: &mut dyn FnMut(Row, Entry),
+    ) -> Result<(), Error> {
+        let known: HashSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+        let mut candidates = Vec::new();
+        snapshot.each(false, &mut |row| {
+            // Of long ids the table holds the beginning: the entry itself says the rest.
+            if row.id_is_cut() || known.contains(row.id()) {
+                candidates.push(row.clone());
+            }
+            true
+        })?;
+        let mut shown = HashSet::new();
+        for row in candidates {
+            let entry = Self::read(snapshot, kind, &row)?;
+            let is_asked = !entry.id.is_empty() && ids.contains(entry.id.as_str());
+            if is_asked && !shown.contains(&entry.id) && self.sight.sees(kind, &entry.text) {
+                shown.insert(entry.id.clone());
+                visit(row, entry);
+            }
+        }
+        Ok(())
+    }
+
     /// The entry with exactly this id in a snapshot, and where it lies.
     pub(super) fn find_in(
         &self,

@@ -3,6 +3,8 @@
 //! Each of these is a write like any other, noted in the journal and the audit, so that it can be taken
 //! back as well. What has been changed since is never overwritten; what is as it was before is left.
 
+use std::collections::HashSet;
+
 use crate::model::Kind;
 
 use super::audit::Did;
@@ -113,9 +115,15 @@ impl Writer {
         at: &str,
     ) -> Result<usize, Error> {
         let snapshot = self.prepare(kind)?;
+        let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
+        let mut there: HashSet<String> = HashSet::new();
+        self.store()
+            .each_of_in(&snapshot, kind, &ids, &mut |_, entry| {
+                there.insert(entry.id);
+            })?;
         let mut missing = Vec::new();
         for one in run {
-            if self.store().find_in(&snapshot, kind, one.id)?.is_some() {
+            if there.contains(one.id) {
                 continue;
             }
             if !self.store().sight().covers(kind, one.text.as_bytes()) {

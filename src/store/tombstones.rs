@@ -185,7 +185,7 @@ impl Buried {
         counts: &dyn Fn(&Tombstone) -> bool,
     ) -> Result<Self, Error> {
         let key = directory::identity(directory).map(|identity| identity.tombstone_key);
-        let stones: Vec<Tombstone> = log::read(directory, FILE)?;
+        let stones = standing(directory)?;
         // An id is gone for everybody; what was said is its user's business.
         let said = stones
             .iter()

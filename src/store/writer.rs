@@ -1,7 +1,7 @@
 //! Writing records, within a scope, under the lock of the directory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -351,17 +351,18 @@ impl Writer {
         may_come_back: bool,
     ) -> Result<Vec<Entry>, Error> {
         let snapshot = self.prepare(kind)?;
-        let mut found = Vec::new();
-        for (id, content) in removals {
-            if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
-                found.push((row, entry, *content));
-            }
-        }
+        let contents: HashMap<&str, &str> = removals.iter().copied().collect();
+        let ids: HashSet<&str> = contents.keys().copied().collect();
+        let mut found: Vec<(Row, Entry, &str)> = Vec::new();
+        self.store
+            .each_of_in(&snapshot, kind, &ids, &mut |row, entry| {
+                let content = contents.get(entry.id.as_str()).copied();
+                found.push((row, entry, content.unwrap_or_default()));
+            })?;
         if found.is_empty() {
             return Ok(Vec::new());
         }
         found.sort_by_key(|(row, ..)| row.at);
-        found.dedup_by_key(|(row, ..)| row.at);
         if may_come_back {
             let before = ids_before(&snapshot, found.iter().map(|(row, ..)| row.at))?;
             // The last one first: on the way back each finds the one that it stood behind.

@@ -11,6 +11,8 @@
 mod files;
 mod plan;
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 
 use crate::model::Kind;
@@ -130,9 +132,14 @@ impl Engine {
         backs: &[Back],
     ) -> Result<Vec<String>, Error> {
         let mut reasons = Vec::new();
+        let removed = backs.iter().filter_map(|back| match back {
+            Back::Remove { id, .. } => Some(id.as_str()),
+            _ => None,
+        });
+        let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
         for back in backs {
             reasons.extend(match back {
-                Back::Remove { id, .. } => rests_on(writer, &changes[place + 1..], id)?,
+                Back::Remove { id, .. } => resting.remove(id.as_str()),
                 Back::Restore { id, text: None, .. } => {
                     Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
                 }
@@ -165,20 +172,24 @@ impl Engine {
         run: &[Back],
         dry_run: bool,
     ) -> Result<Vec<Undone>, Error> {
+        let mut there = HashMap::new();
+        writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+            let document = document(&entry);
+            there.insert(entry.id, document.map(|d| (d.summary, d.content)));
+        })?;
         let mut steps = Vec::new();
         let mut contents = Vec::new();
         for id in run.iter().filter_map(id_of) {
-            let Some(entry) = writer.store().find(kind, id)? else {
+            let Some(document) = there.remove(id) else {
                 steps.push(undone("unchanged", id, String::new()));
                 continue;
             };
-            let document = document(&entry);
-            let summary = document.as_ref().map(|d| d.summary.clone());
+            let (summary, content) = document.unzip();
             steps.push(undone("removed", id, summary.unwrap_or_default()));
             // What was learnt unasked would be learnt again. What a person said and took back may be
             // said again.
             let content = match kind {
-                Kind::Fix | Kind::Procedure => document.map(|d| d.content),
+                Kind::Fix | Kind::Procedure => content,
                 _ => None,
             };
             contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
@@ -198,6 +209,10 @@ impl Engine {
         run: &[Back],
         dry_run: bool,
     ) -> Result<Vec<Undone>, Error> {
+        let mut there = HashSet::new();
+        writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+            there.insert(entry.id);
+        })?;
         let mut steps = Vec::new();
         let mut returning = Vec::new();
         for back in run {
@@ -207,7 +222,7 @@ impl Engine {
             else {
                 continue;
             };
-            let is_there = writer.store().find(kind, id)?.is_some();
+            let is_there = there.contains(id.as_str());
             let did = if is_there { "unchanged" } else { "restored" };
             steps.push(undone(did, id, String::new()));
             returning.push(Returning {
@@ -291,6 +306,10 @@ fn id_of(back: &Back) -> Option<&str> {
     }
 }
 
+fn ids_of(run: &[Back]) -> HashSet<&str> {
+    run.iter().filter_map(id_of).collect()
+}
+
 fn undone(did: &'static str, target: &str, what: String) -> Undone {
     Undone {
         did,
@@ -321,30 +340,55 @@ fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
     Ok(place)
 }
 
-/// What was added later and names a record that would go.
-fn rests_on(writer: &Writer, later: &[Change<'_>], id: &str) -> Result<Option<String>, Error> {
-    let quoted = format!("\"{id}\"");
-    for change in later.iter().filter(|change| !change.is_undone) {
-        for line in &change.lines {
-            let (Some(kind), Some(target)) = (line.step.kind(), line.step.target()) else {
-                continue;
-            };
-            if target == id {
-                continue;
-            }
-            let Some(entry) = writer.store().find(kind, target)? else {
-                continue;
-            };
-            if memchr::memmem::find(&entry.text, quoted.as_bytes()).is_some() {
-                return Ok(Some(format!(
+/// What was added later and names records that would go: for each of these, the first such.
+fn resting<'a>(
+    writer: &Writer,
+    later: &[Change<'_>],
+    removed: &HashSet<&'a str>,
+) -> Result<HashMap<&'a str, String>, Error> {
+    let mut reasons = HashMap::new();
+    let later: Vec<_> = later.iter().filter(|change| !change.is_undone).collect();
+    if removed.is_empty() || later.is_empty() {
+        return Ok(reasons);
+    }
+    let lines = || {
+        later
+            .iter()
+            .flat_map(|change| change.lines.iter().map(move |line| (change, line)))
+    };
+    // Each record is read once, however often it was changed and however many it might name.
+    let mut named: HashMap<(Kind, String), Vec<&'a str>> = HashMap::new();
+    for kind in Kind::ALL {
+        let of_kind = lines().filter(|(_, line)| line.step.kind() == Some(kind));
+        let targets = of_kind.filter_map(|(_, line)| line.step.target()).collect();
+        writer.store().each_of(kind, &targets, &mut |entry| {
+            let ids = ids_in(&entry.text, removed);
+            named.insert((kind, entry.id), ids);
+        })?;
+    }
+    for (change, line) in lines() {
+        let (Some(kind), Some(target)) = (line.step.kind(), line.step.target()) else {
+            continue;
+        };
+        let ids = named.get(&(kind, target.to_owned()));
+        for id in ids.into_iter().flatten().filter(|id| **id != target) {
+            reasons.entry(*id).or_insert_with(|| {
+                format!(
                     "`{target}` rests on `{id}`: take `{}` back first ({})",
                     short(change.name),
                     line.why
-                )));
-            }
+                )
+            });
         }
     }
-    Ok(None)
+    Ok(reasons)
+}
+
+/// Which of these ids stand in the text of a record, in quotes.
+fn ids_in<'a>(text: &[u8], ids: &HashSet<&'a str>) -> Vec<&'a str> {
+    let pieces = text.split(|byte| *byte == b'"').skip(1);
+    let pieces = pieces.filter_map(|piece| std::str::from_utf8(piece).ok());
+    pieces.filter_map(|piece| ids.get(piece).copied()).collect()
 }
 
 fn comes_back(backs: &[Back], wanted: &str) -> bool {
