@@ -24,22 +24,24 @@ clients: ## install the coding agents and other memories that `make test-clients
 		|| echo "skipped: npm could not install the coding agents"
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @supabase/supabase-js@2.119.1 \
 		|| echo "skipped: npm could not install supabase-js"
-	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 \
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16 \
 			"node-linux-$$(node -p process.arch)@22.23.3" \
-		|| echo "skipped: npm could not install the MCP inspector"
+		|| echo "skipped: npm could not install the MCP inspector and the conformance suite"
 	@npm install --no-audit --no-fund --silent --force --prefix $(CLIENTS) @oven/bun-linux-x64@1.4.5 \
 		&& mkdir -p $(CLIENTS)/claude-mem && cd $(CLIENTS)/claude-mem && npm pack --silent claude-mem@13.25.3 >/dev/null && tar xzf claude-mem-*.tgz \
 		|| echo "skipped: npm could not install claude-mem"
 	@python3 -m venv $(CLIENTS)/mem0 && $(CLIENTS)/mem0/bin/pip install --quiet --disable-pip-version-check mem0ai==2.2.1 \
 		|| echo "skipped: pip could not install mem0"
 	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
-			opentelemetry-exporter-otlp-json-file==0.66b1 \
+			opentelemetry-exporter-otlp-json-file==0.66b1 openai==3.54.0 openinference-instrumentation-openai==0.1.66 \
+			opentelemetry-instrumentation-openai==0.40.14 \
 		|| echo "skipped: pip could not install OpenTelemetry"
 	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
 		|| echo "skipped: pip could not install schemathesis"
 
 test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
+	$(CARGO) test --locked --test it -- --ignored --nocapture clients mcp_conformance other_memories traces
 
 exports: ## install the test frameworks that `make test-exports` runs
 	@mkdir -p $(CLIENTS)/promptfoo

@@ -42,6 +42,7 @@ mod learning;
 mod llm_wire;
 mod mcp;
 mod mcp_clients;
+mod mcp_conformance;
 mod memories;
 mod merge;
 mod models;
