@@ -227,31 +227,63 @@ fn what_the_traces_of_an_agent_show_is_learnt() {
     assert_eq!(again["learned"], json!([]), "{again}");
 }
 
-/// The real SDK and its exporter of files; `make test-clients` installs them.
-#[test]
-#[ignore = "needs OpenTelemetry from PyPI: make test-clients"]
-fn traces_of_the_real_sdk_are_learnt_from() {
-    let workspace = workspace();
+/// Runs a Python program with the packages that `make test-clients` installs; `None`, which is said, where
+/// it cannot be run.
+fn python(workspace: &Workspace, program: &str, arguments: &[&str]) -> Option<()> {
     let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
         .ancestors()
         .nth(2)
         .unwrap();
     let python = target.join("clients/otel/bin/python");
-    let script = workspace.write("agent.py", include_str!("traces_of_an_agent.py"));
-    let traces = workspace.root().join("traces.jsonl");
-    match Command::new(&python).arg(&script).arg(&traces).output() {
-        Ok(output) if output.status.success() => {}
+    let script = workspace.write("agent.py", program);
+    let mut command = Command::new(&python);
+    command
+        .arg(&script)
+        .args(arguments)
+        .current_dir(workspace.root());
+    match command.output() {
+        Ok(output) if output.status.success() => Some(()),
         said => {
             println!(
                 "skipped: `{}` cannot trace: {said:?}; type `make test-clients`",
                 python.display()
             );
-            return;
+            None
         }
     }
+}
+
+/// What the agents of these tests have overcome.
+#[track_caller]
+fn is_learnt(workspace: &Workspace) {
     let report = workspace.json(&["learn", "traces.jsonl"]);
     assert_eq!(report["transcripts"][0]["format"], "otlp");
+    assert_eq!(report["transcripts"][0]["steps"], 2, "{report}");
     let fix = &workspace.stored("fixes.json")["entries"][0];
     assert_eq!(fix["error_key"], "KeyError: <name>", "{fix}");
     assert_eq!(fix["working_code"], "python3 -c \"print({}.get('x'))\"");
+}
+
+/// The real SDK and its exporter of files; `make test-clients` installs them.
+#[test]
+#[ignore = "needs OpenTelemetry from PyPI: make test-clients"]
+fn traces_of_the_real_sdk_are_learnt_from() {
+    let workspace = workspace();
+    let program = include_str!("traces_of_an_agent.py");
+    if python(&workspace, program, &["traces.jsonl"]).is_some() {
+        is_learnt(&workspace);
+    }
+}
+
+/// The real instrumentations of others, which say it in words of their own or of former years.
+#[test]
+#[ignore = "needs OpenInference and OpenLLMetry from PyPI: make test-clients"]
+fn traces_of_other_instrumentations_are_learnt_from() {
+    let program = include_str!("traces_of_openai.py");
+    for instrumentation in ["openinference", "openllmetry"] {
+        let workspace = workspace();
+        if python(&workspace, program, &[instrumentation, "traces.jsonl"]).is_some() {
+            is_learnt(&workspace);
+        }
+    }
 }

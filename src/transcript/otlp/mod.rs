@@ -4,9 +4,12 @@
 //! instrumentation was told to record them. Where it makes none, the messages of the `chat` spans tell the
 //! same: calls in what the model said, answers in what it was told next.
 //!
+//! Traces of older conventions, and of others, are read as if they said it in today's words (`older`).
+//!
 //! Spans are written when they end, and nobody promises an order. So all of a file is read before
 //! the first step is handed out, and steps stand in the order in which they began, one session after the other.
 
+mod older;
 mod span;
 mod write;
 
@@ -87,8 +90,14 @@ fn tell(spans: &[&Span], calls: &mut Calls<'_>) {
         .filter_map(|span| span.text("gen_ai.tool.call.id"))
         .collect();
     let has_tools = spans.iter().any(|span| is_tool(span));
+    let nameless = spans
+        .iter()
+        .filter(|span| is_tool(span) && span.text("gen_ai.tool.call.id").is_none())
+        .filter_map(|span| span.text("gen_ai.tool.name"))
+        .collect();
     let mut chat = Chat {
         tools,
+        nameless,
         has_tools,
         said: HashSet::new(),
         called: HashSet::new(),
@@ -185,6 +194,8 @@ fn block_text(block: &Value) -> Option<&str> {
 struct Chat<'a> {
     /// The calls that have spans of their own.
     tools: HashSet<&'a str>,
+    /// The tools that have spans which do not say for which call.
+    nameless: HashSet<&'a str>,
     has_tools: bool,
     said: HashSet<(bool, String)>,
     called: HashSet<String>,
@@ -240,7 +251,7 @@ impl Chat<'_> {
         let has_span = if id.is_empty() {
             self.has_tools
         } else {
-            self.tools.contains(id)
+            self.tools.contains(id) || self.nameless.contains(text("name").unwrap_or_default())
         };
         if has_span || !self.called.insert(format!("{id}\0{part}")) {
             return;

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::older::{self, Event};
+
 /// One span, as far as it is looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Span {
@@ -118,24 +120,29 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
     };
     let mut all = of_resource.clone();
     all.extend(attributes(span));
-    let exceptions = list(span, "events")
+    let events: Vec<Event> = list(span, "events")
         .unwrap_or_default()
         .iter()
-        .filter_map(|event| {
-            let of_event = attributes(event);
-            let text = |name: &str| of_event.get(name).and_then(Value::as_str);
-            let message = text("exception.message").or(text("exception.stacktrace"));
-            match (text("exception.type"), message) {
-                // A message that says itself what it is stands there as a terminal would show it.
-                (_, Some(message))
-                    if message.to_lowercase().contains("error") || message.contains(": ") =>
-                {
-                    Some(message.to_owned())
-                }
-                (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
-                (kind, message) => kind.or(message).map(str::to_owned),
+        .map(|event| {
+            let name = named(event, "name").and_then(Value::as_str);
+            (name.unwrap_or_default().to_owned(), attributes(event))
+        })
+        .collect();
+    older::fill(&text("name"), &mut all, &events);
+    let exceptions = events.iter().filter_map(|(_, of_event)| {
+        let text = |name: &str| of_event.get(name).and_then(Value::as_str);
+        let message = text("exception.message").or(text("exception.stacktrace"));
+        match (text("exception.type"), message) {
+            // A message that says itself what it is stands there as a terminal would show it.
+            (_, Some(message))
+                if message.to_lowercase().contains("error") || message.contains(": ") =>
+            {
+                Some(message.to_owned())
             }
-        });
+            (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
+            (kind, message) => kind.or(message).map(str::to_owned),
+        }
+    });
     Span {
         trace: text("traceId"),
         id: text("spanId"),
