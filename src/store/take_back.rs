@@ -228,7 +228,7 @@ fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Correction, Scope};
-    use crate::store::Act;
+    use crate::store::{Act, atomic};
 
     fn store(dir: &std::path::Path) -> Scoped {
         let act = Act {
@@ -313,6 +313,56 @@ mod tests {
             writer.put_back(Kind::Correction, &run, "").unwrap();
             assert_eq!(bytes(dir.path()), before, "{gone:?}");
         }
+    }
+
+    #[test]
+    fn several_are_found_at_one_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        // Of ids this long the table holds only the beginning.
+        let long = ["x".repeat(80), "x".repeat(81)];
+        let entry = |id: &str| serde_json::json!({"correction_id": id, "skill": "hr/x"});
+        let all = [
+            "CORR-001", "CORR-002", "CORR-003", &long[0], &long[1], "CORR-002",
+        ];
+        let text = serde_json::json!({"corrections": all.map(entry)}).to_string();
+        atomic::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
+        let check = |ids: &[&str], expected: &[&str]| {
+            let (asked, mut found) = (ids.iter().copied().collect(), Vec::new());
+            let mut visit = |entry: Entry| found.push(entry.id);
+            store.each_of(Kind::Correction, &asked, &mut visit).unwrap();
+            assert_eq!(found, expected, "{ids:?}");
+        };
+        check(&["CORR-003", "CORR-002", "CORR-009", ""], &all[1..3]);
+        check(&[&long[1], "CORR-001"], &["CORR-001", &long[1]]);
+        check(&all, &all[..5]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn what_has_come_back_is_not_buried_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let epoch = chrono::DateTime::UNIX_EPOCH;
+        let kind = Kind::Correction;
+        drop(writer.append(correction("a"), epoch).unwrap());
+        let gone = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
+        let check = |is_buried: bool| {
+            let buried = store.all_buried().unwrap();
+            let found = store.buried(kind, "its words").unwrap();
+            assert_eq!(found.is_some(), is_buried);
+            assert_eq!(buried.has_content(kind, "its words"), is_buried);
+            assert_eq!(buried.has_id(kind, "CORR-001"), is_buried);
+            assert!(!buried.has_content(kind, "other words"));
+        };
+        check(true);
+        let text = std::str::from_utf8(&gone.text).unwrap();
+        let (id, after) = ("CORR-001", None);
+        writer
+            .put_back(kind, &[Returning { id, after, text }], "")
+            .unwrap();
+        check(false);
     }
 
     #[test]

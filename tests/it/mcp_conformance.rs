@@ -18,7 +18,7 @@ use crate::serve::{Served, bearer, token};
 use crate::workspace::{Ran, Workspace};
 
 /// What has to pass, each with at least so many checks.
-const APPLY: [(&str, usize); 8] = [
+const APPLY: [(&str, usize); 7] = [
     ("server-initialize", 1),
     ("ping", 1),
     ("tools-list", 1),
@@ -27,12 +27,10 @@ const APPLY: [(&str, usize); 8] = [
     ("resources-list", 1),
     ("prompts-list", 1),
     ("dns-rebinding-protection", 2),
-    // A server without sessions is told so and passes with no check: there is no stream to be polled.
-    ("server-sse-polling", 0),
 ];
 
 /// What does not apply, and why.
-const DO_NOT: [(&str, &[&str]); 6] = [
+const DO_NOT: [(&str, &[&str]); 7] = [
     (
         "wants a tool of the suite's own, `test_…` or `json_schema_2020_12_tool`",
         &[
@@ -57,6 +55,10 @@ const DO_NOT: [(&str, &[&str]); 6] = [
             "elicitation-sep1034-defaults",
             "elicitation-sep1330-enums",
         ],
+    ),
+    (
+        "warns that there is no session; answers are one document each, and no stream is there to be polled",
+        &["server-sse-polling", "server-sse-multiple-streams"],
     ),
     (
         "log messages are not offered: there is nobody to send them to without a session",
