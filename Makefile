@@ -40,7 +40,6 @@ clients: ## install the coding agents and other memories that `make test-clients
 		|| echo "skipped: pip could not install schemathesis"
 
 test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
-	$(CARGO) test --locked --test it -- --ignored --nocapture clients other_memories traces
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients mcp_conformance other_memories traces
 
 exports: ## install the test frameworks that `make test-exports` runs
