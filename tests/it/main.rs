@@ -46,6 +46,7 @@ mod mcp_conformance;
 mod memories;
 mod merge;
 mod models;
+mod n8n;
 mod other_memories;
 mod postgres;
 mod purge;

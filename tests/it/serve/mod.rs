@@ -75,38 +75,16 @@ impl Served {
 
     /// Sends a request as it is written and reads what comes until the connection closes.
     pub(crate) fn raw(&self, request: &str) -> Reply {
-        let mut stream = self.connect();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        Reply::read(&String::from_utf8(bytes).unwrap())
+        raw(self.host(), request)
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.host()).unwrap();
-        let limit = Some(Duration::from_mins(1));
-        stream.set_read_timeout(limit).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
+        connect(self.host())
     }
 
     /// Asks with these headers, one a line.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        let named = |name: &str| headers.iter().any(|h| h.to_lowercase().starts_with(name));
-        if !named("host:") {
-            head.push_str(&format!("Host: {}\r\n", self.host()));
-        }
-        if !body.is_empty() {
-            if !named("content-type:") {
-                head.push_str("Content-Type: application/json\r\n");
-            }
-            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
-        }
-        for header in headers {
-            head.push_str(&format!("{header}\r\n"));
-        }
-        self.raw(&format!("{head}\r\n{body}"))
+        ask(self.host(), method, path, headers, body)
     }
 
     /// Gets something with a token.
@@ -140,6 +118,42 @@ impl Served {
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// Connects to this name and port.
+fn connect(host: &str) -> TcpStream {
+    let stream = TcpStream::connect(host).unwrap();
+    let limit = Some(Duration::from_mins(1));
+    stream.set_read_timeout(limit).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn raw(host: &str, request: &str) -> Reply {
+    let mut stream = connect(host);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    Reply::read(&String::from_utf8(bytes).unwrap())
+}
+
+/// Asks any server at this name and port with these headers, one a line.
+pub(crate) fn ask(host: &str, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    let named = |name: &str| headers.iter().any(|h| h.to_lowercase().starts_with(name));
+    if !named("host:") {
+        head.push_str(&format!("Host: {host}\r\n"));
+    }
+    if !body.is_empty() {
+        if !named("content-type:") {
+            head.push_str("Content-Type: application/json\r\n");
+        }
+        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    for header in headers {
+        head.push_str(&format!("{header}\r\n"));
+    }
+    raw(host, &format!("{head}\r\n{body}"))
 }
 
 impl Drop for Served {
