@@ -132,10 +132,18 @@ impl N8n {
     }
 
     /// Starts the server with these workflows on, and waits until this webhook, which wants a key, answers.
-    pub(super) fn start(&mut self, workflows: &[&str], webhook: &str) {
-        for id in workflows {
-            let on = self.run(&["update:workflow", &format!("--id={id}"), "--active=true"]);
-            assert_eq!(on.code, 0, "{on:?}");
+    /// `called` are those that only other workflows start: n8n 1 has them at hand, n8n 2 has to publish them.
+    pub(super) fn start(&mut self, on: &[&str], called: &[&str], webhook: &str) {
+        let is_first = self.run(&["--version"]).stdout.trim().starts_with("1.");
+        let published = if is_first { &[] } else { called };
+        for id in on.iter().chain(published) {
+            let id = format!("--id={id}");
+            let ran = if is_first {
+                self.run(&["update:workflow", &id, "--active=true"])
+            } else {
+                self.run(&["publish:workflow", &id])
+            };
+            assert_eq!(ran.code, 0, "{ran:?}");
         }
         let log = self.home.path().join("server.log");
         let out = std::fs::File::create(&log).unwrap();

@@ -168,7 +168,8 @@ pub(super) fn prepared(memory: &Memory, fake: &FakeModel) -> Option<N8n> {
     );
     workflows.push(somebodys_own());
     n8n.add(&workflows);
-    n8n.start(&["memctlAgent00001", "somebodysOwn"], AGENT);
+    let called = ["memctlRewriter01", "memctlAnalyst001"];
+    n8n.start(&["memctlAgent00001", "somebodysOwn"], &called, AGENT);
     Some(n8n)
 }
 
