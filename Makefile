@@ -2,8 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-remote-scale bench-sync
-.PHONY: demo test lint check bench bench-search eval fuzz fmt test-clients test-exports test-n8n test-remote-scale bench-sync
+.PHONY: demo test lint check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
