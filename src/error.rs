@@ -250,8 +250,9 @@ fn of_engine(error: &engine::Error) -> (Kind, Option<String>) {
             "memctl memory import FILE --from SOURCE; docs/import.md says what each source looks like",
         ),
         Error::NotStored { source, .. } => {
-            let (_, hint) = of_store(source);
-            (Kind::Store, hint)
+            let (kind, hint) = of_store(source);
+            let is_remote = kind == Kind::Remote;
+            (if is_remote { kind } else { Kind::Store }, hint)
         }
     }
 }

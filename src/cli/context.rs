@@ -97,6 +97,10 @@ impl Context {
         );
         let store = Scoped::new(&self.places.memory, self.scope.clone());
         let store = store.at(self.environment.now).seen_by(viewer).acting(act);
+        if self.off.is_some() {
+            // Nothing of the memory is looked at.
+            return Ok(store);
+        }
         Ok(match primary(&self.environment, &store)? {
             Some(primary) => store.backed_by(primary),
             None => store,

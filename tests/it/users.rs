@@ -94,11 +94,11 @@ fn each_way_out_of_the_store_asks_whose_it_is() {
 #[test]
 fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
     let workspace = shared();
-    let dir = workspace.root().join(".agentura");
+    let store = |viewer: Viewer| workspace.store().at(now()).seen_by(viewer);
     let before = workspace.read(MEMORIES);
     let mut random = || "r".to_owned();
     for viewer in [user("alice"), Viewer::Nobody] {
-        let mut writer = store(&dir, viewer).write(&mut random).unwrap();
+        let mut writer = store(viewer).write(&mut random).unwrap();
         let other = writer.append(memory(&json!({"user_id": "bob"})), now());
         assert!(matches!(other, Err(Error::OutOfScope { .. })), "{other:?}");
         // An id is taken, whoever has it.
@@ -116,7 +116,7 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
         writer.update_all(Kind::Memory, &all).unwrap();
     }
     assert_eq!(workspace.read(MEMORIES), before);
-    let mut alice = store(&dir, user("alice")).write(&mut random).unwrap();
+    let mut alice = store(user("alice")).write(&mut random).unwrap();
     let added = alice.append(memory(&json!({})), now()).unwrap();
     assert_eq!(
         (added.id.as_str(), added.user_id.as_deref()),
@@ -130,7 +130,7 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
         .unwrap();
     drop(alice);
     let is_told = |viewer: Viewer| {
-        let store = store(&dir, viewer);
+        let store = store(viewer);
         let by_id = store.tombstone(Kind::Memory, "MEM-006").unwrap().is_some();
         assert_eq!(by_id, store.buried(Kind::Memory, "calm").unwrap().is_some());
         by_id
@@ -138,7 +138,7 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
     let viewers = [user("alice"), Viewer::Owner, user("bob"), Viewer::Nobody];
     assert_eq!(viewers.map(is_told), [true, true, false, false]);
     // The owner gives no identity, and so what he adds has none.
-    let mut owner = store(&dir, Viewer::Owner).write(&mut random).unwrap();
+    let mut owner = store(Viewer::Owner).write(&mut random).unwrap();
     let added = owner.append(memory(&json!({})), now()).unwrap();
     assert_eq!((added.id.as_str(), added.user_id), ("MEM-007", None));
 }

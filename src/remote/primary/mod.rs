@@ -34,6 +34,9 @@ pub use join::{JoinReport, join};
 /// How long the database may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long a session that was open may take to answer the question of every read.
+const CLOCK_WITHIN: Duration = Duration::from_secs(5);
+
 /// The database that a memory lies in.
 pub struct PgStore {
     shared: Arc<Shared>,
@@ -143,11 +146,13 @@ impl Shared {
     }
 
     async fn clock(&self) -> Result<i64, Error> {
-        let first = fetch::clock(&*self.reader().await?).await;
-        if first.is_ok() {
-            return first;
+        let reader = self.reader().await?;
+        let first = tokio::time::timeout(CLOCK_WITHIN, fetch::clock(&reader)).await;
+        if let Ok(Ok(clock)) = first {
+            return Ok(clock);
         }
-        // The server may have been started anew since: asking twice changes nothing.
+        // The server may have been started anew since, or be out of reach without a word: asking twice
+        // changes nothing.
         self.reader.lock().await.take();
         fetch::clock(&*self.reader().await?).await
     }
