@@ -106,6 +106,21 @@ impl Connection {
         Ok(row.get(0))
     }
 
+    /// What tells the database, and the user in it, from every other; one that was made anew has another name.
+    pub(super) async fn name(&self) -> Result<String, Error> {
+        let rows = self
+            .client
+            .query_typed(
+                "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
+                 from memctl.migrations",
+                &[],
+            )
+            .await
+            .map_err(self.failed("the database does not say which it is"))?;
+        let name = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
+        name.ok_or_else(|| Error::Nobody(self.address.shown()))
+    }
+
     /// The server's version, if it is new enough.
     pub(super) async fn server(&self) -> Result<Server, Error> {
         let row = self

@@ -20,9 +20,9 @@
 //! - `act`: who reads and writes, and why.
 //! - `audit`: the chained log of every write, and of what was read of people.
 //! - `changes`: the journal by which a change is taken back; `take_back` does it.
-//! - `log`, `tombstones`: append-only lines; what was removed on purpose.
+//! - `log`, `tombstones`: append-only lines; what was removed on purpose. `buried`: asking about that.
 //! - `sight`: what a caller may see: scope, user, expiry.
-//! - `scoped`, `writer`: reading and writing records, within that.
+//! - `scoped`, `writer`, `remove`: reading, writing and removing records, within that.
 //! - `prune`: removing what has expired.
 //! - `pulled`: records of other workspaces. `replica`: the name of this copy.
 //! - `primary`: memories that lie in a database, with files that are a copy. `apply`: bringing a file to what
@@ -38,6 +38,7 @@ mod act;
 mod apply;
 pub(crate) mod atomic;
 mod audit;
+mod buried;
 mod carry;
 mod changes;
 mod derived;
@@ -57,6 +58,7 @@ mod positions;
 mod primary;
 mod prune;
 mod pulled;
+mod remove;
 mod repair;
 mod replica;
 mod scan;
@@ -74,6 +76,7 @@ mod writer;
 
 pub use act::Act;
 pub use audit::{Audited, Did, Flaw, Joined, Line as AuditLine, Touched, join as join_audit};
+pub use buried::Buried;
 pub use carry::{
     Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
 };
@@ -98,5 +101,5 @@ pub use switch::is_disabled;
 pub use take_back::{Returning, Reverted};
 pub use terms::Terms;
 pub use three_way::{Decided, Undecided, three_way};
-pub use tombstones::{Buried, Tombstone};
+pub use tombstones::Tombstone;
 pub use writer::{Redacted, Redaction, Writer};

@@ -21,7 +21,7 @@ use super::offsets::Row;
 use super::primary::Primary;
 use super::sight::Sight;
 use super::writer::{Redaction, Writer};
-use super::{json_text, scan, tombstones};
+use super::{json_text, scan};
 
 /// How long a writer waits for another one before it gives up.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -531,51 +531,6 @@ impl Scoped {
                     examples: ids,
                 })
             }
-        }
-    }
-
-    /// The removal of a record of this kind with this content, if there was one.
-    pub fn buried(
-        &self,
-        kind: Kind,
-        content: &str,
-    ) -> Result<Option<tombstones::Tombstone>, Error> {
-        tombstones::find(&self.directory, kind, content, &|t| self.is_own_removal(t))
-    }
-
-    /// Whether what was removed there was the viewer's to see.
-    fn is_own_removal(&self, tombstone: &tombstones::Tombstone) -> bool {
-        !tombstone.kind.has_user() || self.viewer().sees(tombstone.user_id.as_deref())
-    }
-
-    /// The ids of a kind that were removed on purpose, each with the line that is kept of it. For those who
-    /// may see everything.
-    pub fn tombstone_lines(&self, kind: Kind) -> Result<Vec<(String, String)>, Error> {
-        if !self.sees_all() {
-            return Ok(Vec::new());
-        }
-        tombstones::standing_lines(&self.directory, kind)
-    }
-
-    /// Everything that was removed on purpose.
-    pub fn all_buried(&self) -> Result<tombstones::Buried, Error> {
-        tombstones::Buried::read(&self.directory, &|t| self.is_own_removal(t))
-    }
-
-    /// The ids of a kind that were removed on purpose, whoever they belonged to.
-    pub fn buried_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
-        tombstones::ids(&self.directory, kind)
-    }
-
-    /// The removal of the record with this id. A tombstone does not say which skill's record it was, so
-    /// that within a scope there are none.
-    pub fn tombstone(&self, kind: Kind, id: &str) -> Result<Option<tombstones::Tombstone>, Error> {
-        match self.sight.scope {
-            Scope::All => {
-                let found = tombstones::of_id(&self.directory, kind, id)?;
-                Ok(found.filter(|tombstone| self.is_own_removal(tombstone)))
-            }
-            Scope::Domains(_) => Ok(None),
         }
     }
 

@@ -89,7 +89,7 @@ pub(super) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<()
 }
 
 /// The tombstones that stand.
-fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
+pub(super) fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
     let all: Vec<Tombstone> = log::read(directory, FILE)?;
     // The newest line on a record counts.
     let mut seen: HashSet<(Kind, String)> = HashSet::new();
@@ -169,61 +169,8 @@ pub(super) fn highest(directory: &Path, kind: Kind) -> IdShape {
         .unwrap_or_default()
 }
 
-/// Everything that was removed here, for those who ask about many records at once.
-#[derive(Debug, Default)]
-pub struct Buried {
-    key: String,
-    stones: Vec<Tombstone>,
-    ids: HashSet<(Kind, String)>,
-    digests: HashSet<(Kind, String)>,
-}
-
-impl Buried {
-    /// Those of them that count.
-    pub(super) fn read(
-        directory: &Path,
-        counts: &dyn Fn(&Tombstone) -> bool,
-    ) -> Result<Self, Error> {
-        let key = directory::identity(directory).map(|identity| identity.tombstone_key);
-        let stones = standing(directory)?;
-        // An id is gone for everybody; what was said is its user's business.
-        let said = stones
-            .iter()
-            .filter(|stone| counts(stone) && !stone.digest.is_empty());
-        Ok(Self {
-            digests: said
-                .map(|stone| (stone.kind, stone.digest.clone()))
-                .collect(),
-            ids: stones
-                .iter()
-                .map(|stone| (stone.kind, stone.id.clone()))
-                .collect(),
-            key: key.unwrap_or_default(),
-            stones,
-        })
-    }
-
-    /// Whether a record with this id was removed.
-    pub fn has_id(&self, kind: Kind, id: &str) -> bool {
-        self.ids.contains(&(kind, id.to_owned()))
-    }
-
-    /// Whether a record with this content was removed.
-    pub fn has_content(&self, kind: Kind, content: &str) -> bool {
-        !self.digests.is_empty()
-            && self
-                .digests
-                .contains(&(kind, digest(&self.key, kind, content)))
-    }
-
-    /// The ids of a kind that were removed.
-    pub fn ids(&self, kind: Kind) -> impl Iterator<Item = &str> {
-        let of_kind = self.stones.iter().filter(move |stone| stone.kind == kind);
-        of_kind.map(|stone| stone.id.as_str())
-    }
-}
-
-fn digest(key: &str, kind: Kind, content: &str) -> String {
+/// What the content of a record is told by.
+pub(super) fn digest(key: &str, kind: Kind, content: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
         // HMAC takes keys of every length; there is no other way for it to fail.
         return String::new();

@@ -17,21 +17,6 @@ const BYTES: usize = 4 << 20;
 /// The rows of all kinds, each with the place of its kind among all.
 const ALL: [Kind; 7] = Kind::ALL;
 
-/// What tells a database, and the user in it, from every other; one that was made anew has another name.
-pub(super) async fn database(connection: &Connection) -> Result<String, Error> {
-    let row = connection
-        .client
-        .query_typed(
-            "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
-             from memctl.migrations",
-            &[],
-        )
-        .await
-        .map_err(connection.failed("the database does not say which it is"))?;
-    let name = row.first().and_then(|row| row.get::<_, Option<String>>(0));
-    name.ok_or_else(|| Error::Nobody(connection.address.shown()))
-}
-
 /// The number that grows with every write.
 pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
     let rows = connection.client.query_typed("select memctl.clock()", &[]);

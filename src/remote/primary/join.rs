@@ -14,7 +14,6 @@ use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::{self, OnSync, SyncReport, table};
-use super::fetch;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -47,7 +46,7 @@ pub async fn join(
     }
     let mut connection = sync::open(address).await?;
     let place = PrimaryName {
-        database: fetch::database(&connection).await?,
+        database: connection.name().await?,
         shown: address.shown(),
         origin: name.to_owned(),
     };

@@ -124,8 +124,7 @@ impl Shared {
     async fn open(&self) -> Result<Connection, Error> {
         let connection = Connection::open(&self.address).await?;
         migrate::demand(&connection).await?;
-        let found = fetch::database(&connection).await?;
-        if found != self.name.database {
+        if connection.name().await? != self.name.database {
             return Err(Error::OtherDatabase {
                 shown: self.address.shown(),
                 origin: self.name.origin.clone(),

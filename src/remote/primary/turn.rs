@@ -213,18 +213,28 @@ impl PgTurn {
     }
 }
 
-impl Turn for PgTurn {
-    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
-        let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
-        let shared = Arc::clone(&self.shared);
-        let rows = rows.to_vec();
-        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
-            let origin = &shared.name.origin;
-            let reached = sessions.put(origin, after, kind, &rows).await;
-            Ok((sessions, reached))
-        })?;
+impl PgTurn {
+    /// Waits for what is done with the sessions.
+    fn done<F>(&mut self, work: impl FnOnce(Sessions, Arc<Shared>) -> F) -> Result<Reached, Fault>
+    where
+        F: Future<Output = (Sessions, Result<Reached, Error>)> + Send + 'static,
+    {
+        let sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
+        let work = work(sessions, Arc::clone(&self.shared));
+        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async { Ok(work.await) })?;
         self.sessions = Some(sessions);
         Ok(reached?)
+    }
+}
+
+impl Turn for PgTurn {
+    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault> {
+        let rows = rows.to_vec();
+        self.done(|mut sessions, shared| async move {
+            let origin = &shared.name.origin;
+            let reached = sessions.put(origin, after, kind, &rows).await;
+            (sessions, reached)
+        })
     }
 
     fn bury(
@@ -233,16 +243,12 @@ impl Turn for PgTurn {
         kind: Kind,
         gone: &[(String, String)],
     ) -> Result<Reached, Fault> {
-        let mut sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
-        let shared = Arc::clone(&self.shared);
         let gone = gone.to_vec();
-        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
+        self.done(|mut sessions, shared| async move {
             let origin = &shared.name.origin;
             let reached = sessions.bury(origin, after, kind, &gone).await;
-            Ok((sessions, reached))
-        })?;
-        self.sessions = Some(sessions);
-        Ok(reached?)
+            (sessions, reached)
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::store::{PulledChange, Puller, is_origin};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::manifest::ORDER;
-use super::state::{self, State};
+use super::state::State;
 use super::tables::table;
 use super::{OnSync, Shrinking, SyncReport, SyncStage};
 
@@ -50,7 +50,7 @@ impl Pull<'_> {
     /// Finds out what there is.
     pub(super) async fn plan(&self, connection: &Connection) -> Result<PullPlan, Error> {
         let state = State::read(self.puller);
-        let database = state::name_of(connection).await?;
+        let database = connection.name().await?;
         let failed = connection.failed("what others have sent cannot be counted");
         let client = &connection.client;
         let mut kinds = Vec::new();

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::Puller;
 
-use super::super::connection::Connection;
 use super::super::error::Error;
 
 /// For each database and user, the number of the last change of each table that is here.
@@ -42,20 +41,6 @@ impl State {
         let reached = tables.entry(table.to_owned()).or_default();
         *reached = seq.max(*reached);
     }
-}
-
-/// What tells a database, and the user in it, from every other; one that was made anew has another name.
-pub(super) async fn name_of(connection: &Connection) -> Result<String, Error> {
-    let row = connection
-        .client
-        .query_one(
-            "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
-             from memctl.migrations",
-            &[],
-        )
-        .await
-        .map_err(connection.failed("the database does not say which it is"))?;
-    Ok(row.get(0))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::sync::{correct, records};
+use super::sync::{CUT, Done, correct, records};
 use super::{ANN, BEN, OVER_POSTGRES, Store, server};
 use crate::serve::events::Listener;
 use crate::serve::{Served, execution, token};
@@ -190,14 +190,6 @@ fn many_programs_on_many_copies_at_once_lose_and_double_nothing() {
     assert_eq!(store.ann.value(count), distinct.len().to_string());
 }
 
-/// Ends the cutting, however the test ends.
-struct Done<'a>(&'a AtomicBool);
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_database_that_goes_away_anywhere_loses_and_doubles_nothing() {
     let Some(store) = Store::new() else { return };
@@ -206,17 +198,7 @@ fn a_database_that_goes_away_anywhere_loses_and_doubles_nothing() {
     let mut acknowledged = BTreeSet::new();
     let mut failed = 0;
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let admin = store.database.admin();
-            let mut wait = 1_u64;
-            while !done.load(Ordering::Relaxed) {
-                wait = wait * 48_271 % 2_147_483_647;
-                std::thread::sleep(Duration::from_millis(wait % 90));
-                let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-                           where datname = current_database() and usename like 'memctl\\_login%'";
-                cuts.fetch_add(admin.value(cut).parse().unwrap(), Ordering::Relaxed);
-            }
-        });
+        scope.spawn(|| store.cut(90, &done, &cuts));
         let _done = Done(&done);
         let mut round = 0;
         while cuts.load(Ordering::Relaxed) < 50 || failed < 5 {
@@ -425,9 +407,7 @@ fn two_servers_are_one_memory() {
         assert!(posted.is_subset(&ids_of(copy, "executions")));
     }
     // The database goes away and comes back.
-    let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-               where datname = current_database() and usename like 'memctl\\_login%'";
-    store.database.admin().run(cut);
+    store.database.admin().run(CUT);
     let id = execution(&servers[0], &tokens[0], SKILL, "after the cut");
     let read = servers[1].get(&tokens[1], "/v1/executions").is(200);
     assert!(read.text.contains(&id), "{read:?}");

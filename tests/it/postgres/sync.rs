@@ -30,6 +30,19 @@ const FILES: [(&str, &str, &str, &str); 7] = [
     ("sessions.json", "entries", "session_id", "agent_sessions"),
 ];
 
+/// Ends every session of a user; answers how many.
+pub(super) const CUT: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+    where datname = current_database() and usename like 'memctl\\_login%'";
+
+/// Ends the cutting, however the test ends.
+pub(super) struct Done<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Store {
     /// One more login of a user: its URL.
     pub(super) fn login(&self, user: &str) -> String {
@@ -45,6 +58,18 @@ impl Store {
             "remote", "user", "add", &name, "--user-id", user, "--url", url,
         ]);
         self.database.cheap_url_of(&format!("memctl_{name}"))
+    }
+
+    /// Ends sessions of users, `longest` milliseconds apart at most and in no order, until it is done. Answers in
+    /// `cuts` how many there were.
+    pub(super) fn cut(&self, longest: u64, done: &AtomicBool, cuts: &AtomicU32) {
+        let admin = self.database.admin();
+        let mut wait = 1_u64;
+        while !done.load(Ordering::Relaxed) {
+            wait = wait * 48_271 % 2_147_483_647;
+            std::thread::sleep(Duration::from_millis(wait % longest));
+            cuts.fetch_add(admin.value(CUT).parse().unwrap(), Ordering::Relaxed);
+        }
     }
 
     /// A workspace whose syncs go here, as this user.
@@ -588,18 +613,9 @@ fn a_connection_that_is_cut_anywhere_loses_and_doubles_nothing() {
     let cuts = AtomicU32::new(0);
     let mut failed = 0;
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let admin = store.database.admin();
-            let mut wait = 1_u64;
-            while !done.load(Ordering::Relaxed) {
-                // From the login to the end of a sync, in no order.
-                wait = wait * 48_271 % 2_147_483_647;
-                std::thread::sleep(Duration::from_millis(wait % 700));
-                let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-                           where datname = current_database() and usename like 'memctl\\_login%'";
-                cuts.fetch_add(admin.value(cut).parse().unwrap(), Ordering::Relaxed);
-            }
-        });
+        // From the login to the end of a sync.
+        scope.spawn(|| store.cut(700, &done, &cuts));
+        let _done = Done(&done);
         // Each pair of syncs begins with new work, so that there is always something to cut.
         let mut round = 0;
         while cuts.load(Ordering::Relaxed) < 50 {
@@ -618,7 +634,6 @@ fn a_connection_that_is_cut_anywhere_loses_and_doubles_nothing() {
                 store.ann.run(&rows);
             }
         }
-        done.store(true, Ordering::Relaxed);
     });
     assert!(failed >= 10, "only {failed} syncs were cut");
     for laptop in [&one, &two, &one] {

@@ -1,0 +1,169 @@
+//! Removing records, each with a tombstone: it is neither learnt again unasked, nor its id given anew.
+//!
+//! The tombstones come first: a crash between the two leaves records that can be removed again, not ids that
+//! could be given twice.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+
+use crate::model::Kind;
+
+use super::audit::Did;
+use super::changes::{self, Step};
+use super::error::Error;
+use super::json_file::Snapshot;
+use super::offsets::Row;
+use super::scoped::Entry;
+use super::tombstones;
+use super::writer::{Writer, not_found};
+
+impl Writer {
+    /// Removes a record and leaves a tombstone with the hash of `content`. The change can be taken back.
+    pub fn remove(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        content: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Entry, Error> {
+        let mut gone = self.take_out(kind, &[(id, content)], now, true)?;
+        gone.pop().ok_or_else(|| not_found(kind, id))
+    }
+
+    /// The same for good: the journal keeps nothing of it either.
+    pub fn remove_for_good(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        content: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Entry, Error> {
+        let mut gone = self.take_out(kind, &[(id, content)], now, false)?;
+        gone.pop().ok_or_else(|| not_found(kind, id))
+    }
+
+    /// Removes several records of a kind, each with its content, so that the file is written once. One
+    /// that is not there is passed over.
+    pub fn remove_several(
+        &mut self,
+        kind: Kind,
+        removals: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Entry>, Error> {
+        self.take_out(kind, removals, now, true)
+    }
+
+    fn take_out(
+        &mut self,
+        kind: Kind,
+        removals: &[(&str, &str)],
+        now: DateTime<Utc>,
+        may_come_back: bool,
+    ) -> Result<Vec<Entry>, Error> {
+        let snapshot = self.prepare(kind)?;
+        let contents: HashMap<&str, &str> = removals.iter().copied().collect();
+        let ids: HashSet<&str> = contents.keys().copied().collect();
+        let mut found: Vec<(Row, Entry, &str)> = Vec::new();
+        self.store()
+            .each_of_in(&snapshot, kind, &ids, &mut |row, entry| {
+                let content = contents.get(entry.id.as_str()).copied();
+                found.push((row, entry, content.unwrap_or_default()));
+            })?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        found.sort_by_key(|(row, ..)| row.at);
+        if may_come_back {
+            let before = ids_before(&snapshot, found.iter().map(|(row, ..)| row.at))?;
+            // The last one first: on the way back each finds the one that it stood behind.
+            for ((_, entry, _), after) in found.iter().zip(before).rev() {
+                let text = std::str::from_utf8(&entry.text);
+                let step = Step::Removed {
+                    kind,
+                    id: entry.id.clone(),
+                    after,
+                    text: text.ok().map(|text| self.clean(text)),
+                };
+                self.journal(step);
+            }
+        } else {
+            let ids: Vec<&str> = found.iter().map(|(_, e, _)| e.id.as_str()).collect();
+            changes::scrub(self.lock(), kind, &ids)?;
+        }
+        let gone: Vec<_> = found
+            .iter()
+            .map(|(_, entry, content)| (entry, *content))
+            .collect();
+        self.bury(kind, &gone, &now.to_rfc3339())?;
+        let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
+        let done = self.store().file(kind).remove_all(&snapshot, &rows);
+        self.followed(done)?;
+        Ok(found.into_iter().map(|(_, entry, _)| entry).collect())
+    }
+
+    /// Notes in the audit, and with tombstones, that records are about to go, each with its content; in
+    /// the database, where there is one, they go now.
+    pub(super) fn bury(
+        &mut self,
+        kind: Kind,
+        found: &[(&Entry, &str)],
+        at: &str,
+    ) -> Result<(), Error> {
+        let users: Vec<_> = found.iter().map(|(entry, _)| entry.user_id()).collect();
+        let gone = found.iter().zip(&users);
+        let gone: Vec<_> = gone
+            .map(|((entry, content), user)| tombstones::Removal {
+                id: &entry.id,
+                user_id: user.as_deref(),
+                content,
+            })
+            .collect();
+        let touched: Vec<_> = gone.iter().map(|gone| (gone.id, gone.user_id)).collect();
+        self.store().audit(Did::Removed, &touched)?;
+        let lines = tombstones::lines(&self.identity().tombstone_key, kind, at, &gone)?;
+        let ids: Vec<&str> = gone.iter().map(|gone| gone.id).collect();
+        self.bury_as(kind, &ids, &lines)
+    }
+
+    /// Leaves tombstones that say of records nothing but their ids: they were there, and no more is to be
+    /// known of them.
+    pub(super) fn bury_ids(&mut self, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
+        let lines = ids.iter().map(|id| tombstones::line_of_id(kind, id, at));
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.bury_as(kind, &ids, &lines)
+    }
+
+    /// Leaves these tombstones of these records.
+    fn bury_as(&mut self, kind: Kind, ids: &[&str], lines: &[String]) -> Result<(), Error> {
+        let gone = ids.iter().zip(lines);
+        let gone: Vec<_> = gone
+            .map(|(id, line)| ((*id).to_owned(), line.clone()))
+            .collect();
+        self.send_removals(kind, &gone)?;
+        // The tombstones come first: a crash between the two leaves records that can be removed
+        // again, not ids that could be given twice.
+        let done = tombstones::bury(self.lock(), lines);
+        self.followed(done)
+    }
+}
+
+/// The ids of the records that stand before those at these places, which are given in order.
+fn ids_before(
+    snapshot: &Snapshot,
+    places: impl Iterator<Item = u64>,
+) -> Result<Vec<Option<String>>, Error> {
+    let mut places = places.peekable();
+    let mut ids = Vec::new();
+    let mut before: Option<Row> = None;
+    snapshot.each(false, &mut |row| {
+        if places.next_if_eq(&row.at).is_some() {
+            let id = before.as_ref().filter(|row| !row.id_is_cut());
+            ids.push(id.map(|row| String::from_utf8_lossy(row.id()).into_owned()));
+        }
+        before = Some(row.clone());
+        places.peek().is_some()
+    })?;
+    Ok(ids)
+}
