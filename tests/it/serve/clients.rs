@@ -193,7 +193,8 @@ fn clients_schemathesis_finds_no_answer_that_is_not_promised() {
         execution(&served, &token, "hr/resume-screen", "one");
         let run = Command::new(&schemathesis)
             .current_dir(workspace.root())
-            .args(["run", &format!("{}/openapi.json", served.url), "--no-color", "--workers", "2"])
+            // One worker: two threads that parse Python at once break each other in CPython 3.11.
+            .args(["run", &format!("{}/openapi.json", served.url), "--no-color", "--workers", "1"])
             .args(["--header", &super::bearer(&token), "--seed", "1", "--max-examples", "8"])
             // A stream has no end to wait for, and the errors of JSON-RPC are answers of their own.
             .args(["--exclude-path", "/v1/events", "--exclude-path", "/mcp"])
