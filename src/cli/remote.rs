@@ -8,8 +8,9 @@ use crate::remote::{
 
 use super::context::{Context, random, wait};
 use super::error::CliError;
+use super::join::{self, JoinArgs, LeaveArgs};
 use super::output::{Align, Page, Report, Style, Table, plural};
-use super::primary::{self, DATABASE, JoinArgs, LeaveArgs};
+use super::primary::DATABASE;
 
 /// A PostgreSQL database that a team shares
 #[derive(Debug, Subcommand)]
@@ -118,8 +119,11 @@ pub(super) fn remote(
             let address = address(context, args.url.as_deref())?;
             Ok(Box::new(wait(remote::status(&address))??))
         }
-        RemoteCommand::Join(args) => primary::join(context, &args),
-        RemoteCommand::Leave(args) => primary::leave(context, &args),
+        RemoteCommand::Join(args) => {
+            let address = address(context, args.url.as_deref())?;
+            join::join(context, &args, address)
+        }
+        RemoteCommand::Leave(args) => join::leave(context, &args),
     }
 }
 

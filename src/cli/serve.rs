@@ -69,7 +69,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     })?;
     let engine = context.engine(args.model.as_deref())?;
     engine.begin()?;
-    primary::follow(context, &engine)?;
+    primary::follow(&context.environment, &engine)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

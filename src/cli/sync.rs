@@ -6,13 +6,12 @@ use clap::{Args, ValueEnum};
 use dialoguer::Confirm;
 
 use crate::engine::Engine;
-use crate::remote::{
-    self, Address, OnSync, SyncOptions, SyncReport, SyncStage, VectorsReport, Way,
-};
+use crate::remote::{self, Address, OnSync, SyncOptions, SyncReport, VectorsReport, Way};
 
 use super::context::{Context, random, wait};
 use super::error::CliError;
-use super::output::{Align, Bar, Page, Printer, Report, Style, Table, plural};
+use super::output::{Align, Page, Report, Style, Table, plural};
+use super::progress::Bars;
 use super::question::ask;
 use super::remote::address;
 
@@ -110,40 +109,6 @@ fn carry_out(
         }
         Ok(report)
     })
-}
-
-/// A bar for each stage, one after the other.
-pub(super) struct Bars<'p> {
-    printer: &'p Printer,
-    current: Option<(&'static str, Bar)>,
-}
-
-impl<'p> Bars<'p> {
-    pub(super) fn new(printer: &'p Printer) -> Self {
-        Self {
-            printer,
-            current: None,
-        }
-    }
-
-    pub(super) fn on(&mut self, stage: SyncStage) {
-        let (name, done, of) = match stage {
-            SyncStage::Compared(done, of) => ("comparing", done, of),
-            SyncStage::Pushed(done, of) => ("pushing", done, of),
-            SyncStage::Pulled(done, of) => ("pulling", done, of),
-            SyncStage::Vectors(done, of) => ("vectors", done, of),
-        };
-        let is_other = |(current, _): &(&str, Bar)| *current != name;
-        if self.current.as_ref().is_none_or(is_other) {
-            // The old one goes before there is a new one.
-            drop(self.current.take());
-            self.current = Some((name, self.printer.bar(name)));
-        }
-        if let Some((_, bar)) = &self.current {
-            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
-            bar.reach(number(done), number(of));
-        }
-    }
 }
 
 async fn share_vectors(

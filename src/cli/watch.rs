@@ -40,7 +40,7 @@ pub(super) struct WatchArgs {
 pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
-    primary::follow(context, &engine)?;
+    primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, EXECUTIONS)?;
     let watch = Watch {
         context,

@@ -25,7 +25,7 @@ const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
     let engine = context.engine(None)?;
-    primary::follow(context, &engine)?;
+    primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, LIST)?;
     let mut list = List {
         context,
@@ -47,7 +47,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, CliError> {
     let engine = context.engine(None)?;
-    primary::follow(context, &engine)?;
+    primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, SHOW)?;
     // One that is not there is an error now; later looks go by its whole id.
     let seen = engine.session(&args.session, args.limit as usize)?;

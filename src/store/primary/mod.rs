@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A write is in the database before it is in a file, so that whoever was told of it can rely on it, and
 //!   what a crash keeps out of the files is fetched by whoever comes next.
-//! - The writers of all copies take turns: while a [`Writer`] lives, nothing changes in the
+//! - The writers of all copies take turns: while a [`Writer`](super::Writer) lives, nothing changes in the
 //!   database that it has not read.
 //! - Without the database nothing is written.
 //!

@@ -1,0 +1,130 @@
+//! `remote join`, `remote leave`: making a directory a copy of a memory that lies in a database.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::model::Kind;
+use crate::remote::{self, Address, JoinReport, PgStore};
+
+use super::context::{Context, random, wait};
+use super::error::CliError;
+use super::output::{Page, Report, Style, plural};
+use super::progress::Bars;
+
+/// Make this directory a copy of a memory that lies in the database
+///
+/// Every copy reads its own files and writes through the database, so that many servers share one memory: a
+/// write that was acknowledged anywhere is seen by every later read. A memory that is not there yet is begun
+/// with what this directory holds. Skills are files, and stay where they are.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl remote join support\n  memctl remote join support && memctl serve\n\n\
+        The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with a user's login; every\n\
+        later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead."
+)]
+pub(super) struct JoinArgs {
+    /// The name of the memory, as the user's other machines have it
+    name: String,
+    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    pub(super) url: Option<String>,
+}
+
+pub(super) fn join(
+    context: &Context,
+    args: &JoinArgs,
+    address: Address,
+) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine_over_files(None)?;
+    let mut bars = Bars::new(&context.printer);
+    let mut report: JoinReport = wait(async {
+        let store = engine.sharing_store();
+        let on = &mut |stage| bars.on(stage);
+        remote::join(&address, &store, &args.name, &mut random, on).await
+    })??;
+    drop(bars);
+    let Some(name) = engine.store.primary_name()? else {
+        return Ok(Box::new(report));
+    };
+    let primary = Arc::new(PgStore::new(address, name)?);
+    let spinner = context.printer.spinner("fetching");
+    let store = engine.sharing_store().backed_by(primary);
+    store.catch_up()?;
+    drop(spinner);
+    for kind in Kind::ALL {
+        report.records += store.count(kind)?;
+    }
+    Ok(Box::new(report))
+}
+
+/// Make this directory a memory of its own again, with what it holds
+///
+/// Nothing changes in the database or in other copies. What is written here from now on stays here.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl remote leave")]
+pub(super) struct LeaveArgs {}
+
+pub(super) fn leave(context: &Context, _args: &LeaveArgs) -> Result<Box<dyn Report>, CliError> {
+    let engine = context.engine_over_files(None)?;
+    let left = engine.store.primary_name()?;
+    if left.is_some() {
+        engine.store.leave_primary(&mut random)?;
+    }
+    Ok(Box::new(LeaveReport {
+        memory: left.as_ref().map(|name| name.origin.clone()),
+        database: left.map(|name| name.shown),
+    }))
+}
+
+/// What was left.
+#[derive(Debug, Serialize)]
+struct LeaveReport {
+    /// `None` where the memory was one of files.
+    memory: Option<String>,
+    database: Option<String>,
+}
+
+impl Report for LeaveReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        match (&self.memory, &self.database) {
+            (Some(memory), Some(database)) => page.line(format!(
+                "This memory lies in its files again; `{memory}` in {database} is as it was."
+            )),
+            _ => page.line("This memory lies in its files."),
+        }
+    }
+}
+
+impl Report for JoinReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let records = plural(self.records, "record");
+        let line = if self.created {
+            format!(
+                "`{}` begins in {} with {records}.",
+                self.memory, self.database
+            )
+        } else {
+            format!(
+                "This is a copy of `{}` in {}: {records}.",
+                self.memory, self.database
+            )
+        };
+        page.line(line);
+        let next = "Every command needs the database from now on: keep `DATABASE_URL` set.";
+        page.styled(&[(Style::Dim, next)]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
