@@ -15,6 +15,9 @@ use memctl::store::Scoped;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// The variable that names the database of a memory.
+const DATABASE: &str = "MEMCTL_DATABASE_URL";
+
 /// What the clock of the program says.
 pub(crate) const NOW: &str = "2026-02-20T12:43:41.681444+00:00";
 
@@ -36,8 +39,8 @@ impl Workspace {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
         let mut vars = Vec::new();
-        if let Some(url) = crate::postgres::over_postgres() {
-            vars.push(("MEMCTL_DATABASE_URL".to_owned(), url.to_owned()));
+        if let Some(url) = crate::postgres::login_of_a_test() {
+            vars.push((DATABASE.to_owned(), url));
         }
         Self {
             dir,
@@ -97,9 +100,10 @@ impl Workspace {
 
     /// What `status` calls the store.
     pub(crate) fn store_name() -> &'static str {
-        match crate::postgres::over_postgres() {
-            Some(_) => "PgStore",
-            None => "JSONStore",
+        if crate::postgres::over_postgres() {
+            "PgStore"
+        } else {
+            "JSONStore"
         }
     }
 
@@ -107,9 +111,11 @@ impl Workspace {
     pub(crate) fn store(&self) -> Scoped {
         drop(self.command());
         let store = Scoped::new(self.root().join(".agentura"), Scope::All);
-        let Some(url) = crate::postgres::over_postgres() else {
+        if !crate::postgres::over_postgres() {
             return store;
-        };
+        }
+        let url = self.vars.iter().find(|(name, _)| name == DATABASE);
+        let (_, url) = url.unwrap();
         let name = store.primary_name().unwrap().unwrap();
         let primary = PgStore::new(Address::parse(url).unwrap(), name).unwrap();
         store.backed_by(Arc::new(primary))
@@ -117,7 +123,7 @@ impl Workspace {
 
     /// The program, ready to be started with more arguments.
     pub(crate) fn command(&self) -> Command {
-        if crate::postgres::over_postgres().is_some() {
+        if crate::postgres::over_postgres() {
             self.joined.get_or_init(|| {
                 let name = self.dir.path().file_name().unwrap().to_string_lossy();
                 let name = format!("memory{}", name.replace('.', "-"));

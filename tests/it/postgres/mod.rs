@@ -15,6 +15,7 @@ mod sync;
 mod tls;
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -89,26 +90,32 @@ impl Store {
 /// The variable that makes the memories of all tests lie in a database.
 const OVER_POSTGRES: &str = "MEMCTL_TEST_STORE";
 
-/// The URL of the database that memories lie in, where the tests are run over one.
-pub(crate) fn over_postgres() -> Option<&'static str> {
-    static URL: OnceLock<Option<String>> = OnceLock::new();
-    let url = URL.get_or_init(|| {
-        std::env::var_os(OVER_POSTGRES)?;
+/// Whether the memories of all tests lie in a database.
+pub(crate) fn over_postgres() -> bool {
+    std::env::var_os(OVER_POSTGRES).is_some()
+}
+
+/// The URL of a user of one's own in the database that memories lie in, where the tests are run over one. Users hear
+/// of nothing that others do, so that no test sees what another one leaves.
+pub(crate) fn login_of_a_test() -> Option<String> {
+    static DATABASE: OnceLock<Database> = OnceLock::new();
+    static LOGINS: AtomicU32 = AtomicU32::new(0);
+    if !over_postgres() {
+        return None;
+    }
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_memctl"));
+        let ran = Ran::of(command.env_clear().args(args).output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    };
+    let database = DATABASE.get_or_init(|| {
         let database = server().unwrap().database();
-        let run = |args: &[&str]| {
-            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_memctl"));
-            let ran = Ran::of(command.env_clear().args(args).output().unwrap());
-            assert_eq!(ran.code, 0, "{ran:?}");
-            ran
-        };
-        run(&["remote", "init", "--url", &database.url]).succeeds();
-        let add = [
-            "remote", "user", "add", "tests", "--json", "--url", &database.url,
-        ];
-        run(&add).succeeds();
-        Some(database.cheap_url_of("memctl_tests"))
+        run(&["remote", "init", "--url", &database.url]);
+        database
     });
-    url.as_deref()
+    let name = format!("test_{}", LOGINS.fetch_add(1, Ordering::Relaxed));
+    run(&["remote", "user", "add", &name, "--url", &database.url]);
+    Some(database.cheap_url_of(&format!("memctl_{name}")))
 }
 
 /// A row of this user for a table. Log lines stand in the user's newest session.
