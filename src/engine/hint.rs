@@ -223,16 +223,20 @@ impl Adviser<'_> {
             return Ok(());
         }
         let mut random = || (self.random)();
-        let mut writer = door::open_logs(self.store, &mut random)?;
+        // Where the fixes lie in a database, an agent that waits for an answer does not wait for that.
+        let only_logs = credits.is_empty() || self.store.is_apart()?;
+        let open = if only_logs {
+            door::open_logs
+        } else {
+            door::open
+        };
+        let mut writer = open(self.store, &mut random)?;
         for trial in trials {
             writer.append_trial(trial)?;
         }
-        drop(writer);
-        // Where the fixes lie in a database, an agent that waits for an answer does not wait for that.
-        if credits.is_empty() || self.store.is_apart()? {
+        if only_logs {
             return Ok(());
         }
-        let mut writer = door::open(self.store, &mut random)?;
         for credit in credits {
             let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
                 // It was forgotten in the meantime.

@@ -406,6 +406,18 @@ fn two_servers_are_one_memory() {
     for copy in &copies {
         assert!(posted.is_subset(&ids_of(copy, "executions")));
     }
+    // Without the database nothing is answered from what may be old.
+    store.database.close(true);
+    let body = json!({ "skill": SKILL, "input": {}, "output": {} });
+    for (server, token) in servers.iter().zip(&tokens) {
+        for refused in [
+            server.get(token, "/v1/executions"),
+            server.post(token, "/v1/executions", &body),
+        ] {
+            assert!(refused.is(503).header("retry-after").is_some());
+        }
+    }
+    store.database.close(false);
     // The database goes away and comes back.
     store.database.admin().run(CUT);
     let id = execution(&servers[0], &tokens[0], SKILL, "after the cut");

@@ -138,6 +138,17 @@ impl Database {
         self.port
     }
 
+    /// Lets nobody in but administrators, and those who are in out; or everybody in again.
+    pub(super) fn close(&self, is_closed: bool) {
+        let limit = if is_closed { 0 } else { -1 };
+        let name = &self.name;
+        let admin = self.admin();
+        admin.run(&format!("alter database {name} connection limit {limit}"));
+        if is_closed {
+            admin.run(super::sync::CUT);
+        }
+    }
+
     /// A session of the administrator.
     pub(super) fn admin(&self) -> Client {
         Client::connect(&self.url)
