@@ -33,6 +33,7 @@ mod garbage;
 mod git;
 mod guard;
 mod help;
+mod hostile;
 mod hosts;
 mod index;
 mod integrations;

@@ -1,0 +1,3 @@
+//! Attacks: each defect that was found in the trust boundary, kept as a test of the program.
+//!
+//! One file a subject. `SECURITY.md` names the test behind each promise.
