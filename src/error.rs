@@ -330,7 +330,9 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
             Some(error) => of_remote(error),
             None => (Kind::Remote, None),
         },
-        Error::Serialize(_) | Error::Unjoinable { .. } => (Kind::Store, None),
+        Error::Serialize(_) | Error::Unjoinable { .. } | Error::InvalidJournal { .. } => {
+            (Kind::Store, None)
+        }
     }
 }
 

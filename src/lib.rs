@@ -25,6 +25,7 @@
 //!   `memctl man --dir`. Only [`llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
 //! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
+//! - No field of a file grants trust: what counts as the user's own word is noted outside of the workspace.
 //! - What a person or a paid model gave is stored before the next step can fail.
 //! - An entry of a data file that is not changed keeps every byte.
 //! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.

@@ -60,7 +60,7 @@ impl Report for Approval {
                 }
             }
             let (style, now) = match (record.before, record.trust) {
-                (_, Trust::User) => (Style::Dim, "said by a person: it needs no approval"),
+                ("user", Trust::User) => (Style::Dim, "said by a person: it needs no approval"),
                 ("approved", _) => (Style::Dim, "approved already"),
                 _ => (Style::Good, "approved"),
             };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::config::{Config, Environment, Places, Trust};
+use crate::config::{Config, Environment, Places};
 use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
 use crate::llm::{EmbeddingsProtocol, Progress, Secret};
 use crate::model::{Scope, Viewer};
@@ -97,6 +97,7 @@ impl Context {
         );
         let store = Scoped::new(&self.places.memory, self.scope.clone());
         let store = store.at(self.environment.now).seen_by(viewer).acting(act);
+        let store = store.trusting(self.environment.approvals(&self.places.memory));
         if self.off.is_some() {
             // Nothing of the memory is looked at.
             return Ok(store);
@@ -242,7 +243,7 @@ impl Context {
             |directory: &Path| std::fs::read_to_string(directory.join("prompts").join(name)).ok();
         let of_workspace = read(&self.places.memory);
         if of_workspace.is_some() {
-            if Trust::new(&self.environment).is_trusted(&self.places.memory) {
+            if self.environment.trusts_settings(&self.places.memory) {
                 return of_workspace;
             }
             self.printer.warn(&format!(
@@ -251,6 +252,17 @@ impl Context {
             ));
         }
         self.environment.config_dir.as_deref().and_then(read)
+    }
+
+    /// The names of the prompts that the workspace brings.
+    pub(super) fn prompts_of_workspace(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.places.memory.join("prompts"));
+        let names = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> = names
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
     }
 
     /// The session that a command is part of, as it is named: by a flag, else by the variable

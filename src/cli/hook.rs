@@ -120,6 +120,7 @@ fn answer(
         .at(environment.now)
         .seen_by(viewer)
         .with_lock_limit(LOCK)
+        .trusting(environment.approvals(&places.memory))
         .acting(act);
     let adviser = Adviser {
         store: &store,

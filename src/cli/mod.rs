@@ -50,6 +50,7 @@ mod switch;
 mod sync;
 mod test;
 mod token;
+mod trust;
 mod undo;
 mod watch;
 mod why;
@@ -155,7 +156,7 @@ enum Command {
     Index(index::IndexArgs),
     #[command(subcommand)]
     Eval(eval::EvalCommand),
-    Trust(setup::TrustArgs),
+    Trust(trust::TrustArgs),
     Doctor(care::DoctorArgs),
     MergeDriver(merge_driver::MergeDriverArgs),
     Completions(care::CompletionsArgs),
@@ -251,7 +252,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Config(command) => setup::config(context, &command)?,
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,
-        Command::Trust(args) => setup::trust(context, &args)?,
+        Command::Trust(args) => trust::trust(context, &args)?,
         Command::Doctor(args) => care::doctor(context, &args)?,
         Command::MergeDriver(args) => merge_driver::merge_driver(context, &args)?,
         Command::Completions(args) => care::completions(&args, Cli::command()),

@@ -1,9 +1,9 @@
-//! `init`, `config`, `trust`: making a workspace, and what may be said about it.
+//! `init` and `config`: making a workspace, and its settings.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::config::{Setting, Trust, digest};
+use crate::config::Setting;
 use crate::engine::{InitReport, initialise};
 use crate::git::Repository;
 
@@ -81,7 +81,7 @@ pub(super) fn config(
     Ok(Box::new(ConfigReport {
         memory: context.places.memory.display().to_string(),
         skills: context.places.skills.display().to_string(),
-        trusted: Trust::new(&context.environment).is_trusted(&context.places.memory),
+        trusted: context.environment.trusts_settings(&context.places.memory),
         settings: config.settings().to_vec(),
         // That a key is there is worth knowing; what it is, is nobody's business.
         keys: keys
@@ -146,42 +146,5 @@ impl Report for ConfigReport {
             ]);
         }
         page.table(&table);
-    }
-}
-
-/// Let this workspace's settings name programs to execute and hosts to send data to
-///
-/// Counts for the settings and prompts as they are now; when one of them changes, it has to be said
-/// again.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl trust")]
-pub(super) struct TrustArgs {}
-
-pub(super) fn trust(context: &Context, _args: &TrustArgs) -> Result<Box<dyn Report>, CliError> {
-    let memory = &context.places.memory;
-    if !memory.is_dir() {
-        let message = format!("there is no workspace at `{}`", memory.display());
-        return Err(CliError::usage(message, "memctl init"));
-    }
-    Trust::new(&context.environment).trust(memory, &context.environment.now.to_rfc3339())?;
-    Ok(Box::new(TrustReport {
-        directory: memory.display().to_string(),
-        digest: digest(memory),
-    }))
-}
-
-#[derive(Debug, Serialize)]
-struct TrustReport {
-    directory: String,
-    digest: String,
-}
-
-impl Report for TrustReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    fn page(&self, page: &mut Page) {
-        page.line(format!("Trusted as it is now: {}", self.directory));
     }
 }

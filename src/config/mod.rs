@@ -20,7 +20,7 @@ use keys::{KEYS, Key};
 
 pub use environment::Environment;
 pub use places::Places;
-pub use trust::{Trust, digest};
+pub use trust::digest;
 
 /// The name of a settings file.
 pub const FILE: &str = "config.toml";
@@ -80,6 +80,8 @@ pub struct Config {
     settings: Vec<Setting>,
     /// What was found and does not count, one sentence each.
     pub warnings: Vec<String>,
+    /// Settings of the workspace that count only after `memctl trust`: names and values.
+    pub held_back: Vec<(String, String)>,
 }
 
 impl Config {
@@ -100,11 +102,12 @@ impl Config {
                 })
                 .collect(),
             warnings: Vec::new(),
+            held_back: Vec::new(),
         };
         if let Some(directory) = &environment.config_dir {
             config.file(&directory.join(FILE), true)?;
         }
-        let trusted = Trust::new(environment).is_trusted(workspace);
+        let trusted = environment.trusts_settings(workspace);
         config.file(&workspace.join(FILE), trusted)?;
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
@@ -170,6 +173,7 @@ impl Config {
                     "`{}` sets `{name}`, which counts only after `memctl trust`",
                     path.display()
                 ));
+                self.held_back.push((name, value));
                 continue;
             }
             self.set(key, value, format!("`{}`", path.display()));
@@ -313,7 +317,11 @@ mod tests {
         assert_eq!(load().text("model"), None);
         assert_eq!(load().text("anthropic.base_url"), None);
         assert_eq!(load().warnings.len(), 2);
-        Trust::new(&env).trust(&workspace, "2026-01-01").unwrap();
+        let approvals = env.approvals(&workspace);
+        let digest = digest(&workspace);
+        approvals
+            .trust_settings(digest, &mut || "r".to_owned())
+            .unwrap();
         assert_eq!(load().text("model"), Some("exec:rm -rf /"));
         write("model = \"exec:rm -rf /home\"\n");
         assert_eq!(load().text("model"), None);

@@ -1,86 +1,36 @@
-//! Which workspaces the user trusts, as they were when that was said.
+//! Trust in the settings and prompts of a workspace, as they were when the user said so.
 //!
-//! Kept outside of any workspace, among the user's own data: a directory's canonical path with a
-//! hash over its settings and prompts. A changed file is a file that nobody has trusted.
+//! They decide which programs are executed and where data goes, so each change asks again, whoever began
+//! the workspace. The note lies in the user's state directory (`store::trust`).
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::atomic;
+use crate::store::Approvals;
 
-use super::{Environment, Error, FILE};
+use super::{Environment, FILE};
 
-/// The user's list of trusted workspaces.
-#[derive(Debug)]
-pub struct Trust {
-    file: Option<PathBuf>,
-}
+/// Makes everything in a workspace count, settings included: for machines that build what they have just
+/// checked out.
+const ALL: &str = "MEMCTL_TRUST";
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Entries(BTreeMap<String, Entry>);
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Entry {
-    digest: String,
-    at: String,
-}
-
-impl Trust {
-    /// The list of this user.
-    pub fn new(environment: &Environment) -> Self {
-        Self {
-            file: environment
-                .state_dir
-                .as_ref()
-                .map(|dir| dir.join("trusted.json")),
-        }
+impl Environment {
+    /// The user's notes about trust in a memory directory.
+    pub fn approvals(&self, directory: &Path) -> Approvals {
+        Approvals::of(self.state_dir.as_deref(), directory, self.trusts_all())
     }
 
-    /// Whether the user has trusted this memory directory as it is now.
-    pub fn is_trusted(&self, directory: &Path) -> bool {
-        let entries = self.read();
-        let name = canonical(directory);
-        entries
-            .0
-            .get(&name)
-            .is_some_and(|entry| entry.digest == digest(directory))
+    /// Whether the settings and prompts of a memory directory count as they are now.
+    pub fn trusts_settings(&self, directory: &Path) -> bool {
+        let noted = || self.approvals(directory).settings();
+        self.trusts_all() || noted().is_some_and(|noted| noted == digest(directory))
     }
 
-    /// Remembers that the user trusts this memory directory as it is now.
-    pub fn trust(&self, directory: &Path, at: &str) -> Result<(), Error> {
-        let Some(file) = &self.file else {
-            return Ok(());
-        };
-        let mut entries = self.read();
-        let entry = Entry {
-            digest: digest(directory),
-            at: at.to_owned(),
-        };
-        entries.0.insert(canonical(directory), entry);
-        if let Some(parent) = file.parent() {
-            atomic::create_dir(parent)?;
-        }
-        let text = serde_json::to_vec_pretty(&entries).map_err(crate::store::Error::from)?;
-        atomic::replace(file, &text)?;
-        Ok(())
+    fn trusts_all(&self) -> bool {
+        self.var(ALL)
+            .is_some_and(|value| value == "1" || value == "true")
     }
-
-    /// What cannot be read trusts nobody.
-    fn read(&self) -> Entries {
-        let text = self.file.as_ref().and_then(|file| std::fs::read(file).ok());
-        text.and_then(|text| serde_json::from_slice(&text).ok())
-            .unwrap_or_default()
-    }
-}
-
-fn canonical(directory: &Path) -> String {
-    let real = directory
-        .canonicalize()
-        .unwrap_or_else(|_| directory.to_owned());
-    real.to_string_lossy().into_owned()
 }
 
 /// A hash over everything in a memory directory that decides what is executed, where data goes and

@@ -13,6 +13,7 @@ use crate::guard;
 use crate::model::{Fix, Kind, Memory, Procedure, Record as _, Trust};
 use crate::store::{Entry, Writer};
 
+use super::find::level;
 use super::fixes::{QUARANTINED, prepare};
 use super::{Engine, Error, mended};
 
@@ -62,11 +63,22 @@ impl Engine {
         }
         let mut approved = Vec::new();
         for entry in &entries {
-            approved.push(match entry.kind {
+            let counted = level(writer.store(), entry) != Trust::Observed;
+            let record = match entry.kind {
                 Kind::Fix => approve_fix(&mut writer, entry)?,
                 Kind::Procedure => approve_procedure(&mut writer, entry)?,
                 Kind::Memory => approve_memory(&mut writer, entry)?,
                 _ => said(entry),
+            };
+            writer.vouch(record.kind, &record.id)?;
+            approved.push(match record.before {
+                // The file says so; nobody here did.
+                "approved" | "user" if !counted => Approved {
+                    warnings: suspicions(&record.id, &record.says),
+                    before: "observed",
+                    ..record
+                },
+                _ => record,
             });
         }
         if approved.iter().any(|record| record.kind == Kind::Fix) {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::{Kind, Reflexion, SkillPath};
-use crate::prompt::{self, Assembly, Choice};
+use crate::model::{Kind, Reflexion, SkillPath, split_origin};
+use crate::prompt::{self, Assembly, Choice, Omitted};
 use crate::skill::Skill;
 use crate::store::Selection;
 
@@ -51,7 +51,13 @@ impl Engine {
         };
         let (rules, problems) = shared::rules(&self.store, &of_skill)?;
         warnings.extend(problems.iter().map(ToString::to_string));
-        warnings.extend(rules.iter().filter_map(suspicion));
+        warnings.extend(
+            rules
+                .iter()
+                .filter(|rule| !rule.observed)
+                .filter_map(suspicion),
+        );
+        warnings.extend(untrusted(&rules));
         // An execution is named only when it is over; until then it is its time and its input.
         let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
         let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
@@ -80,6 +86,8 @@ impl Engine {
             budget: self.settings.rules_tokens,
             now: self.now,
             withheld,
+            fence: |text, nonce| guard::fence(&[text], nonce),
+            nonce: &(self.random)(),
         };
         let directory = self.store.directory();
         let name = directory.file_name().unwrap_or(directory.as_os_str());
@@ -95,8 +103,52 @@ impl Engine {
             clean(&mut rule.applies_when);
             clean(&mut rule.source);
         }
-        prompt::assemble(&layers, &rules, &source.display().to_string(), &choice)
+        let suspicious = take_suspicious(&mut rules);
+        let mut assembly =
+            prompt::assemble(&layers, &rules, &source.display().to_string(), &choice);
+        assembly.omitted.extend(suspicious);
+        assembly
     }
+}
+
+/// What a person should know of rules that they do not stand behind.
+fn untrusted(rules: &[Reflexion]) -> Option<String> {
+    let (mut own, mut pulled) = (0, 0);
+    for rule in rules.iter().filter(|rule| rule.observed) {
+        match split_origin(&rule.reflexion_id).1 {
+            Some(_) => pulled += 1,
+            None => own += 1,
+        }
+    }
+    let way = match (own, pulled) {
+        (0, 0) => return None,
+        (0, _) => "memctl trust --origin ORIGIN",
+        _ => "memctl trust",
+    };
+    let count = own + pulled;
+    let noun = if count == 1 { "rule is" } else { "rules are" };
+    Some(format!(
+        "{count} {noun} not yours, and shown to the model as data only; to look and decide: {way}"
+    ))
+}
+
+/// Takes out the rules that nobody here stands behind and that speak to the model instead of stating a
+/// rule; answers why.
+fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
+    let mut omitted = Vec::new();
+    rules.retain(|rule| {
+        let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
+        let verdict = guard::admit(&text.join("\n"));
+        let Some(reason) = verdict.quarantine.filter(|_| rule.observed) else {
+            return true;
+        };
+        omitted.push(Omitted {
+            id: rule.reflexion_id.clone(),
+            reason: format!("nobody here stands behind it, and it is suspicious: {reason}"),
+        });
+        false
+    });
+    omitted
 }
 
 /// Takes secrets out of a text that is about to stand in a prompt.

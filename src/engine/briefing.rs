@@ -38,8 +38,9 @@ impl Adviser<'_> {
         if !own.is_empty() {
             told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
         }
-        let rules = self.rules()?;
-        if !rules.is_empty() {
+        let (observed, rules): (Vec<Reflexion>, Vec<Reflexion>) =
+            self.rules()?.into_iter().partition(|rule| rule.observed);
+        let lines = |rules: &[Reflexion]| {
             let lines = rules.iter().map(|rule| {
                 format!(
                     "  - {}: {}",
@@ -47,8 +48,15 @@ impl Adviser<'_> {
                     line(&rule.rule, LINE)
                 )
             });
+            lines.collect::<Vec<_>>().into_iter()
+        };
+        if !rules.is_empty() {
             let heading = "Rules that people have given in this project, by skill:";
-            told.rules.push_str(&section(heading, lines));
+            told.rules.push_str(&section(heading, lines(&rules)));
+        }
+        if !observed.is_empty() {
+            let heading = "Rules that came with the files of others (not approved here), by skill:";
+            told.observed.push_str(&section(heading, lines(&observed)));
         }
         let repeated = self.repeated(session)?;
         if !repeated.is_empty() {
@@ -61,7 +69,7 @@ impl Adviser<'_> {
                 )
             });
             let heading = "Errors that were met more than once in this project:";
-            told.observed = section(heading, lines);
+            told.observed.push_str(&section(heading, lines));
         }
         told.rules = within(&told.rules, budget);
         told.observed = within(&told.observed, budget - told.rules.chars().count());
@@ -101,11 +109,22 @@ impl Adviser<'_> {
         };
         let (mut rules, _) = shared::rules(self.store, &newest)?;
         rules.retain(Reflexion::is_in_use);
+        rules.retain(|rule| !rule.observed || is_harmless(rule));
         let sureness = |rule: &Reflexion| rule.confidence.unwrap_or(0.5) * rule.utility();
-        rules.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
+        // A number in a stranger's file puts no rule in front of one's own.
+        rules.sort_by(|a, b| {
+            let order = a.observed.cmp(&b.observed);
+            order.then(sureness(b).total_cmp(&sureness(a)))
+        });
         rules.truncate(TOLD);
         Ok(rules)
     }
+}
+
+/// Whether a rule that nobody here stands behind may be shown as data.
+fn is_harmless(rule: &Reflexion) -> bool {
+    let text = format!("{}\n{}\n{}", rule.skill, rule.rule, rule.applies_when);
+    guard::admit(&text).quarantine.is_none()
 }
 
 fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {
@@ -144,7 +163,7 @@ fn line(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::{Scoped, atomic};
+    use crate::store::{Approvals, Scoped, atomic};
     use serde_json::json;
 
     #[test]
@@ -168,7 +187,7 @@ mod tests {
             let path = dir.path().join(kind.file());
             atomic::replace(&path, value.to_string().as_bytes()).unwrap();
         }
-        let store = Scoped::new(dir.path(), Scope::All);
+        let store = Scoped::new(dir.path(), Scope::All).trusting(Approvals::everything());
         let adviser = Adviser {
             store: &store,
             now: chrono::DateTime::UNIX_EPOCH,

@@ -18,7 +18,7 @@ use super::door::{self, kept_out};
 use super::error::chain;
 use super::evidence::{count_correction, uncounted};
 use super::model::Chosen;
-use super::rules::{Conflict, Placed, standing};
+use super::rules::{Conflict, Placed, own_rules, standing};
 use super::{Engine, Error, dollars, mended};
 
 const OFFLINE: &str = "offline";
@@ -227,7 +227,7 @@ impl Engine {
                 writer.update(Kind::Correction, &known.correction_id, &change)?;
                 known.expected_output = Some(expected.clone());
             }
-            let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
+            let rules = own_rules(writer.store(), &of_skill)?;
             let rule = rules
                 .iter()
                 .find(|r| r.correction_id == known.correction_id)

@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use crate::model::{
     Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+    Trust,
 };
 use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, snippet, words};
-use crate::store::Entry;
+use crate::store::{Entry, Scoped};
 
 use super::error::chain;
 use super::index::{Library, Progress};
@@ -206,6 +207,10 @@ fn search(
     for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, document)) = index.record(part, place)? {
+            // The index knows what the file says of trust; what counts, only the user's own notes.
+            if filter.trust.is_some_and(|least| document.trust < least) {
+                continue;
+            }
             let found_one = result(document, &ranked, &asked, options.explain);
             found.push(Found {
                 pulled: origin.is_some(),
@@ -305,6 +310,12 @@ pub(super) fn document(entry: &Entry) -> Option<Document> {
         Kind::Memory => of::<Memory>(entry),
         Kind::Session => of::<Session>(entry),
     }
+}
+
+/// The level of trust of an entry: `observed` where this user does not stand behind it.
+pub(super) fn level(store: &Scoped, entry: &Entry) -> Trust {
+    let own = document(entry).map_or(Trust::Observed, |document| document.trust);
+    store.standing().of_entry(entry, own)
 }
 
 /// What was learnt comes before what it was learnt from, where both fit the query equally well.

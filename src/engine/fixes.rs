@@ -50,7 +50,9 @@ impl Fixes for Terms {
     }
 
     fn fix(&self, number: u32) -> Option<Fix> {
-        self.entry(number)?.parse().ok()
+        let fix: Fix = self.entry(number)?.parse().ok()?;
+        let trust = self.standing().level(&fix);
+        Some(fix.believed(trust))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Error, door};
 
 /// What version control should leave alone: files that can be made again, copies of damage, and what is this
 /// checkout's own: the way back, its name, what a merge has yet to do, what it has pulled from others.
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
 
 /// What was made.
 #[derive(Debug, Serialize)]
@@ -124,7 +124,7 @@ mod tests {
         check(
             old,
             Some(&format!(
-                "{old}\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n"
+                "{old}\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n"
             )),
         );
     }

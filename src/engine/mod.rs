@@ -64,6 +64,7 @@ mod stats;
 mod status;
 mod test;
 mod trace;
+mod trust;
 mod undo;
 mod why;
 
@@ -129,6 +130,7 @@ pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Use
 pub use status::{PulledStatus, StatusReport};
 pub use test::{CaseReport, Status, TestPlan, TestReport};
 pub use trace::TraceOptions;
+pub use trust::{TrustMode, Untrusted, UntrustedRecord};
 pub use undo::{ChangeReport, UndoReport, Undone};
 pub use why::{Link, Relation, WhyReport};
 

@@ -139,6 +139,9 @@ impl Engine {
                     let is_said = [("trust", raw(&"user")?)];
                     writer.update(Kind::Memory, &same.id, &is_said)?;
                 }
+                if trust == Trust::User {
+                    writer.vouch(Kind::Memory, &same.id)?;
+                }
                 let is_asked = options.expires_at.is_some();
                 (
                     self.say_again(&mut writer, same, new.expires_at, is_asked)?,

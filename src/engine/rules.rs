@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
 use crate::learn::reflect::Draft;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
-use crate::store::{Selection, Writer};
+use crate::store::{Scoped, Selection, Writer};
 
+use super::shared::mark_observed;
 use super::{Engine, Error, mended};
 
 /// How much of what it lacks to certainty a rule gains when it is said again.
@@ -55,7 +56,7 @@ impl Engine {
             newest: None,
         };
         let mut writer = self.writer()?;
-        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
+        let rules = own_rules(writer.store(), &of_skill)?;
         let new = Statement::of(&draft.rule);
         let id = &correction.correction_id;
         let same = rules.iter().find(|rule| {
@@ -134,8 +135,21 @@ impl Engine {
             source: String::new(),
             also_corrected_by: Vec::new(),
             superseded_by: String::new(),
+            observed: false,
         }
     }
+}
+
+/// The rules that somebody here stands behind. A rule that only claims to come of a person's correction
+/// is no reason not to make the person's own.
+pub(super) fn own_rules(
+    store: &Scoped,
+    selection: &Selection<'_>,
+) -> Result<Vec<Reflexion>, Error> {
+    let mut rules = store.list::<Reflexion>(selection)?.records;
+    mark_observed(store, &mut rules);
+    rules.retain(|rule| !rule.observed);
+    Ok(rules)
 }
 
 /// What changes in a rule that another takes the place of.

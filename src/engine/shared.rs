@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use crate::learn::hint::{Failure, Hint};
-use crate::model::{Reflexion, abroad, split_origin};
+use crate::model::{Reflexion, Trust, abroad, split_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
 use super::{Engine, Error, fixes};
@@ -33,6 +33,7 @@ pub(super) fn rules(
 ) -> Result<(Vec<Reflexion>, Vec<Problem>), Error> {
     let own = store.list::<Reflexion>(selection)?;
     let (mut rules, mut problems) = (own.records, own.problems);
+    mark_observed(store, &mut rules);
     let words = |rule: &Reflexion| rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut said: HashSet<(String, String)> = HashSet::new();
     let pulled = store.pulled();
@@ -44,7 +45,9 @@ pub(super) fn rules(
     for Pulled { origin, store } in pulled {
         let theirs = store.list::<Reflexion>(selection)?;
         problems.extend(theirs.problems);
-        for mut rule in theirs.records {
+        let mut records = theirs.records;
+        mark_observed(&store, &mut records);
+        for mut rule in records {
             if said.insert((rule.skill.clone(), words(&rule))) {
                 rule.reflexion_id = abroad(&rule.reflexion_id, &origin);
                 rules.push(rule);
@@ -52,6 +55,17 @@ pub(super) fn rules(
         }
     }
     Ok((rules, problems))
+}
+
+/// Marks the rules that nobody here stands behind.
+pub(super) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) {
+    if rules.is_empty() {
+        return;
+    }
+    let standing = store.standing();
+    for rule in rules {
+        rule.observed = standing.level(rule) == Trust::Observed;
+    }
 }
 
 /// The best of these hints and of those that other workspaces have for the failure. The same advice is

@@ -176,7 +176,9 @@ impl Engine {
             skill: Some(path),
             newest: None,
         };
-        Ok(self.store.list::<Reflexion>(&of_skill)?.records)
+        let mut rules = self.store.list::<Reflexion>(&of_skill)?.records;
+        super::shared::mark_observed(&self.store, &mut rules);
+        Ok(rules)
     }
 
     /// Runs one case and stores what it says about rules.

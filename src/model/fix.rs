@@ -108,6 +108,11 @@ impl Record for Procedure {
     fn trust(&self) -> Trust {
         trust(&self.trust)
     }
+
+    fn claims(&self) -> Vec<String> {
+        let skill = self.skill.clone().unwrap_or_default();
+        vec![skill, super::kind::one_layout(&self.data)]
+    }
 }
 
 /// An error → fix pattern: an entry of `fixes.json`.
@@ -219,6 +224,13 @@ impl Fix {
         }
     }
 
+    /// The same at another level of trust than its file gives.
+    #[must_use]
+    pub fn believed(self, trust: Trust) -> Self {
+        let trust = trust.name().to_owned();
+        Self { trust, ..self }
+    }
+
     /// Whether it may still be shown.
     pub fn is_active(&self) -> bool {
         self.status != "retired"
@@ -256,6 +268,15 @@ impl Record for Fix {
 
     fn trust(&self) -> Trust {
         trust(&self.trust)
+    }
+
+    fn claims(&self) -> Vec<String> {
+        vec![
+            self.error_key.clone(),
+            self.failing_code.clone(),
+            self.working_code.clone(),
+            self.success_output.clone(),
+        ]
     }
 }
 

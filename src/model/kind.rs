@@ -154,6 +154,17 @@ pub enum Trust {
     User,
 }
 
+impl Trust {
+    /// The name in JSON documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Approved => "approved",
+            Self::User => "user",
+        }
+    }
+}
+
 /// What search, listing, export and the front doors see of any record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Document {
@@ -213,6 +224,12 @@ pub trait Record: Serialize + DeserializeOwned {
         Trust::User
     }
 
+    /// The texts that act on an agent: what an approval covers. Empty for kinds that are shown as data
+    /// only.
+    fn claims(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// When it is no longer to be found: RFC 3339, UTC. `None` is never.
     fn expires(&self) -> Option<&str> {
         None
@@ -247,6 +264,12 @@ pub trait Record: Serialize + DeserializeOwned {
             user_id: self.user_id().map(str::to_owned),
         }
     }
+}
+
+/// A JSON text without its layout, so that equal values have equal texts.
+pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(json.get());
+    value.map_or_else(|_| json.get().to_owned(), |value| value.to_string())
 }
 
 /// The text on one line, each run of white space one space.

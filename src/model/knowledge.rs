@@ -113,6 +113,10 @@ pub struct Reflexion {
         skip_serializing_if = "String::is_empty"
     )]
     pub superseded_by: String,
+    /// Whether nobody here stands behind it: a prompt shows it as data. No field of the file; whoever
+    /// reads rules for an agent sets it.
+    #[serde(skip)]
+    pub observed: bool,
 }
 
 impl Reflexion {
@@ -179,6 +183,14 @@ impl Record for Reflexion {
 
     fn summary(&self) -> String {
         one_line(&self.rule)
+    }
+
+    fn claims(&self) -> Vec<String> {
+        vec![
+            self.skill.clone(),
+            self.rule.clone(),
+            self.applies_when.clone(),
+        ]
     }
 
     fn created(&self) -> &str {
@@ -293,6 +305,12 @@ impl Record for Memory {
             // A word of nobody's making is no reason to believe.
             _ => Trust::Observed,
         }
+    }
+
+    fn claims(&self) -> Vec<String> {
+        let metadata = super::kind::one_layout(&self.metadata);
+        let kind = self.memory_type.name().to_owned();
+        vec![kind, self.content.clone(), metadata]
     }
 
     fn expires(&self) -> Option<&str> {

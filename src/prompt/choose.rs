@@ -23,7 +23,7 @@ const HALF_LIFE_DAYS: f64 = 90.0;
 /// matters least for this input; the newest rule is never cut, for it is the one that somebody is
 /// waiting to see obeyed.
 pub(super) fn choose<'a>(
-    rules: &'a [Reflexion],
+    rules: &[&'a Reflexion],
     choice: &Choice<'_>,
 ) -> (Vec<&'a Reflexion>, Vec<Omitted>) {
     let mut omitted = Vec::new();
@@ -33,8 +33,8 @@ pub(super) fn choose<'a>(
             reason,
         });
     };
-    let mut able: Vec<(usize, &Reflexion)> = Vec::new();
-    for (i, rule) in rules.iter().enumerate() {
+    let mut able: Vec<(usize, &'a Reflexion)> = Vec::new();
+    for (i, rule) in rules.iter().copied().enumerate() {
         if rule.rule.trim().is_empty() {
             omit(rule, "it has no rule text".to_owned());
         } else if !rule.superseded_by.is_empty() {

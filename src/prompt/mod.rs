@@ -22,7 +22,7 @@ use crate::model::{Kind, Reflexion};
 use crate::skill::Layer;
 
 use choose::choose;
-use render::render;
+use render::{render, render_observed};
 
 /// What stands between two layers.
 const RULER: &str = "\n\n---\n\n";
@@ -61,6 +61,9 @@ pub struct Injected {
     pub id: String,
     /// Its kind.
     pub kind: Kind,
+    /// Whether it stands there as data, because nobody here stands behind it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
 }
 
 /// A record that could have stood in a prompt.
@@ -83,6 +86,10 @@ pub struct Choice<'a> {
     pub now: DateTime<Utc>,
     /// The ids of rules that the experiment withholds this time. Their room stays empty.
     pub withheld: &'a [String],
+    /// Sets rules that nobody here stands behind apart as data, with a random word.
+    pub fence: fn(&str, &str) -> String,
+    /// The random word.
+    pub nonce: &'a str,
 }
 
 /// Puts a prompt together. `rules` are those of the skill, oldest first, as they stand in the file;
@@ -93,7 +100,19 @@ pub fn assemble(
     rules_source: &str,
     choice: &Choice<'_>,
 ) -> Assembly {
-    let (mut chosen, mut omitted) = choose(rules, choice);
+    let (observed, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
+        rules.iter().partition(|rule| rule.observed);
+    let (mut chosen, mut omitted) = choose(&own, choice);
+    let room = choice.budget.saturating_sub(tokens(&render(&chosen)));
+    if room > 0 {
+        let choice = Choice {
+            budget: room,
+            ..*choice
+        };
+        let (shown, left) = choose(&observed, &choice);
+        omitted.extend(left);
+        chosen.extend(shown);
+    }
     let mut withheld = Vec::new();
     chosen.retain(|rule| {
         let is_withheld = choice.withheld.contains(&rule.reflexion_id);
@@ -106,7 +125,10 @@ pub fn assemble(
         }
         !is_withheld
     });
-    let learned = render(&chosen);
+    let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
+        chosen.iter().partition(|rule| rule.observed);
+    let learned = render(&own);
+    let observed = render_observed(&shown, choice);
     let mut parts: Vec<(u8, String, &str)> = layers
         .iter()
         .map(|layer| {
@@ -118,6 +140,7 @@ pub fn assemble(
         })
         .collect();
     parts.push((2, rules_source.to_owned(), &learned));
+    parts.push((2, format!("{rules_source} (observed)"), &observed));
     parts.retain(|(_, _, text)| !text.is_empty());
     parts.sort_by_key(|(number, _, _)| *number);
     let texts: Vec<&str> = parts.iter().map(|(_, _, text)| *text).collect();
@@ -136,6 +159,7 @@ pub fn assemble(
             .map(|rule| Injected {
                 id: rule.reflexion_id.clone(),
                 kind: Kind::Reflexion,
+                observed: rule.observed,
             })
             .collect(),
         omitted,

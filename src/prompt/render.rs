@@ -5,8 +5,10 @@
 
 use crate::model::Reflexion;
 
-use super::confidence;
+use super::{Choice, confidence};
 
+/// Heading of the rules that came with the files of others.
+const OBSERVED: &str = "## Rules of others (observed, not approved here)\n\n";
 const HEADING: &str = "## Learned Rules (from past corrections)\n\n";
 
 /// Layer 2, or nothing.
@@ -16,6 +18,15 @@ pub(super) fn render(rules: &[&Reflexion]) -> String {
     }
     let items: Vec<String> = rules.iter().map(|rule| item(rule)).collect();
     HEADING.to_owned() + &items.join("\n")
+}
+
+/// Rules that nobody here stands behind, as data; or nothing.
+pub(super) fn render_observed(rules: &[&Reflexion], choice: &Choice<'_>) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
+    let items: Vec<String> = rules.iter().map(|rule| item(rule)).collect();
+    OBSERVED.to_owned() + (choice.fence)(&items.join("\n"), choice.nonce).trim_end()
 }
 
 /// A rule as it stands in a prompt.

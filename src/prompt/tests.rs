@@ -35,6 +35,8 @@ fn with(rules: &[Reflexion], input: Option<&str>, budget: usize) -> Assembly {
         budget,
         now: now(),
         withheld: &[],
+        fence: |text, _| text.to_owned(),
+        nonce: "n0nce",
     };
     assemble(
         &[layer(3, "Skill."), layer(0, "Org.")],
@@ -140,6 +142,8 @@ fn what_is_withheld_says_so_and_makes_no_room() {
         budget: tokens(&item(&rules[0])),
         now: now(),
         withheld: &withheld,
+        fence: |text, _| text.to_owned(),
+        nonce: "n0nce",
     };
     let assembly = assemble(&[], &rules, "rules", &choice);
     // There was room for the newest alone, and that is the one that is withheld.

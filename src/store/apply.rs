@@ -105,7 +105,7 @@ pub(super) fn apply(
 }
 
 /// Whether a text is an object with this id, so that it can stand in a file among others.
-fn is_record(kind: Kind, id: &str, text: &str) -> bool {
+pub(super) fn is_record(kind: Kind, id: &str, text: &str) -> bool {
     let bytes = text.as_bytes();
     let start = json_text::skip_space(bytes, 0);
     let is_whole = json_text::skip_value(bytes, start)

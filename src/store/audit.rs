@@ -13,6 +13,9 @@
 //!
 //! Two branches of version control that both went on from the same log are joined by [`join()`].
 //!
+//! That a log was begun is also noted in the user's state directory (`trust`): one whose files are all
+//! removed does not pass for one that never was.
+//!
 //! Who can read the key, which lies in `workspace.json`, can forge the whole chain. Against that helps
 //! only a hash that was noted elsewhere; the check takes one.
 //!
@@ -32,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Viewer;
 
-use super::act::Act;
+use super::directory::Identity;
 use super::error::Error;
 use super::scoped::Scoped;
 use super::{atomic, directory};
@@ -99,7 +102,8 @@ impl Line {
 pub type Touched<'a> = (&'a str, Option<&'a str>);
 
 /// Writes a line. Whose key is missing has no memory that anybody could have read.
-fn append(directory: &Path, act: &Act, did: Did, touched: &[Touched<'_>]) -> Result<(), Error> {
+fn append(store: &Scoped, did: Did, touched: &[Touched<'_>]) -> Result<(), Error> {
+    let (directory, act) = (store.directory(), store.act());
     let Some(identity) = directory::identity(directory) else {
         return Ok(());
     };
@@ -110,7 +114,22 @@ fn append(directory: &Path, act: &Act, did: Did, touched: &[Touched<'_>]) -> Res
     }
     let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
     let mut chain = Chain::open(directory, &identity.tombstone_key)?;
+    if chain.is_blank() && store.approvals().remembers_audit(&identity.origin) {
+        chain.doubt();
+    }
     chain.append(act, did, records, of)
+}
+
+/// Begins the audit of a workspace that has just got its identity: with an anchor and no line, so that from
+/// here on a missing anchor is a removed one.
+pub(super) fn begin(store: &Scoped, identity: &Identity) -> Result<(), Error> {
+    let mut chain = Chain::open(store.directory(), &identity.tombstone_key)?;
+    if chain.is_blank() {
+        chain.begin()?;
+    }
+    // A note that cannot be kept costs that a removal is noticed, and nothing else.
+    drop(store.approvals().remember_audit(&identity.origin));
+    Ok(())
 }
 
 impl Scoped {
@@ -119,7 +138,7 @@ impl Scoped {
         if touched.is_empty() {
             return Ok(());
         }
-        append(self.directory(), self.act(), did, touched)
+        append(self, did, touched)
     }
 
     /// Shows the lines of the log, oldest first; what cannot be read is passed over here, and found by
@@ -156,7 +175,20 @@ impl Scoped {
 
     /// Checks the whole log. `noted` is a hash that was noted elsewhere and must still stand in it.
     pub fn verify_audit(&self, noted: Option<&str>) -> Result<Audited, Error> {
-        verify::verify(self.directory(), noted)
+        let mut audited = verify::verify(self.directory(), noted)?;
+        let origin = self.identity().map(|identity| identity.origin);
+        let origin = origin.unwrap_or_default();
+        if audited.is_begun {
+            drop(self.approvals().remember_audit(&origin));
+        } else if self.approvals().remembers_audit(&origin) {
+            audited.flaws.push(Flaw {
+                line: None,
+                message:
+                    "an audit was kept here, and it is gone: both `audit.jsonl` and `audit.anchor`"
+                        .to_owned(),
+            });
+        }
+        Ok(audited)
     }
 }
 
@@ -204,6 +236,7 @@ fn log_path(directory: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::store::act::Act;
 
     /// A store with a log of so many lines.
     fn logged(lines: usize) -> (tempfile::TempDir, Scoped) {

@@ -5,6 +5,7 @@
 //!   write is what a crash leaves; taking it back finds that nothing is to be done.
 //! - The journal holds what edits and removals have replaced, without its secrets. It belongs to this
 //!   checkout, is never shared, and keeps the newest changes only.
+//! - Each line is signed with the key of the user who wrote it. Only such lines are taken back.
 //! - Whatever is removed for good is removed here as well.
 //!
 //! Deliberately absent: waiting for the disk. A power cut may cost the way back, never a record.
@@ -22,6 +23,7 @@ use super::directory::Lock;
 use super::error::Error;
 use super::log::{self, Sync};
 use super::scoped::Scoped;
+use super::trust::{Mac, UserKey, hex, parse};
 use super::writer::Writer;
 
 pub(super) const FILE: &str = "changes.jsonl";
@@ -44,6 +46,34 @@ pub struct Line {
     /// What was done.
     #[serde(flatten)]
     pub step: Step,
+    /// The digest of the line under the key of the user who wrote it. Files of others hold no such line,
+    /// and a line without it is not undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+}
+
+impl Line {
+    fn signed(mut self, key: Option<&UserKey>) -> Result<Self, Error> {
+        self.mac = match key {
+            Some(key) => Some(hex(&self.digest(key)?)),
+            None => None,
+        };
+        Ok(self)
+    }
+
+    fn is_signed(&self, key: &UserKey) -> bool {
+        let found = self.mac.as_deref().and_then(parse);
+        found.is_some_and(|found| self.digest(key).is_ok_and(|digest| digest == found))
+    }
+
+    fn digest(&self, key: &UserKey) -> Result<Mac, Error> {
+        let unsigned = Self {
+            mac: None,
+            ..self.clone()
+        };
+        let text = serde_json::to_string(&unsigned)?;
+        Ok(key.digest("journal", [text]))
+    }
 }
 
 /// What a write did.
@@ -226,6 +256,9 @@ impl Scoped {
             return Ok(Vec::new());
         }
         let mut lines: Vec<Line> = log::read(self.directory(), FILE)?;
+        // A journal that came with the files of others must not decide what is written here.
+        let key = self.approvals().key();
+        lines.retain(|line| key.as_ref().is_some_and(|key| line.is_signed(key)));
         if let Some(user) = self.viewer().user_id() {
             lines.retain(|line| line.who == user);
         }
@@ -234,7 +267,12 @@ impl Scoped {
 }
 
 /// Writes a line; nothing where nobody makes a change.
-pub(super) fn append(lock: &Lock, act: &Act, step: Step) -> Result<(), Error> {
+pub(super) fn append(
+    lock: &Lock,
+    act: &Act,
+    key: Option<&UserKey>,
+    step: Step,
+) -> Result<(), Error> {
     if act.change.is_empty() {
         return Ok(());
     }
@@ -244,7 +282,9 @@ pub(super) fn append(lock: &Lock, act: &Act, step: Step) -> Result<(), Error> {
         who: act.who.clone(),
         why: act.why.clone(),
         step,
+        mac: None,
     };
+    let line = line.signed(key)?;
     log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
     let length = std::fs::metadata(path(lock.directory())).map_or(0, |m| m.len());
     if length > LONGEST {
@@ -354,9 +394,9 @@ mod tests {
     fn what_is_removed_for_good_leaves_no_line() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
-        append(&lock, &act("a"), added("MEM-001")).unwrap();
-        append(&lock, &act("b"), added("MEM-002")).unwrap();
-        append(&lock, &act(""), added("MEM-003")).unwrap();
+        append(&lock, &act("a"), None, added("MEM-001")).unwrap();
+        append(&lock, &act("b"), None, added("MEM-002")).unwrap();
+        append(&lock, &act(""), None, added("MEM-003")).unwrap();
         scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
         let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
         assert_eq!(lines.len(), 1);
@@ -370,7 +410,13 @@ mod tests {
         let long = "x".repeat(200 << 10);
         for n in 0..30 {
             for part in ["1", "2"] {
-                append(&lock, &act(&n.to_string()), added(&format!("{part}{long}"))).unwrap();
+                append(
+                    &lock,
+                    &act(&n.to_string()),
+                    None,
+                    added(&format!("{part}{long}")),
+                )
+                .unwrap();
             }
         }
         let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();

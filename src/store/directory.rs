@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Kind;
+
 use super::atomic;
 use super::error::Error;
 
@@ -93,6 +95,15 @@ impl Lock {
     /// The directory that is locked.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Whether nobody has begun a memory in the directory: there is no identity, and no record.
+    pub(super) fn is_new(&self) -> bool {
+        let names = Kind::ALL.map(Kind::file);
+        let names = names.into_iter().chain([IDENTITY, super::pulled::PULLED]);
+        names
+            .into_iter()
+            .all(|name| self.directory.join(name).symlink_metadata().is_err())
     }
 
     /// Who the workspace is; decided now where it was not.

@@ -78,6 +78,14 @@ pub enum Error {
         /// A few of them.
         examples: Vec<String>,
     },
+    /// The undo journal holds a text that cannot stand among the records.
+    #[error("the undo journal holds no valid {kind} for `{id}`")]
+    InvalidJournal {
+        /// The kind of the record.
+        kind: Kind,
+        /// The id of the record.
+        id: String,
+    },
     /// A record with this id exists already.
     #[error("`{id}` exists already")]
     Exists {

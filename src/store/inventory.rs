@@ -83,6 +83,7 @@ const NAMED: &[(&str, Role)] = &[
     (IDENTITY, Role::Identity),
     (REPLICA, Role::Identity),
     (PRIMARY, Role::Identity),
+    (super::trust::MARKER, Role::Identity),
     (LOCK, Role::Lock),
     (switch::MARKER, Role::Switch),
 ];

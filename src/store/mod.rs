@@ -21,6 +21,7 @@
 //! - `audit`: the chained log of every write, and of what was read of people.
 //! - `changes`: the journal by which a change is taken back; `take_back` does it.
 //! - `log`, `tombstones`: append-only lines; what was removed on purpose. `buried`: asking about that.
+//! - `trust`: which records count as this user's own word; notes about that lie outside the workspace.
 //! - `sight`: what a caller may see: scope, user, expiry.
 //! - `scoped`, `writer`, `remove`: reading, writing and removing records, within that.
 //! - `prune`: removing what has expired.
@@ -72,6 +73,7 @@ mod take_back;
 mod terms;
 mod three_way;
 mod tombstones;
+mod trust;
 mod writer;
 
 pub use act::Act;
@@ -102,4 +104,5 @@ pub use take_back::{Returning, Reverted};
 pub use terms::Terms;
 pub use three_way::{Decided, Undecided, three_way};
 pub use tombstones::Tombstone;
+pub use trust::{Approvals, Basis, Note, Standing};
 pub use writer::{Redacted, Redaction, Writer};

@@ -124,7 +124,7 @@ impl Scoped {
     }
 
     fn pulled_from(&self, origin: &str) -> Self {
-        self.moved_to(self.pulled_directory().join(origin))
+        self.moved_to(self.pulled_directory().join(origin), origin)
     }
 
     /// Whether the memory is shared through a database: it has pulled from one.
@@ -191,7 +191,8 @@ impl Puller {
         }
         let directory = self.lock.directory().join(origin);
         let lock = Lock::take(&directory, PATIENCE)?;
-        apply(&self.store.moved_to(directory).held(), &lock, kind, changes)
+        let store = self.store.moved_to(directory, origin).held();
+        apply(&store, &lock, kind, changes)
     }
 }
 

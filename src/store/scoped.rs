@@ -20,6 +20,7 @@ use super::json_file::{JsonFile, Snapshot};
 use super::offsets::Row;
 use super::primary::Primary;
 use super::sight::Sight;
+use super::trust::{Approvals, Standing};
 use super::writer::{Redaction, Writer};
 use super::{json_text, scan};
 
@@ -42,6 +43,8 @@ pub struct Scoped {
     act: Arc<Act>,
     /// The database that the memory lies in, if it does.
     pub(super) primary: Option<Arc<dyn Primary>>,
+    /// What this user has said about trust in these files.
+    approvals: Approvals,
     /// Writes even where the memory is switched off.
     pub(super) regardless: bool,
 }
@@ -122,8 +125,26 @@ impl Scoped {
             redaction: None,
             act: Arc::default(),
             primary: None,
+            approvals: Approvals::default(),
             regardless: false,
         }
+    }
+
+    /// The same, for a user who has said this about trust. Without it every record is `observed`.
+    #[must_use]
+    pub fn trusting(mut self, approvals: Approvals) -> Self {
+        self.approvals = approvals;
+        self
+    }
+
+    /// The user's notes about trust in these files.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// What counts as this user's own word in these files, at this moment.
+    pub fn standing(&self) -> Standing {
+        self.approvals.standing()
     }
 
     /// The same, at this time: what has expired by then is not there.
@@ -148,11 +169,12 @@ impl Scoped {
         }
     }
 
-    /// The same, of another directory.
-    pub(super) fn moved_to(&self, directory: PathBuf) -> Self {
+    /// The same, of another directory: that of the records of another workspace.
+    pub(super) fn moved_to(&self, directory: PathBuf, origin: &str) -> Self {
         Self {
             directory,
             primary: None,
+            approvals: self.approvals.of_origin(origin),
             ..self.clone()
         }
     }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use crate::model::Kind;
 
+use super::apply::is_record;
 use super::audit::Did;
 use super::carry::Frame;
 use super::changes::{self, Field, Step};
@@ -89,6 +90,9 @@ impl Writer {
         let gone = back.iter().filter(|field| field.after.is_none());
         let gone: Vec<&str> = gone.map(|field| field.name.as_str()).collect();
         let text = json_text::without_fields(&json_text::with_fields(&text, &set, 6), &gone);
+        if !is_record(kind, id, &text) {
+            return Err(not_a_record(kind, id));
+        }
         if !self.store().sight().is_own(kind, text.as_bytes()) {
             let what = id.to_owned();
             return Err(Error::OutOfScope { what });
@@ -129,6 +133,9 @@ impl Writer {
             if !self.store().sight().covers(kind, one.text.as_bytes()) {
                 let what = one.id.to_owned();
                 return Err(Error::OutOfScope { what });
+            }
+            if !is_record(kind, one.id, one.text) {
+                return Err(not_a_record(kind, one.id));
             }
             missing.push(one);
         }
@@ -201,8 +208,15 @@ impl Writer {
     /// Notes that a change has been taken back.
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
         let of = of.to_owned();
-        changes::append(self.lock(), self.store().act(), Step::Undone { of })
+        let step = Step::Undone { of };
+        changes::append(self.lock(), self.store().act(), self.key(), step)
     }
+}
+
+/// A text of the journal that cannot stand among the records of its kind.
+fn not_a_record(kind: Kind, id: &str) -> Error {
+    let id = id.to_owned();
+    Error::InvalidJournal { kind, id }
 }
 
 /// The first entry of a file, and where it lies.
@@ -228,14 +242,16 @@ fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Correction, Scope};
-    use crate::store::{Act, atomic};
+    use crate::store::{Act, Approvals, atomic};
 
     fn store(dir: &std::path::Path) -> Scoped {
         let act = Act {
             change: "c".to_owned(),
             ..Act::default()
         };
-        Scoped::new(dir, Scope::All).acting(act)
+        let state = dir.join("state");
+        let approvals = Approvals::of(Some(&state), dir, false);
+        Scoped::new(dir, Scope::All).acting(act).trusting(approvals)
     }
 
     fn correction(words: &str) -> Correction {

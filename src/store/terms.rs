@@ -10,6 +10,7 @@
 //! then `{ term: 8, entry: 4 }` a posting, ordered by term. An entry that is read through a damaged
 //! row is no JSON and counts as not found.
 
+use std::cell::OnceCell;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -21,6 +22,7 @@ use super::directory::{self, DERIVED};
 use super::error::Error;
 use super::offsets::Stamp;
 use super::scoped::{Entry, Scoped};
+use super::trust::Standing;
 use super::{atomic, json_text};
 
 /// Bumped whenever the layout changes; an older table is then simply made again.
@@ -41,6 +43,8 @@ pub struct Terms {
     data: Option<File>,
     kind: Kind,
     store: Scoped,
+    // Asked for only once an entry is found.
+    standing: OnceCell<Standing>,
 }
 
 /// Where the table lies: saved, or (after a scan that could not save it) in memory.
@@ -69,6 +73,7 @@ impl Scoped {
             data,
             kind,
             store: self.clone(),
+            standing: OnceCell::new(),
         };
         let Some(data) = directory::open_data(self.directory(), kind.file())? else {
             return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
@@ -125,6 +130,11 @@ impl Terms {
     /// The number of entries, those without terms included.
     pub fn entries(&self) -> u64 {
         self.entries
+    }
+
+    /// What counts as this user's own word among the entries.
+    pub fn standing(&self) -> &Standing {
+        self.standing.get_or_init(|| self.store.standing())
     }
 
     /// The numbers of the entries that hold a term, oldest first; the newest `limit` of them.

@@ -18,6 +18,7 @@ use super::json_text;
 use super::json_write::NewEntry;
 use super::primary::AtPrimary;
 use super::scoped::{Entry, Scoped};
+use super::trust::{UserKey, acts};
 
 /// A JSON text as it may be stored.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Writer {
     is_for_logs: bool,
     lock: Lock,
     identity: Identity,
+    /// The key of the user who writes.
+    key: Option<UserKey>,
     mended: Vec<Problem>,
     left_out: Vec<&'static str>,
 }
@@ -70,8 +73,20 @@ impl Writer {
         store.must_be_enabled()?;
         let lock = Lock::take(store.directory(), limit)?;
         store.must_be_enabled()?;
+        let is_new = lock.is_new();
+        let has_identity = store.identity().is_some();
         let identity = lock.identity(random)?;
+        if !has_identity {
+            super::audit::begin(store, &identity)?;
+        }
+        if is_new {
+            // Without a note the workspace's records count one by one, as approved; that is no reason
+            // not to take a record.
+            drop(store.approvals().begin(&store.act().at, random));
+        }
+        let key = store.approvals().make_key(random);
         Ok(Self {
+            key,
             store: store.held(),
             at_primary: None,
             is_for_logs: true,
@@ -94,6 +109,10 @@ impl Writer {
 
     pub(super) fn at_primary(&mut self) -> Option<&mut AtPrimary> {
         self.at_primary.as_mut()
+    }
+
+    pub(super) fn key(&self) -> Option<&UserKey> {
+        self.key.as_ref()
     }
 
     pub(super) fn lock(&self) -> &Lock {
@@ -169,7 +188,22 @@ impl Writer {
         self.send(kind, &[(record.id(), &text)])?;
         let done = self.store.file(kind).append(&snapshot, &[entry]);
         self.followed(done)?;
+        if record.trust() != model::Trust::Observed {
+            self.vouch(kind, record.id())?;
+        }
         Ok(record)
+    }
+
+    /// Notes that this user stands behind a record as it is now: what it says counts as theirs in every
+    /// copy of the workspace on this machine. Of no effect on kinds that do not act on an agent.
+    pub fn vouch(&mut self, kind: Kind, id: &str) -> Result<(), Error> {
+        if !acts(kind) {
+            return Ok(());
+        }
+        match (&self.key, self.store.find(kind, id)?) {
+            (Some(key), Some(entry)) => self.store.approvals().approve_with(key, &[entry]),
+            _ => Ok(()),
+        }
     }
 
     /// Makes a record the viewer's; one that is another's is refused, so that nobody writes in
@@ -320,7 +354,8 @@ impl Writer {
     /// Notes a write in the journal, before it happens. A journal that takes nothing costs the way back,
     /// and is no reason to lose what somebody gave.
     pub(super) fn journal(&mut self, step: Step) {
-        drop(changes::append(&self.lock, self.store.act(), step));
+        let key = self.key.as_ref();
+        drop(changes::append(&self.lock, self.store.act(), key, step));
     }
 
     /// A JSON text without what must not be stored: the journal keeps no secret that a record still has.

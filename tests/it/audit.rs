@@ -146,6 +146,13 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
         .fails(2, "`personal` or `all`");
 }
 
+/// What the check finds; it must find something.
+fn broken_now(workspace: &Workspace) -> Value {
+    let ran = workspace.run(&["--json", "memory", "audit", "verify"]);
+    ran.fails(1, "");
+    ran.document()
+}
+
 #[test]
 fn a_forged_log_fails_the_check() {
     let workspace = workspace();
@@ -171,8 +178,17 @@ fn a_forged_log_fails_the_check() {
     // A log that somebody made anew as a whole holds together, but is not the one that was noted.
     std::fs::remove_file(workspace.root().join(log)).unwrap();
     std::fs::remove_file(workspace.memory("audit.anchor")).unwrap();
+    let gone = broken_now(&workspace);
+    assert!(
+        gone["flaws"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("it is gone"),
+        "{gone}"
+    );
     workspace.json(&["memory", "show", "MEM-001"]);
-    workspace.run(&["memory", "audit", "verify"]).succeeds();
+    let again = broken_now(&workspace);
+    assert_eq!(again["flaws"][0]["line"], 1, "{again}");
     workspace
         .run(&["memory", "audit", "verify", "--head", head])
         .fails(1, "");

@@ -15,7 +15,7 @@ use crate::workspace::{Ran, Workspace};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Gives an event to the hook.
-fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -> Ran {
+pub(crate) fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -> Ran {
     hook_with(workspace, &["hook", host], event.as_ref())
 }
 

@@ -381,7 +381,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
 
 #[test]
 fn filters_leave_only_what_they_name() {
-    let workspace = Workspace::empty();
+    let workspace = Workspace::empty().trusted();
     let note = |id: &str, kind: &str, created: &str, expires: Value| {
         json!({"id": id, "memory_type": kind, "content": "the colour of the logo is green",
             "created_at": created, "updated_at": created, "expires_at": expires})

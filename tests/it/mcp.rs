@@ -20,7 +20,7 @@ fn tokens(text: &str) -> usize {
 }
 
 /// A server and its pipes.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// A server that has been greeted in a revision of the protocol that most hosts speak.
-    fn greeted(workspace: &Workspace, args: &[&str]) -> Self {
+    pub(crate) fn greeted(workspace: &Workspace, args: &[&str]) -> Self {
         let mut server = Self::start(workspace, args);
         let greeting = server.greet("2025-06-18");
         assert_eq!(greeting["result"]["protocolVersion"], "2025-06-18");
@@ -84,7 +84,7 @@ impl Server {
         self.lines.recv_timeout(PATIENCE).unwrap()
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer();
         assert_eq!(answer["id"], id, "{answer}");

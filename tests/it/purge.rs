@@ -78,7 +78,9 @@ fn nothing_of_what_was_remembered_is_left() {
     assert_eq!(report["unknown"], json!(["notes.txt"]));
     assert_eq!(
         report["kept"],
-        json!([".gitignore", "config.toml", "prompts", "workspace.json"])
+        json!([
+            ".gitignore", ".trust", "config.toml", "prompts", "workspace.json"
+        ])
     );
     let in_skills = report["in_skills"].to_string();
     assert!(

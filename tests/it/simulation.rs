@@ -90,6 +90,8 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             budget: 140,
             now: chrono::DateTime::UNIX_EPOCH,
             withheld: &[],
+            fence: |text, _| text.to_owned(),
+            nonce: "n0nce",
         };
         let shown = assemble(&[], &known, "", &choice).injected;
         let held: Vec<usize> = (0..skill.len())

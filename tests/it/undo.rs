@@ -259,9 +259,17 @@ fn a_forged_journal_touches_no_other_file() {
         workspace.write("victim.txt", "mine\n");
         let line = json!({"change": "ffffffffffff", "at": "", "who": "", "why": "correct", "did": "file",
             "path": path, "splice": {"at": 0, "before": null, "after": "mine\n", "length": 5}});
-        let journal = workspace.read(".agentura/changes.jsonl") + &line.to_string() + "\n";
-        workspace.write(".agentura/changes.jsonl", journal);
+        // A line that this user has not written is no change; one that they could have written is refused.
+        let journal = workspace.read(".agentura/changes.jsonl");
+        workspace.write(".agentura/changes.jsonl", format!("{journal}{line}\n"));
         let before = state(&workspace);
+        let last = workspace.json(&["memory", "undo", "--dry-run"]);
+        assert_eq!(last["why"], format!("correct {SKILL}"));
+        workspace
+            .run(&["memory", "undo", "ffffffff"])
+            .fails(2, "names no change");
+        let line = workspace.signed(&line);
+        workspace.write(".agentura/changes.jsonl", format!("{journal}{line}\n"));
         workspace.run(&["memory", "undo"]).fails(2, "");
         assert_eq!(differences(&state(&workspace), &before), [""; 0], "{path}");
         assert_eq!(workspace.read("victim.txt"), "mine\n");
@@ -296,7 +304,7 @@ fn a_journal_without_its_writes_is_no_trouble() {
     let workspace = corrected();
     let ghost = json!({"change": "eeeeeeeeeeee", "at": "", "who": "", "why": "run hr/x", "did": "added",
         "kind": "execution", "id": "EXEC-20200101000000"});
-    let journal = workspace.read(".agentura/changes.jsonl") + &ghost.to_string() + "\n";
+    let journal = workspace.read(".agentura/changes.jsonl") + &workspace.signed(&ghost) + "\n";
     workspace.write(".agentura/changes.jsonl", journal);
     let report = workspace.json(&["memory", "undo"]);
     assert_eq!(report["steps"][0]["did"], "unchanged");
@@ -317,6 +325,7 @@ fn an_undo_that_was_cut_short_can_be_taken_back_and_said_again() {
     let whole: Value = serde_json::from_str(whole.unwrap()).unwrap();
     let cut = json!({"change": "dddddddddddd", "at": "", "who": "", "why": "memory undo",
         "did": "undone", "of": whole["change"]});
+    let cut = workspace.signed(&cut);
     workspace.write(".agentura/changes.jsonl", format!("{journal}{cut}\n"));
     let before = state(&workspace);
     workspace.json(&["memory", "undo", "dddd"]);

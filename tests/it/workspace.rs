@@ -59,6 +59,30 @@ impl Workspace {
         workspace
     }
 
+    /// The same for a user who trusts what lies in it, as if they had begun it: for tests that write the
+    /// files of the memory themselves.
+    pub(crate) fn trusted(mut self) -> Self {
+        self.set("MEMCTL_TRUST", "1");
+        self
+    }
+
+    /// Signs a line of the undo journal as the user of this workspace would.
+    pub(crate) fn signed(&self, line: &Value) -> String {
+        use hmac::Mac as _;
+        let key = fs::read(self.home().join(".local/share/memctl/key")).unwrap();
+        let mut line: memctl::store::ChangeLine = serde_json::from_value(line.clone()).unwrap();
+        let text = serde_json::to_string(&line).unwrap();
+        let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(&key).unwrap();
+        mac.update(b"journal");
+        mac.update(&(text.len() as u64).to_le_bytes());
+        mac.update(text.as_bytes());
+        let digest = mac.finalize().into_bytes();
+        let digit = |n: u8| char::from_digit(n.into(), 16).unwrap();
+        let digits = digest.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]);
+        line.mac = Some(digits.collect());
+        serde_json::to_string(&line).unwrap()
+    }
+
     /// Sets a variable for every later call.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
         self.vars.push((name.to_owned(), value.to_owned()));

@@ -18,11 +18,12 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::guard;
-use crate::model::{Correction, Fix, Kind, Record as _, Reflexion};
+use crate::model::{Correction, Fix, Kind, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection, with_fields};
 
 use super::assemble::suspicion;
 use super::door::kept_out;
+use super::find::level;
 use super::fixes::{QUARANTINED, key_of, prepare};
 use super::index::Index;
 use super::learn::raw;
@@ -152,7 +153,12 @@ impl Engine {
         if kind == Kind::Memory {
             update.push(("updated_at", raw(&self.timestamp())?));
         }
+        let counted = level(writer.store(), &entry) != Trust::Observed;
         let entry = writer.update(kind, &report.id, &update)?;
+        if counted {
+            // What nobody stood behind before is not approved by a change in it.
+            writer.vouch(kind, &report.id)?;
+        }
         report.warnings.extend(mended(writer.take_mended()));
         report.warnings.extend(kept_out(writer.take_left_out()));
         if kind == Kind::Fix {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::exchange::skill_md;
-use crate::model::{Kind, Procedure, Record as _, SkillPath, Trust};
+use crate::model::{Kind, Procedure, SkillPath, Trust};
 use crate::store::{Entry, Frame, Selection, logs};
 
 use super::door::{self, kept_out};
@@ -247,6 +247,7 @@ impl Engine {
         report.counts.clear();
         let mut folders = Vec::new();
         let mut observed = 0;
+        let standing = self.store.standing();
         for entry in entries {
             let Ok(procedure) = entry.parse::<Procedure>() else {
                 report
@@ -254,7 +255,7 @@ impl Engine {
                     .push(format!("`{}` cannot be read", entry.id));
                 continue;
             };
-            if procedure.trust() != Trust::Approved {
+            if standing.level(&procedure) != Trust::Approved {
                 observed += 1;
                 continue;
             }

@@ -29,10 +29,12 @@ mod list;
 mod meaning;
 mod save;
 
+use std::cell::OnceCell;
+
 use crate::guard;
 use crate::model::{Document, Kind};
 use crate::search::{Damaged, Filter, Part};
-use crate::store::{Derived, Entry, Positions, Scoped};
+use crate::store::{Derived, Entry, Positions, Scoped, Standing};
 
 use super::Error;
 use super::find::document;
@@ -50,6 +52,9 @@ const SPARE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Index {
     derived: Derived,
+    store: Scoped,
+    /// What counts as this user's own word; asked for once something is shown.
+    standing: OnceCell<Standing>,
     /// Whose vectors are asked for; `None` where none are, or where their size is not known yet.
     embedding: Option<Embedding>,
     /// For each kind, in the order of [`Kind::ALL`].
@@ -83,6 +88,8 @@ impl Index {
         let files: Result<Vec<_>, _> = Kind::ALL.iter().map(|k| store.positions(*k)).collect();
         Ok(Self {
             derived,
+            store: store.clone(),
+            standing: OnceCell::new(),
             embedding: None,
             files: files?,
             segments,
@@ -218,12 +225,18 @@ impl Index {
     /// The record of a document, by its place in the ranker's parts; `None` where the caller may not
     /// see it or it cannot be read.
     pub(super) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
-        self.read(part, place, Positions::entry)
+        let standing = self.standing.get_or_init(|| self.store.standing());
+        let found = self.read(part, place, Positions::entry)?;
+        Ok(found.map(|(entry, document)| Document {
+            trust: standing.of_entry(&entry, document.trust),
+            ..document
+        }))
     }
 
     /// The same, whoever may see it: what is derived from a record does not depend on who derives it.
     fn any_record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
-        self.read(part, place, Positions::any_entry)
+        let found = self.read(part, place, Positions::any_entry)?;
+        Ok(found.map(|(_, document)| document))
     }
 
     fn read(
@@ -231,7 +244,7 @@ impl Index {
         part: usize,
         place: usize,
         entry: impl Fn(&Positions, usize) -> Result<Option<(u64, Entry)>, crate::store::Error>,
-    ) -> Result<Option<Document>, Error> {
+    ) -> Result<Option<(Entry, Document)>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment().map_err(|_| Error::Index)?;
         // What the filter admitted is not gone.
@@ -243,7 +256,8 @@ impl Index {
         if key != segment.key(place) {
             return Err(Error::Index);
         }
-        Ok(readable(&entry))
+        let document = readable(&entry);
+        Ok(document.map(|document| (entry, document)))
     }
 }
 

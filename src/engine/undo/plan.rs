@@ -207,6 +207,7 @@ mod tests {
             who: String::new(),
             why: String::new(),
             step,
+            mac: None,
         }
     }
 

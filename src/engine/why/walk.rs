@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::model::{
     Correction, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion, Trust,
 };
-use crate::store::{Entry, Scoped, Selection};
+use crate::store::{Entry, Scoped, Selection, Standing};
 
 use super::super::Error;
 use super::super::find::document;
@@ -32,6 +32,7 @@ pub(super) struct Chain {
 pub(super) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
     let mut walk = Walk {
         store,
+        standing: store.standing(),
         chain: Vec::new(),
         met: HashSet::new(),
         evidence: Evidence::default(),
@@ -78,6 +79,7 @@ struct Step<'a> {
 
 struct Walk<'a> {
     store: &'a Scoped,
+    standing: Standing,
     chain: Vec<Link>,
     /// The ids that were met; each is followed once.
     met: HashSet<String>,
@@ -336,7 +338,7 @@ impl Walk<'_> {
         let Ok(procedure) = entry.parse::<Procedure>() else {
             return Ok(None);
         };
-        let approved = procedure.trust() == Trust::Approved;
+        let approved = self.standing.level(&procedure) == Trust::Approved;
         self.chain[at].state = approved.then(|| "approved".to_owned());
         if from.way == Way::Both {
             let of_it = |fix: &Fix| fix.procedure_id == from.id;
@@ -353,7 +355,7 @@ impl Walk<'_> {
         let Ok(fix) = entry.parse::<Fix>() else {
             return Ok(None);
         };
-        let approved = fix.trust() == Trust::Approved;
+        let approved = self.standing.level(&fix) == Trust::Approved;
         self.chain[at].state = match fix.status.as_str() {
             "retired" | "quarantined" => Some(fix.status.clone()),
             _ => approved.then(|| "approved".to_owned()),

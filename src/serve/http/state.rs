@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::engine::{self, Engine, Kept, Providers, Settings};
 use crate::model::Viewer;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::{Act, Primary, Scoped, is_disabled};
+use crate::store::{Act, Approvals, Primary, Scoped, is_disabled};
 
 use super::events::Events;
 use super::limits::{Limits, Rates};
@@ -61,6 +61,8 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     memory: PathBuf,
+    /// The notes about trust of the user who serves.
+    approvals: Approvals,
     /// The database that the memory lies in, if it does.
     primary: Option<Arc<dyn Primary>>,
     skills_dir: PathBuf,
@@ -99,6 +101,7 @@ impl Server {
         )?;
         Ok(Self(Arc::new(Inner {
             memory: engine.store.directory().to_owned(),
+            approvals: engine.store.approvals().clone(),
             primary: engine.store.primary().cloned(),
             skills_dir: engine.skills_dir,
             settings: engine.settings,
@@ -155,7 +158,8 @@ impl Server {
         let store = Scoped::new(&self.0.memory, caller.scope.clone())
             .seen_by(Viewer::User(caller.user.clone()))
             .with_lock_limit(LOCK)
-            .at(self.now());
+            .at(self.now())
+            .trusting(self.0.approvals.clone());
         match &self.0.primary {
             Some(primary) => store.backed_by(Arc::clone(primary)),
             None => store,

@@ -168,6 +168,7 @@ pub(super) struct Chain {
     end: Anchor,
     /// Whether the log goes on from its anchor.
     is_sound: bool,
+    is_blank: bool,
 }
 
 impl Chain {
@@ -185,6 +186,7 @@ impl Chain {
         let mut chain = Self {
             end: Anchor::new(&key, 0, 0, String::new()),
             is_sound: length == 0 && saved.is_none(),
+            is_blank: length == 0 && saved.is_none(),
             key,
             anchor_file,
             anchor_path,
@@ -204,6 +206,21 @@ impl Chain {
             None => {}
         }
         Ok(chain)
+    }
+
+    /// Whether there is neither a line nor an anchor.
+    pub(super) fn is_blank(&self) -> bool {
+        self.is_blank
+    }
+
+    /// Writes the anchor of a log without lines.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        super::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
+    }
+
+    /// Makes the next line say that the log does not go on from where it was.
+    pub(super) fn doubt(&mut self) {
+        self.is_sound = false;
     }
 
     /// Writes a line, behind one that says so where the log does not go on from its anchor.

@@ -21,6 +21,9 @@ const TOLD: usize = 20;
 pub struct Audited {
     /// How many lines there are.
     pub lines: u64,
+    /// Whether there is an anchor, or a line.
+    #[serde(skip)]
+    pub is_begun: bool,
     /// The hash of the last line: note it elsewhere, and a later check can be held against it.
     pub head: Option<String>,
     /// What is wrong, in the order of the file; at most twenty.
@@ -39,6 +42,7 @@ pub struct Flaw {
 pub(super) fn verify(directory: &Path, noted: Option<&str>) -> Result<Audited, Error> {
     let mut audited = Audited {
         lines: 0,
+        is_begun: false,
         head: None,
         flaws: Vec::new(),
     };
@@ -93,6 +97,7 @@ pub(super) fn verify(directory: &Path, noted: Option<&str>) -> Result<Audited, E
     if anchor.is_none() && audited.lines > 0 {
         audited.flaw(None, "the anchor (`audit.anchor`) is gone");
     }
+    audited.is_begun = anchor.is_some() || audited.lines > 0;
     walk.end(&mut audited);
     Ok(audited)
 }

@@ -41,7 +41,7 @@ use crate::workspace::{Ran, Workspace, copy};
 
 /// A project with the sample skills over the store of this name below `fixtures/stores`.
 fn over(store: &str) -> Workspace {
-    let workspace = Workspace::sample();
+    let workspace = Workspace::sample().trusted();
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores");
     copy(&stores.join(store), &workspace.root().join(".agentura"));
     drop(workspace.command());

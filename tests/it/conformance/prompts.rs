@@ -23,7 +23,7 @@ fn with_rules(workspace: &Workspace, rules: &[Value]) {
 
 /// A project with one skill of each of these paths, and no other layer.
 fn bare(paths: &[&str]) -> Workspace {
-    let workspace = Workspace::empty();
+    let workspace = Workspace::empty().trusted();
     for path in paths {
         add_skill(&workspace, path, &format!("Body of {path}."));
     }

@@ -1,0 +1,181 @@
+//! `trust`: what a workspace of others would unlock, and the decision about it.
+
+use clap::Args;
+use dialoguer::Confirm;
+use serde::Serialize;
+
+use crate::config::digest;
+use crate::engine::{TrustMode, Untrusted};
+
+use super::context::Context;
+use super::error::CliError;
+use super::output::{Page, Report, Style, clean, plural};
+use super::question::ask;
+
+/// Trust this workspace: let its rules, fixes and settings count as approved
+///
+/// In a workspace that you began with memctl on this machine, what it holds counts already. In any other (a
+/// clone, an archive, a directory that was moved) rules and fixes reach agents as data only, and settings
+/// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and notes your
+/// decision outside of the workspace. Settings and prompts count as they are now; when one of them
+/// changes, it asks again. `MEMCTL_TRUST=1` trusts everything, for build servers.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(super) struct TrustArgs {
+    /// Trust the records as they are now; one that is changed later is data again
+    #[arg(long, conflicts_with_all = ["origin", "revoke"])]
+    once: bool,
+    /// Trust what was pulled from the workspace whose origin begins like this
+    #[arg(long, conflicts_with = "revoke")]
+    origin: Option<String>,
+    /// Take the trust in this workspace, and in what was pulled into it, back
+    #[arg(long)]
+    revoke: bool,
+    /// List what it would unlock, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Report>, CliError> {
+    let memory = &context.places.memory;
+    if !memory.is_dir() {
+        let message = format!("there is no workspace at `{}`", memory.display());
+        return Err(CliError::usage(message, "memctl init"));
+    }
+    if context.environment.state_dir.is_none() {
+        return Err(CliError::usage(
+            "there is no directory to note the decision in: no home directory is known",
+            "set HOME, or MEMCTL_TRUST=1 for this command",
+        ));
+    }
+    let config = context.config_quietly()?;
+    let engine = context.engine_over_files(None)?;
+    let approvals = engine.store.approvals();
+    let mut report = TrustReport {
+        directory: memory.display().to_string(),
+        digest: digest(memory),
+        decision: "none",
+        settings: Vec::new(),
+        prompts: Vec::new(),
+        untrusted: Untrusted::default(),
+    };
+    if args.revoke {
+        if !args.dry_run {
+            approvals.revoke()?;
+            report.decision = "revoked";
+        }
+        return Ok(Box::new(report));
+    }
+    report.untrusted = engine.untrusted(args.origin.as_deref())?;
+    if args.origin.is_none() && !context.environment.trusts_settings(memory) {
+        report.settings.clone_from(&config.held_back);
+        report.prompts = context.prompts_of_workspace();
+    }
+    if args.dry_run || !confirmed(context, args, &report)? {
+        return Ok(Box::new(report));
+    }
+    if let Some(origin) = &args.origin {
+        engine.trust_origin(origin)?;
+        report.decision = "origin";
+        return Ok(Box::new(report));
+    }
+    let (mode, decision) = if args.once {
+        (TrustMode::Once, "once")
+    } else {
+        (TrustMode::Standing, "standing")
+    };
+    engine.trust(mode)?;
+    approvals.trust_settings(report.digest.clone(), &mut || (engine.random)())?;
+    report.decision = decision;
+    Ok(Box::new(report))
+}
+
+/// Whether the person at the terminal agrees; where nobody sits, the command itself is the decision.
+fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Result<bool, CliError> {
+    if args.yes || !context.is_interactive() || report.is_empty() {
+        return Ok(true);
+    }
+    let mut page = context.printer.page();
+    report.list(&mut page);
+    context.printer.note(page.into_text().trim_end());
+    let question = Confirm::new().with_prompt("Trust this?").default(false);
+    ask(|| question.interact())
+}
+
+#[derive(Debug, Serialize)]
+struct TrustReport {
+    directory: String,
+    digest: String,
+    decision: &'static str,
+    settings: Vec<(String, String)>,
+    prompts: Vec<String>,
+    #[serde(flatten)]
+    untrusted: Untrusted,
+}
+
+impl TrustReport {
+    fn is_empty(&self) -> bool {
+        let records = self.untrusted.by_kind();
+        self.settings.is_empty()
+            && self.prompts.is_empty()
+            && records.iter().all(|(_, records)| records.is_empty())
+    }
+
+    /// What the decision unlocks.
+    fn list(&self, page: &mut Page) {
+        if !self.settings.is_empty() {
+            page.line("Settings that name programs or hosts:");
+            for (name, value) in &self.settings {
+                page.line(format!("  {} = {}", clean(name), clean(value)));
+            }
+        }
+        if !self.prompts.is_empty() {
+            page.line("Prompts that replace the built-in ones:");
+            for name in &self.prompts {
+                page.line(format!("  {}", clean(name)));
+            }
+        }
+        for (name, records) in self.untrusted.by_kind() {
+            if records.is_empty() {
+                continue;
+            }
+            page.line(format!("{}:", plural(records.len() as u64, name)));
+            for record in records {
+                let text = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let of = record.skill.as_deref().map(|skill| format!(" [{skill}]"));
+                let of = of.unwrap_or_default();
+                page.line(format!("  {}{of} {}", record.id, clean(&text)));
+                if let Some(reason) = &record.suspicious {
+                    page.styled(&[(Style::Bad, &format!("    suspicious: {reason}"))]);
+                }
+            }
+        }
+    }
+}
+
+impl Report for TrustReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        self.list(page);
+        page.line(match self.decision {
+            "standing" => format!("Trusted from now on: {}", self.directory),
+            "once" => format!("Trusted as it is now: {}", self.directory),
+            "origin" => "Trusted from now on: what was pulled from this workspace".to_owned(),
+            "revoked" => format!("No longer trusted: {}", self.directory),
+            _ if self.is_empty() => format!("Nothing is held back: {}", self.directory),
+            _ => format!("Not trusted: {}", self.directory),
+        });
+    }
+}

@@ -1,0 +1,89 @@
+//! The list of approved texts: one digest a line, append-only.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::model::{
+    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+};
+use crate::store::atomic;
+use crate::store::error::Error;
+use crate::store::scoped::Entry;
+
+use super::key::{Mac, UserKey};
+
+const FILE: &str = "approved";
+/// Longest list that is read, in bytes: a quarter of a million texts.
+const LONGEST: u64 = 16 << 20;
+
+/// The digests in the list; a line that is none is passed over.
+pub(super) fn read(state: &Path) -> HashSet<Mac> {
+    let path = state.join(FILE);
+    if std::fs::metadata(&path).is_ok_and(|file| file.len() > LONGEST) {
+        return HashSet::new();
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(parse).collect()
+}
+
+/// Adds digests that are not in the list.
+pub(super) fn add(state: &Path, digests: &[Mac]) -> Result<(), Error> {
+    let known = read(state);
+    let new: HashSet<&Mac> = digests.iter().filter(|d| !known.contains(*d)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let lines: String = new.into_iter().map(|d| hex(d) + "\n").collect();
+    atomic::append_line(&state.join(FILE), &lines)
+}
+
+/// Digest of what a record says; `None` for kinds that do not act on an agent.
+pub(super) fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
+    let claims = record.claims();
+    if claims.is_empty() {
+        return None;
+    }
+    let kind = [R::KIND.name().to_owned(), record.trust().name().to_owned()];
+    Some(key.digest("approved", kind.into_iter().chain(claims)))
+}
+
+/// Digest of what an entry says; `None` where it is no readable record of such a kind.
+pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
+    fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
+        digest(key, &entry.parse::<R>().ok()?)
+    }
+    match entry.kind {
+        Kind::Reflexion => of::<Reflexion>(key, entry),
+        Kind::Fix => of::<Fix>(key, entry),
+        Kind::Procedure => of::<Procedure>(key, entry),
+        Kind::Memory => of::<Memory>(key, entry),
+        Kind::Execution => of::<Execution>(key, entry),
+        Kind::Correction => of::<Correction>(key, entry),
+        Kind::Session => of::<Session>(key, entry),
+    }
+}
+
+/// A digest as lower-case hexadecimal.
+pub(in crate::store) fn hex(digest: &Mac) -> String {
+    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
+    digest
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
+/// A digest from hexadecimal.
+pub(in crate::store) fn parse(text: &str) -> Option<Mac> {
+    let digits: Vec<u32> = text
+        .chars()
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| match pair {
+            [high, low] => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}

@@ -1,0 +1,142 @@
+//! What counts, on which machine, and for how long.
+
+use serde_json::json;
+
+use super::*;
+use crate::model::Fix;
+use crate::store::atomic;
+
+struct Machine {
+    home: tempfile::TempDir,
+    next: u32,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            next: 0,
+        }
+    }
+
+    fn random(&mut self) -> impl FnMut() -> String + use<> {
+        self.next += 1;
+        let home = self.home.path().file_name().unwrap_or_default();
+        let name = format!("{}-{}", home.display(), self.next);
+        let mut n = 0;
+        move || {
+            n += 1;
+            format!("{name}-{n}")
+        }
+    }
+
+    fn on(&self, workspace: &Path) -> Approvals {
+        Approvals::of(Some(self.home.path()), workspace, false)
+    }
+}
+
+fn fix(working: &str, trust: &str) -> Fix {
+    let fix =
+        json!({"fix_id": "FIX-001", "error_key": "e", "working_code": working, "trust": trust});
+    serde_json::from_value(fix).unwrap()
+}
+
+fn entry(fix: &Fix) -> Entry {
+    Entry {
+        kind: Kind::Fix,
+        id: fix.fix_id.clone(),
+        text: serde_json::to_vec(fix).unwrap(),
+        offset: 0,
+    }
+}
+
+#[test]
+fn nothing_stands_before_somebody_says_so() {
+    let workspace = tempfile::tempdir().unwrap();
+    let approved = fix("w", "approved");
+    for approvals in [
+        Approvals::default(),
+        Approvals::of(None, workspace.path(), false),
+        Machine::new().on(workspace.path()),
+    ] {
+        assert_eq!(approvals.standing().level(&approved), Trust::Observed);
+    }
+    let all = Approvals::everything().standing();
+    assert_eq!(all.level(&approved), Trust::Approved);
+    assert_eq!(all.level(&fix("w", "")), Trust::Observed);
+}
+
+#[test]
+fn a_workspace_stands_for_who_began_it_and_where() {
+    let mut machine = Machine::new();
+    let workspace = tempfile::tempdir().unwrap();
+    let mut random = machine.random();
+    machine
+        .on(workspace.path())
+        .begin("now", &mut random)
+        .unwrap();
+    assert!(machine.on(workspace.path()).stands());
+    assert!(!Machine::new().on(workspace.path()).stands());
+    // A copy with the same marker, and another directory at the same path.
+    let copy = tempfile::tempdir().unwrap();
+    let marker = std::fs::read(workspace.path().join(MARKER)).unwrap();
+    atomic::replace(&copy.path().join(MARKER), &marker).unwrap();
+    assert!(!machine.on(copy.path()).stands());
+    atomic::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
+    assert!(!machine.on(workspace.path()).stands());
+    // A marker that is empty in both places is none.
+    atomic::replace(&workspace.path().join(MARKER), b"\n").unwrap();
+    assert!(!machine.on(workspace.path()).stands());
+}
+
+#[test]
+fn an_approval_is_of_a_text_at_a_level() {
+    let mut machine = Machine::new();
+    let workspace = tempfile::tempdir().unwrap();
+    let approvals = machine.on(workspace.path());
+    let approved = fix("w", "approved");
+    approvals
+        .approve(&[entry(&approved)], &mut machine.random())
+        .unwrap();
+    let standing = approvals.standing();
+    assert_eq!(standing.level(&approved), Trust::Approved);
+    assert_eq!(
+        standing.of_entry(&entry(&approved), Trust::Approved),
+        Trust::Approved
+    );
+    assert_eq!(standing.level(&fix("other", "approved")), Trust::Observed);
+    let mut counted = approved.clone();
+    counted.shown = Some(9.0);
+    assert_eq!(standing.level(&counted), Trust::Approved);
+    // What was approved as data does not become more by another word in the file.
+    let observed = fix("data", "");
+    approvals
+        .approve(&[entry(&observed)], &mut machine.random())
+        .unwrap();
+    let standing = approvals.standing();
+    assert_eq!(standing.level(&fix("data", "approved")), Trust::Observed);
+    // Another user has another key.
+    let other = Machine::new();
+    let list = std::fs::read(machine.home.path().join("approved")).unwrap();
+    atomic::replace(&other.home.path().join("approved"), &list).unwrap();
+    assert_eq!(
+        other.on(workspace.path()).standing().level(&approved),
+        Trust::Observed
+    );
+}
+
+#[test]
+fn pulled_records_stand_by_their_origin() {
+    let mut machine = Machine::new();
+    let workspace = tempfile::tempdir().unwrap();
+    let approvals = machine.on(workspace.path());
+    approvals.begin("now", &mut machine.random()).unwrap();
+    assert!(!approvals.of_origin("3f2a").stands());
+    approvals
+        .trust_origin("3f2a", &mut machine.random())
+        .unwrap();
+    assert!(approvals.of_origin("3f2a").stands() && !approvals.of_origin("4f2a").stands());
+    assert!(approvals.stands());
+    approvals.revoke().unwrap();
+    assert!(!approvals.stands() && !approvals.of_origin("3f2a").stands());
+}
