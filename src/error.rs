@@ -7,6 +7,7 @@
 
 use serde_json::json;
 
+use crate::platform::{Reason, Refused};
 use crate::{config, engine, host, llm, remote, search, skill, store};
 
 /// The exit codes of errors, as documented in the README. A check that found something is no
@@ -123,7 +124,22 @@ fn message(error: &anyhow::Error) -> String {
     text
 }
 
+/// A link, or something else that is no plain file, wherever it was met.
+fn refused(error: &anyhow::Error) -> Option<&Refused> {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref())
+        .find_map(Refused::in_error)
+}
+
 fn explain(error: &anyhow::Error) -> (Kind, Option<String>) {
+    if let Some(refused) = refused(error) {
+        let kind = match refused.reason {
+            Reason::Special => Kind::Usage,
+            _ => Kind::Store,
+        };
+        return (kind, Some(refused.hint()));
+    }
     if let Some(error) = error.downcast_ref::<engine::Error>() {
         return of_engine(error);
     }

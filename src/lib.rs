@@ -6,23 +6,24 @@
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers, and never sideways within layer 1. A test reads the
+//! A module imports only from lower layers, and never sideways within layer 2. A test reads the
 //! `use` lines and keeps it so.
 //!
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | what is remembered: data, no files, no clock |
-//! | 1 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
-//! | 2 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
-//! | 3 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
-//! | 4 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, what is said of errors, coding-agent hosts, the operations for other programs, arguments, terminal |
+//! | 1 | [`platform`] | the operating system: files below a workspace, and files that a user names |
+//! | 2 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
+//! | 3 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
+//! | 4 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
+//! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, what is said of errors, coding-agent hosts, the operations for other programs, arguments, terminal |
 //!
 //! # Invariants
 //!
-//! - Nothing below layer 4 prints, exits, reads the environment or asks for the time; `now` and
+//! - Nothing below layer 5 prints, exits, reads the environment or asks for the time; `now` and
 //!   randomness are arguments.
-//! - Only [`store`] writes what is remembered, and every other file but the manual pages of
-//!   `memctl man --dir`. Only [`llm`], [`remote`] and [`serve`] open sockets.
+//! - Only [`platform`] opens files, and below a workspace it follows no link. Only [`store`] writes
+//!   what is remembered. Only [`llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
 //! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
 //! - No field of a file grants trust: what counts as the user's own word is noted outside of the workspace.
@@ -51,6 +52,13 @@
 //! them, and the answer goes back in the host's form. The next calls are watched, and what comes of
 //! the hint is added to the fix's evidence. No model, no network, no runtime.
 #![deny(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests make and read the files that the code must cope with"
+    )
+)]
 
 // Fuzzing builds the readers and what they stand on, not the half that talks to people and networks.
 #[cfg(not(fuzzing))]
@@ -67,6 +75,7 @@ pub mod host;
 pub mod learn;
 pub mod llm;
 pub mod model;
+pub mod platform;
 pub mod prompt;
 #[cfg(not(fuzzing))]
 pub mod remote;

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::config::{Config, Environment, Places};
+use crate::config::{Config, Environment, LONGEST, Places};
 use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
 use crate::llm::{EmbeddingsProtocol, Progress, Secret};
 use crate::model::{Scope, Viewer};
+use crate::platform::{Directory, named};
 use crate::store::{Act, Scoped};
 
 use super::Global;
@@ -239,9 +240,8 @@ impl Context {
     /// A prompt that the user has put in place of the shipped one: the workspace's, where that is
     /// trusted, else the user's own.
     fn prompt(&self, name: &str) -> Option<String> {
-        let read =
-            |directory: &Path| std::fs::read_to_string(directory.join("prompts").join(name)).ok();
-        let of_workspace = read(&self.places.memory);
+        let prompts = Directory::at(&self.places.memory).below("prompts");
+        let of_workspace = prompts.read_text(name, LONGEST).ok().flatten();
         if of_workspace.is_some() {
             if self.environment.trusts_settings(&self.places.memory) {
                 return of_workspace;
@@ -251,15 +251,16 @@ impl Context {
                 self.places.memory.join("prompts").join(name).display()
             ));
         }
-        self.environment.config_dir.as_deref().and_then(read)
+        let of_user = self.environment.config_dir.as_deref()?;
+        named::read_text(&of_user.join("prompts").join(name), LONGEST).ok()
     }
 
     /// The names of the prompts that the workspace brings.
     pub(super) fn prompts_of_workspace(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.places.memory.join("prompts"));
-        let names = entries.into_iter().flatten().flatten();
-        let mut names: Vec<String> = names
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        let prompts = Directory::at(&self.places.memory).below("prompts");
+        let found = prompts.list().unwrap_or_default().into_iter();
+        let mut names: Vec<String> = found
+            .map(|found| found.name.to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
@@ -305,7 +306,7 @@ impl Context {
                 .read_to_end(&mut bytes)
                 .map_err(unreadable)?;
         } else {
-            let file = std::fs::File::open(self.environment.absolute(path)).map_err(unreadable)?;
+            let file = named::open(&self.environment.absolute(path)).map_err(unreadable)?;
             file.take(limit)
                 .read_to_end(&mut bytes)
                 .map_err(unreadable)?;

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
 use crate::engine::{EvaluateReport, Passage, Question, Rewrite, evaluate};
+use crate::platform::named;
 use crate::search::Fusion;
 
 use super::context::Context;
@@ -137,7 +138,7 @@ pub(super) fn lines<T>(
         path: path.to_owned(),
         source,
     };
-    let content = std::fs::read_to_string(path).map_err(unreadable)?;
+    let content = named::read_any_text(path).map_err(unreadable)?;
     let mut out = Vec::new();
     for (number, line) in (1..).zip(content.trim_start_matches('\u{feff}').lines()) {
         if line.trim().is_empty() {

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use crate::platform::named;
+
 use super::error::CliError;
 
 /// Events that follow each other within this time are one: one write is several of them.
@@ -103,7 +105,7 @@ impl Follower {
     fn come_nearer(&mut self) -> Result<bool, CliError> {
         let mut moved = false;
         loop {
-            let nearest = self.memory.ancestors().find(|path| path.is_dir());
+            let nearest = self.memory.ancestors().find(|path| named::is_dir(path));
             let nearest = nearest.unwrap_or(Path::new(".")).to_owned();
             if self.watched.as_ref() == Some(&nearest) {
                 return Ok(moved);
@@ -111,7 +113,7 @@ impl Follower {
             match self.watcher.watch(&nearest, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
                 // It has gone again since; the next round finds what is there now.
-                Err(_) if !nearest.is_dir() => continue,
+                Err(_) if !named::is_dir(&nearest) => continue,
                 Err(error) => return Err(error.into()),
             }
             if let Some(before) = self.watched.replace(nearest) {

@@ -20,6 +20,7 @@ use crate::engine::{
 };
 use crate::host::{EventKind, Host, respond};
 use crate::model::{Scope, Viewer};
+use crate::platform::{Directory, named};
 use crate::store::{Act, Scoped};
 
 use super::context::{act, random};
@@ -91,12 +92,12 @@ fn answer(
     }
     let event = host.event(&bytes)?;
     let mut environment = environment.clone();
-    if let Some(cwd) = event.cwd.clone().filter(|cwd| cwd.is_dir()) {
+    if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
     }
     let places = Places::find(&environment, root);
     // An agent at work somewhere is no reason to begin a memory there.
-    if !places.memory.is_dir() || Off::of(&environment, &places).is_some() {
+    if !Directory::at(&places.memory).is_there() || Off::of(&environment, &places).is_some() {
         return None;
     }
     // The other events show nothing and are nobody's in particular, and come far more often.

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
+use crate::platform::{Directory, named};
 
 use super::context::Context;
 use super::error::CliError;
@@ -160,8 +161,8 @@ pub(super) fn is_on_path(context: &Context) -> bool {
     let path = environment.var("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)
         .map(|directory| directory.join("memctl"))
-        .find(|file| file.is_file());
-    let real = |path: &Path| path.canonicalize().ok();
+        .find(|file| named::is_file(file));
+    let real = |path: &Path| named::real(path).ok();
     first.is_some()
         && first.as_deref().and_then(real) == environment.program.as_deref().and_then(real)
 }
@@ -194,7 +195,7 @@ fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<Str
             "`memctl` is not on your PATH, where the hooks of a project look for it".to_owned(),
         );
     }
-    if !context.places.memory.is_dir() {
+    if !Directory::at(&context.places.memory).is_there() {
         notes.push(
             "hooks learn in projects that have a memory: type `memctl init` there".to_owned(),
         );
@@ -214,7 +215,8 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
         .map(|home| home.join(host.directory()));
     let named = context.environment.var(host.directory_variable());
     let directory = named.map(|dir| context.environment.absolute(dir)).or(home);
-    let config = directory.and_then(|dir| std::fs::read_to_string(dir.join("config.toml")).ok());
+    let config =
+        directory.and_then(|dir| named::read_text(&dir.join("config.toml"), 16 << 20).ok());
     host::codex_obstacles(config.as_deref().unwrap_or_default(), &place.settings)
 }
 

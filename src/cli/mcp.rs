@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::config::Environment;
 use crate::engine::{Engine, Kept};
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::platform::Directory;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
 
@@ -205,7 +206,7 @@ fn open(
         return Err(CliError::usage(off.to_string(), off.hint()));
     }
     // A host starts the server in every project; only a person begins a memory in one.
-    if !operation.reads() && !context.places.memory.is_dir() {
+    if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
         let message = format!("there is no memory in `{}`", project_of(&context).display());
         return Err(CliError::usage(
             message,

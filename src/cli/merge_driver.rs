@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::config::Places;
 use crate::engine::{Finished, Joined, Versions, give_back, is_of_corrections, join};
 use crate::git::{Asked, Repository};
+use crate::platform::{Directory, named};
 use crate::store::{DIRECTORY, PENDING, Role, role};
 
 use super::context::Context;
@@ -262,7 +263,7 @@ fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
         return Some(path[..at].to_owned());
     }
     let mut above = Path::new(path).ancestors().skip(1);
-    let found = above.find(|above| repository.top().join(above).join(DIRECTORY).is_dir())?;
+    let found = above.find(|above| named::is_dir(&repository.top().join(above).join(DIRECTORY)))?;
     let found = found.to_str()?;
     Some(if found.is_empty() {
         String::new()
@@ -323,7 +324,7 @@ fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliE
             is_hook: hook.is_some(),
         })
     };
-    if !context.places.memory.join(PENDING).is_file() {
+    if !Directory::at(&context.places.memory).is_file(PENDING) {
         return Ok(told(Finished::default()));
     }
     let repository = Repository::of(project(&context.places));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::engine::{make_hook, with_lines};
 use crate::git::Repository;
+use crate::platform::named;
 use crate::store::{DIRECTORY, Role, lined};
 
 use super::context::Context;
@@ -42,8 +43,14 @@ pub(super) fn install(
 ) -> Result<(Vec<String>, Vec<String>), CliError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
     let file = project(&context.places).join(".gitattributes");
-    if with_lines(&file, &attributes())? {
-        done.push(file.display().to_string());
+    let shown = file.display().to_string();
+    // A clone may have put it there, to have another file written.
+    if named::link_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
+        warnings.push(format!(
+            "`{shown}` is a symbolic link: the merge driver is not set up in it"
+        ));
+    } else if with_lines(&file, &attributes())? {
+        done.push(shown);
     }
     let program = quoted(&program(context));
     // git puts its own quotation marks around what it fills in.
@@ -64,8 +71,8 @@ pub(super) fn install(
     }
     let is_elsewhere = repository.setting("core.hooksPath").is_some();
     // Hooks run at the top, and a workspace may lie below.
-    let top = repository.top().canonicalize().ok();
-    let own = project(&context.places).canonicalize().ok();
+    let top = named::real(repository.top()).ok();
+    let own = named::real(project(&context.places)).ok();
     let below = own
         .as_deref()
         .zip(top.as_deref())
@@ -83,7 +90,7 @@ pub(super) fn install(
             let mut lines = text.lines().filter(|line| !line.starts_with("#!"));
             lines.all(|line| line.contains(" merge-driver --finish "))
         };
-        match std::fs::read_to_string(&path) {
+        match named::read_text(&path, 16 << 20) {
             Ok(text) if text.lines().any(|known| known == line) => {}
             // The hook of another workspace of this repository.
             Ok(text) if is_own(&text) && !is_elsewhere => {

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::config::{Environment, Places};
 use crate::model::Scope;
+use crate::platform::Directory;
 use crate::store::{Scoped, is_disabled};
 
 use super::Command;
@@ -51,7 +52,8 @@ impl Off {
         if !on.contains(&value.trim().to_lowercase().as_str()) {
             return Some(Self::Variable(value));
         }
-        is_disabled(&places.memory).then(|| Self::Marker(places.memory.join("disabled")))
+        is_disabled(&Directory::at(&places.memory))
+            .then(|| Self::Marker(places.memory.join("disabled")))
     }
 
     /// How it is switched on again.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::config::digest;
 use crate::engine::{TrustMode, Untrusted};
+use crate::platform::Directory;
 
 use super::context::Context;
 use super::error::CliError;
@@ -47,7 +48,7 @@ pub(super) struct TrustArgs {
 
 pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Report>, CliError> {
     let memory = &context.places.memory;
-    if !memory.is_dir() {
+    if !Directory::at(memory).check()? {
         let message = format!("there is no workspace at `{}`", memory.display());
         return Err(CliError::usage(message, "memctl init"));
     }

@@ -12,9 +12,11 @@ mod keys;
 mod places;
 mod trust;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::Viewer;
+use crate::platform::{Directory, named};
 
 use keys::{KEYS, Key};
 
@@ -24,6 +26,8 @@ pub use trust::digest;
 
 /// The name of a settings file.
 pub const FILE: &str = "config.toml";
+/// The most bytes of a settings file or a prompt.
+pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +38,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A settings file is no TOML.
     #[error("`{}` is not TOML: {reason}", path.display())]
@@ -105,10 +109,13 @@ impl Config {
             held_back: Vec::new(),
         };
         if let Some(directory) = &environment.config_dir {
-            config.file(&directory.join(FILE), true)?;
+            let path = directory.join(FILE);
+            let text = absent(named::read_text(&path, LONGEST));
+            config.file(&path, text, true)?;
         }
         let trusted = environment.trusts_settings(workspace);
-        config.file(&workspace.join(FILE), trusted)?;
+        let text = Directory::at(workspace).read_text(FILE, LONGEST);
+        config.file(&workspace.join(FILE), text, trusted)?;
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
             let names = key.variables.iter().copied().chain([own.as_str()]);
@@ -133,10 +140,15 @@ impl Config {
     }
 
     /// Takes over what a file says. Of one that is not trusted, only what is harmless.
-    fn file(&mut self, path: &Path, trusted: bool) -> Result<(), Error> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+    fn file(
+        &mut self,
+        path: &Path,
+        text: io::Result<Option<String>>,
+        trusted: bool,
+    ) -> Result<(), Error> {
+        let text = match text {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(()),
             Err(source) => {
                 return Err(Error::Unreadable {
                     path: path.to_owned(),
@@ -234,6 +246,15 @@ impl Config {
     }
 }
 
+/// `None` for a file that is missing.
+fn absent(text: io::Result<String>) -> io::Result<Option<String>> {
+    match text {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
     for (name, value) in table {
         let name = if prefix.is_empty() {
@@ -256,7 +277,6 @@ fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::atomic;
 
     fn environment(home: &Path, vars: &[(&str, &str)]) -> Environment {
         Environment::fixed(home, home, vars)
@@ -266,16 +286,16 @@ mod tests {
     fn later_sources_win_and_say_so() {
         let home = tempfile::tempdir().unwrap();
         let workspace = home.path().join("w/.agentura");
-        atomic::create_dir(&workspace).unwrap();
+        named::create_dir(&workspace).unwrap();
         let env = environment(home.path(), &[("MEMCTL_PROMPT_RULES_TOKENS", "30")]);
         let user = env.config_dir.clone().unwrap();
-        atomic::create_dir(&user).unwrap();
-        atomic::replace(
+        named::create_dir(&user).unwrap();
+        named::replace(
             &user.join(FILE),
             b"model = \"offline\"\n[prompt]\nrules_tokens = 10\n",
         )
         .unwrap();
-        atomic::replace(
+        named::replace(
             &workspace.join(FILE),
             b"[prompt]\nrules_tokens = 20\n[offline]\nmin_similarity = 0.7\n",
         )
@@ -309,9 +329,9 @@ mod tests {
     fn a_workspace_names_no_program_and_no_host_until_it_is_trusted() {
         let home = tempfile::tempdir().unwrap();
         let workspace = home.path().join(".agentura");
-        atomic::create_dir(&workspace).unwrap();
+        named::create_dir(&workspace).unwrap();
         let env = environment(home.path(), &[]);
-        let write = |text: &str| atomic::replace(&workspace.join(FILE), text.as_bytes()).unwrap();
+        let write = |text: &str| named::replace(&workspace.join(FILE), text.as_bytes()).unwrap();
         let load = || Config::load(&env, &workspace, &[]).unwrap();
         write("model = \"exec:rm -rf /\"\n[anthropic]\nbase_url = \"https://evil.example\"\n");
         assert_eq!(load().text("model"), None);
@@ -333,7 +353,7 @@ mod tests {
     fn mistakes_are_named() {
         let home = tempfile::tempdir().unwrap();
         let env = environment(home.path(), &[("MEMCTL_LLM_RETRIES", "many")]);
-        atomic::replace(&home.path().join(FILE), b"[promt]\nrules_tokens = 1\n").unwrap();
+        named::replace(&home.path().join(FILE), b"[promt]\nrules_tokens = 1\n").unwrap();
         let config = Config::load(&env, home.path(), &[]).unwrap();
         assert!(config.warnings[0].contains("did you mean `prompt.rules_tokens`?"));
         let error = config.parsed::<u32>("llm.retries").unwrap_err().to_string();
@@ -341,7 +361,7 @@ mod tests {
             error.contains("`llm.retries` is `many` in $MEMCTL_LLM_RETRIES"),
             "{error}"
         );
-        atomic::replace(&home.path().join(FILE), b"= 1").unwrap();
+        named::replace(&home.path().join(FILE), b"= 1").unwrap();
         assert!(matches!(
             Config::load(&env, home.path(), &[]),
             Err(Error::NotToml { .. })

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::platform::named;
 use crate::store::{self, DIRECTORY};
 
 use super::Environment;
@@ -23,7 +24,7 @@ impl Places {
         let here = &environment.current_dir;
         let skills_var = environment
             .var("AGENTURA_SKILLS_DIR")
-            .map(|dir| environment.absolute(dir));
+            .map(|dir| reached(environment.absolute(dir)));
         let skills_above = || ancestor_with(here, "skills", environment.home.as_deref());
         if let Some(root) = root {
             let root = environment.absolute(root);
@@ -32,10 +33,10 @@ impl Places {
                 skills: skills_var.unwrap_or_else(|| root.join("skills")),
             };
         }
-        let named = environment
+        let given = environment
             .var("AGENTURA_KNOWLEDGE_DIR")
-            .map(|dir| environment.absolute(dir));
-        let memory = named
+            .map(|dir| reached(environment.absolute(dir)));
+        let memory = given
             .or_else(|| store::find(here, environment.home.as_deref()))
             .unwrap_or_else(|| {
                 skills_above()
@@ -44,7 +45,7 @@ impl Places {
             });
         let beside = memory.parent().map(|project| project.join("skills"));
         let skills = skills_var
-            .or_else(|| beside.clone().filter(|skills| skills.is_dir()))
+            .or_else(|| beside.clone().filter(|skills| named::is_dir(skills)))
             .or_else(|| skills_above().map(|project| project.join("skills")))
             .or(beside)
             .unwrap_or_else(|| here.join("skills"));
@@ -52,9 +53,20 @@ impl Places {
     }
 }
 
+/// A directory that the user has named, by its own path and not by that of a link to it: below it no
+/// link is followed.
+fn reached(path: PathBuf) -> PathBuf {
+    let is_link = named::link_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+    if is_link {
+        named::resolved(&path)
+    } else {
+        path
+    }
+}
+
 fn ancestor_with(start: &Path, name: &str, home: Option<&Path>) -> Option<PathBuf> {
     for directory in start.ancestors() {
-        if directory.join(name).is_dir() {
+        if named::is_dir(&directory.join(name)) {
             return Some(directory.to_owned());
         }
         if Some(directory) == home {

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::platform::Directory;
 use crate::store::Approvals;
 
-use super::{Environment, FILE};
+use super::{Environment, FILE, LONGEST};
 
 /// Makes everything in a workspace count, settings included: for machines that build what they have just
 /// checked out.
@@ -36,14 +37,21 @@ impl Environment {
 /// A hash over everything in a memory directory that decides what is executed, where data goes and
 /// what a model is told: its settings and its prompts.
 pub fn digest(directory: &Path) -> String {
-    let mut files = vec![directory.join(FILE)];
-    if let Ok(prompts) = std::fs::read_dir(directory.join("prompts")) {
-        files.extend(prompts.flatten().map(|entry| entry.path()));
-    }
-    files.sort();
+    let directory = Directory::at(directory);
+    let prompts = directory.below("prompts");
+    let mut files = vec![(directory.join(FILE), directory)];
+    let found = prompts.list().unwrap_or_default();
+    files.extend(
+        found
+            .into_iter()
+            .map(|f| (prompts.join(f.name), prompts.clone())),
+    );
+    files.sort_by(|a, b| a.0.cmp(&b.0));
     let mut hash = Sha256::new();
-    for file in files {
-        let content = std::fs::read(&file).unwrap_or_default();
+    for (file, directory) in files {
+        // A file that is refused here is refused where it would count, too.
+        let content = directory.read(&file, LONGEST).ok().flatten();
+        let content = content.unwrap_or_default();
         hash.update(file.file_name().unwrap_or_default().as_encoded_bytes());
         hash.update(content.len().to_le_bytes());
         hash.update(&content);

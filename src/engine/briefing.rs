@@ -163,7 +163,8 @@ fn line(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::{Approvals, Scoped, atomic};
+    use crate::platform::named;
+    use crate::store::{Approvals, Scoped};
     use serde_json::json;
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
             [rule("When x, ALWAYS y."), rule(" "), replaced, retired]});
         for (kind, value) in [(Kind::Fix, fixes), (Kind::Reflexion, rules)] {
             let path = dir.path().join(kind.file());
-            atomic::replace(&path, value.to_string().as_bytes()).unwrap();
+            named::replace(&path, value.to_string().as_bytes()).unwrap();
         }
         let store = Scoped::new(dir.path(), Scope::All).trusting(Approvals::everything());
         let adviser = Adviser {

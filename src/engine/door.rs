@@ -4,9 +4,11 @@
 //! no verb has to remember to, and none can forget. A test reads the source and keeps other doors
 //! shut.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::guard;
+use crate::platform::{Directory, named};
 use crate::skill::Skills;
 use crate::store::{self, Scoped, Writer, atomic};
 
@@ -31,10 +33,18 @@ pub(super) fn open_logs(
     Ok(store.clone().with_redaction(redact).write_logs(random)?)
 }
 
-/// Replaces a text file; answers the kinds of secrets that were kept out of it.
-pub(super) fn replace(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+/// Replaces a text file below a directory of the workspace, and makes the directories above it;
+/// answers the kinds of secrets that were kept out of it.
+pub(super) fn replace(
+    directory: &Directory,
+    path: &Path,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    if let Some(above) = path.parent() {
+        atomic::create_dir(&directory.below(above))?;
+    }
     let redacted = guard::redact(text);
-    atomic::replace(path, redacted.text.as_bytes())?;
+    atomic::replace(directory, path, redacted.text.as_bytes())?;
     Ok(redacted.found)
 }
 
@@ -51,46 +61,60 @@ pub(super) fn write_of_skill(
     if let Ok(named) = path.strip_prefix(skills.directory()) {
         writer.note_file(&named.to_string_lossy(), before, Some(&redacted.text));
     }
-    if let Some(parent) = path.parent() {
-        atomic::create_dir(parent)?;
+    if let Some(above) = path.parent() {
+        atomic::create_dir(&skills.directory().below(above))?;
     }
-    atomic::replace(path, redacted.text.as_bytes())?;
+    atomic::replace(skills.directory(), path, redacted.text.as_bytes())?;
     Ok(redacted.found)
 }
 
-/// Removes a file.
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
-    Ok(atomic::remove(path)?)
+/// Replaces a file below a directory of the workspace by what needs no redaction.
+pub(super) fn keep(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
+    Ok(atomic::replace(directory, path, text.as_bytes())?)
+}
+
+/// Removes a file below a directory of the workspace.
+pub(super) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
+    Ok(atomic::remove(directory, path)?)
 }
 
 /// Writes what goes out to the caller. It has been through [`redact`] record by record: as a whole it
 /// would take as long again.
 pub(super) fn hand_over(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    Ok(atomic::replace(path, bytes)?)
+    written(path, named::replace(path, bytes))
 }
 
 /// Adds a line of JSON to a file outside of the memory; answers the kinds of secrets that were kept out.
 pub(super) fn append_line(path: &Path, json: &str) -> Result<Vec<&'static str>, Error> {
-    if let Some(parent) = path.parent() {
-        atomic::create_dir(parent)?;
-    }
+    create_above(path)?;
     let redacted = guard::redact_json(json);
-    atomic::append_line(path, &format!("{}\n", redacted.text))?;
+    let line = format!("{}\n", redacted.text);
+    written(path, named::append(path, line.as_bytes()))?;
     Ok(redacted.found)
 }
 
-/// The same, and makes the directories above it.
+/// Writes a text file that the caller has named, and makes the directories above it; answers the
+/// kinds of secrets that were kept out of it.
 pub(super) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
-    if let Some(parent) = path.parent() {
-        atomic::create_dir(parent)?;
-    }
-    replace(path, text)
+    create_above(path)?;
+    let redacted = guard::redact(text);
+    written(path, named::replace(path, redacted.text.as_bytes()))?;
+    Ok(redacted.found)
+}
+
+fn create_above(path: &Path) -> Result<(), Error> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    Ok(named::create_dir(above).map_err(store::Error::io("create", above))?)
+}
+
+fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
+    Ok(result.map_err(store::Error::io("write", path))?)
 }
 
 impl Engine {
     /// Begins a memory where there is none, for those who are about to follow what is written to it.
     pub fn begin(&self) -> Result<(), Error> {
-        if !self.store.directory().is_dir() {
+        if !self.store.directory().is_there() {
             drop(self.writer()?);
         }
         Ok(())
@@ -102,7 +126,7 @@ impl Engine {
 
     /// Keeps a text file as it was, secrets and all, before they are taken out of it. Answers where.
     pub(super) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
-        let aside = self.store.directory().join("recovered");
+        let aside = self.store.directory().below("recovered");
         atomic::create_dir(&aside)?;
         // The last names of the path tell the files of two skills apart.
         let mut names: Vec<String> = path
@@ -113,9 +137,9 @@ impl Engine {
             .collect();
         names.reverse();
         let stamp = self.now.format("%Y%m%d%H%M%S%6f");
-        let copy = aside.join(format!("{}.{stamp}.txt", names.join("-")));
-        atomic::replace(&copy, text.as_bytes())?;
-        Ok(copy)
+        let copy = format!("{}.{stamp}.txt", names.join("-"));
+        atomic::replace(&aside, &copy, text.as_bytes())?;
+        Ok(aside.join(copy))
     }
 
     /// Keeps something that was paid for, and has no other place, in a file of its own: beside the
@@ -127,15 +151,15 @@ impl Engine {
         } else {
             guard::redact(text)
         };
-        let beside = self.store.directory().join("recovered");
-        [beside, self.spare_dir.clone()]
-            .into_iter()
-            .find_map(|directory| {
-                let path = directory.join(name);
-                atomic::create_dir(&directory).ok()?;
-                atomic::replace(&path, redacted.text.as_bytes()).ok()?;
-                Some(path)
-            })
+        let beside = self.store.directory().below("recovered");
+        let spare = named::directory(&self.spare_dir);
+        [beside, spare].into_iter().find_map(|directory| {
+            directory.create().ok()?;
+            directory
+                .replace_file(name, redacted.text.as_bytes())
+                .ok()?;
+            Some(directory.join(name))
+        })
     }
 }
 

@@ -4,7 +4,6 @@
 //! different stamps are never compared. A model behind a URL is asked with little patience while
 //! somebody waits for a search, and with the patience of every other question where an index is made.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
+use crate::platform::named;
 use crate::search::{DIMENSIONS, EMBEDDER, EmbedError, Export, Transformer, Vector, built_in};
 
 use super::Error;
@@ -341,11 +341,11 @@ fn read(folder: &Path) -> Result<Export, Error> {
     let places = [folder.join("model.onnx"), folder.join("onnx/model.onnx")];
     let network = places
         .iter()
-        .find(|path| path.is_file())
+        .find(|path| named::is_file(path))
         .unwrap_or(&places[0]);
     let text = |name: &str| {
         let path = folder.join(name);
-        if !path.is_file() {
+        if !named::is_file(&path) {
             return Ok(None);
         }
         let text = String::from_utf8(bytes(&path)?);
@@ -367,14 +367,14 @@ fn read(folder: &Path) -> Result<Export, Error> {
 /// The weights beside a network, as exporters name them: `model.data`, `model.onnx_data`.
 fn weights(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut weights = Vec::new();
-    let entries = fs::read_dir(directory).map_err(|source| Error::Unreadable {
+    let entries = named::list(directory).map_err(|source| Error::Unreadable {
         path: directory.to_owned(),
         source,
     })?;
-    for entry in entries.flatten() {
+    for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_of_network = name.starts_with("model") && name.ends_with("data");
-        if is_of_network && entry.path().is_file() {
+        if is_of_network && named::is_file(&entry.path()) {
             weights.push((name, bytes(&entry.path())?));
         }
     }
@@ -388,12 +388,11 @@ fn states(folder: &Path) -> Vec<FileState> {
     let mut states = Vec::new();
     for entry in directories
         .iter()
-        .flat_map(fs::read_dir)
-        .flatten()
+        .filter_map(|directory| named::list(directory).ok())
         .flatten()
     {
         // Of a link, what it leads to counts.
-        if let Ok(about) = fs::metadata(entry.path()) {
+        if let Ok(about) = named::metadata(&entry.path()) {
             let changed = (about.ctime(), about.ctime_nsec());
             states.push((entry.path(), about.len(), about.ino(), changed));
         }
@@ -404,10 +403,10 @@ fn states(folder: &Path) -> Vec<FileState> {
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let read = || {
-        if fs::metadata(path)?.len() > LARGEST {
+        if named::metadata(path)?.len() > LARGEST {
             return Err(std::io::Error::other("it is larger than 1 GiB"));
         }
-        fs::read(path)
+        named::read(path, LARGEST)
     };
     read().map_err(|source| Error::Unreadable {
         path: path.to_owned(),

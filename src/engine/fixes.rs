@@ -192,14 +192,14 @@ fn candidates(terms: &dyn Fixes, key: &str) -> Vec<Candidate> {
 pub(super) mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::atomic;
+    use crate::platform::named;
     use serde_json::{Value, json};
 
     /// A store that holds these fixes.
     pub(in crate::engine) fn store(fixes: &[Value]) -> (tempfile::TempDir, Scoped) {
         let dir = tempfile::tempdir().unwrap();
         let text = serde_json::to_string_pretty(&json!({"entries": fixes})).unwrap();
-        atomic::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         (dir, store)
     }

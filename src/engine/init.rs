@@ -4,10 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::store::{Scoped, atomic};
+use crate::platform::{Directory, named};
+use crate::store::{Error as StoreError, Scoped};
 
 use super::{Error, door};
 
+/// The most bytes of a file that lines are added to.
+const LONGEST: u64 = 16 << 20;
+const IGNORE: &str = ".gitignore";
 /// What version control should leave alone: files that can be made again, copies of damage, and what is this
 /// checkout's own: the way back, its name, what a merge has yet to do, what it has pulled from others.
 const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
@@ -35,9 +39,8 @@ pub fn initialise(
 ) -> Result<InitReport, Error> {
     let directory = store.directory();
     let mut created = Vec::new();
-    for path in [directory, skills] {
-        if !path.is_dir() {
-            atomic::create_dir(path)?;
+    for path in [directory, &Directory::at(skills)] {
+        if path.create().map_err(StoreError::io("create", path))? {
             created.push(path.display().to_string());
         }
     }
@@ -45,9 +48,13 @@ pub fn initialise(
         let _writer = door::open(store, random)?;
         store.identity()
     };
-    let ignore = directory.join(".gitignore");
+    let ignore = directory.join(IGNORE);
     // What a person has put there stays; a workspace of an older version gets what it lacks.
-    if with_lines(&ignore, IGNORED)? {
+    // What cannot be read is a person's to look at.
+    let text = directory.read_text(IGNORE, LONGEST).ok();
+    let text = text.and_then(|text| completed(&text.unwrap_or_default(), IGNORED));
+    if let Some(text) = text {
+        door::replace(directory, &ignore, &text)?;
         created.push(ignore.display().to_string());
     }
     Ok(InitReport {
@@ -62,7 +69,7 @@ pub fn initialise(
 /// Adds the lines to a text file that it lacks, and makes one where there is none. Answers whether it
 /// lacked any.
 pub fn with_lines(path: &Path, wanted: &str) -> Result<bool, Error> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match named::read_text(path, LONGEST) {
         Ok(text) => completed(&text, wanted),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => completed("", wanted),
         // What cannot be read is a person's to look at.
@@ -77,18 +84,8 @@ pub fn with_lines(path: &Path, wanted: &str) -> Result<bool, Error> {
 /// Makes a program of the shell that git starts; the file must not be there yet.
 pub fn make_hook(path: &Path, text: &str) -> Result<(), Error> {
     door::create(path, text)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = std::fs::Permissions::from_mode(0o755);
-        let set = std::fs::set_permissions(path, mode);
-        set.map_err(|source| crate::store::Error::Io {
-            action: "make executable",
-            path: path.to_owned(),
-            source,
-        })?;
-    }
-    Ok(())
+    let set = named::make_executable(path);
+    Ok(set.map_err(StoreError::io("make executable", path))?)
 }
 
 /// The lines of a file with those that it lacks behind them; `None` where it lacks none.

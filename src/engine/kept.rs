@@ -64,7 +64,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::atomic;
+    use crate::platform::named;
 
     /// The built-in model as a folder.
     fn folder(at: &Path) {
@@ -96,7 +96,7 @@ mod tests {
         check(&Embedder::Folder(first.clone()), false);
         check(&Embedder::Folder(second.clone()), true);
         // Other files in the same folder are another model.
-        atomic::replace(&second.join("tokenizer_config.json"), b"{}").unwrap();
+        named::replace(&second.join("tokenizer_config.json"), b"{}").unwrap();
         check(&Embedder::Folder(second.clone()), true);
         check(&Embedder::Folder(second.clone()), false);
         fs::copy(first.join("vocab.txt"), second.join("vocab.txt")).unwrap();

@@ -15,6 +15,7 @@ use crate::llm::{
     Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
     Secret, list_models, words,
 };
+use crate::platform::named;
 
 use super::embedder::{Maker, Patience};
 use super::{Embedder, Error, Kept};
@@ -132,7 +133,7 @@ impl Providers {
         }
         if let Some(file) = given.strip_prefix("scripted:") {
             let path = PathBuf::from(file);
-            let text = std::fs::read_to_string(&path).map_err(|source| Error::Unreadable {
+            let text = named::read_any_text(&path).map_err(|source| Error::Unreadable {
                 path: path.clone(),
                 source,
             })?;

@@ -130,7 +130,7 @@ impl Engine {
             }
             return Ok(());
         }
-        if !self.store.directory().is_dir() {
+        if !self.store.directory().is_there() {
             return Ok(());
         }
         let mut writer = self.writer()?;

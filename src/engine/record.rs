@@ -55,7 +55,7 @@ impl Adviser<'_> {
         max_hints: usize,
     ) -> Result<HintReport, Error> {
         // Who records begins a memory; who only asks does not.
-        if !self.store.directory().is_dir() {
+        if !self.store.directory().is_there() {
             drop(door::open(self.store, &mut || (self.random)())?);
         }
         self.hint(&HintOptions {

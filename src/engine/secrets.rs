@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::guard;
 use crate::model::Kind;
+use crate::platform::{Directory, FoundKind, named};
 use crate::skill::Skills;
 use crate::store::{Cleaned, Error as StoreError};
 
@@ -59,14 +60,17 @@ impl Engine {
             return Err(StoreError::OutOfScope { what }.into());
         }
         let redacted = if repair { self.take_out()? } else { Vec::new() };
-        let own = [self.store.directory().to_owned(), self.skills_dir.clone()];
+        let own = [
+            self.store.directory().path().to_owned(),
+            self.skills_dir.clone(),
+        ];
         let mut search = Search {
             // The copies that were just made hold what was taken out, and the report says so.
             passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
             ..Search::default()
         };
         for path in if paths.is_empty() { &own[..] } else { paths } {
-            if !paths.is_empty() || path.exists() {
+            if !paths.is_empty() || named::exists(path) {
                 search.look_into(path);
             }
         }
@@ -90,15 +94,18 @@ impl Engine {
         }
         // The lock also keeps corrections from writing the same files now.
         let _writer = self.writer()?;
-        for path in self.guardrails()? {
-            let Ok(text) = std::fs::read_to_string(&path) else {
+        let Ok(skills) = Skills::open(&self.skills_dir) else {
+            return Ok(redacted);
+        };
+        for path in guardrails(&skills)? {
+            let Some(text) = skills.generated(&path).ok().flatten() else {
                 continue;
             };
             if guard::findings(&text).is_empty() {
                 continue;
             }
             let copy = self.copy_aside(&path, &text)?;
-            let found = door::replace(&path, &text)?;
+            let found = door::replace(skills.directory(), &path, &text)?;
             redacted.push(Cleaned {
                 path,
                 copy,
@@ -107,18 +114,15 @@ impl Engine {
         }
         Ok(redacted)
     }
+}
 
-    /// The guardrail files of all skills, each once.
-    fn guardrails(&self) -> Result<BTreeSet<PathBuf>, Error> {
-        let mut files = BTreeSet::new();
-        let Ok(skills) = Skills::open(&self.skills_dir) else {
-            return Ok(files);
-        };
-        for skill in skills.list()?.skills {
-            files.extend(skills.guardrail_files(&skill)?);
-        }
-        Ok(files)
+/// The guardrail files of all skills, each once.
+fn guardrails(skills: &Skills) -> Result<BTreeSet<PathBuf>, Error> {
+    let mut files = BTreeSet::new();
+    for skill in skills.list()?.skills {
+        files.extend(skills.guardrail_files(&skill)?);
     }
+    Ok(files)
 }
 
 /// A search on its way through files.
@@ -132,36 +136,51 @@ struct Search {
 
 impl Search {
     fn look_into(&mut self, path: &Path) {
-        let looked = match std::fs::symlink_metadata(path) {
+        let looked = match named::link_metadata(path) {
             // A link leads to what is looked at where it lies, or to what nobody has named.
             Ok(metadata) if metadata.is_symlink() => Ok(()),
-            Ok(metadata) if metadata.is_dir() => self.directory(path),
-            Ok(metadata) if metadata.is_file() && !self.passed_over.contains(path) => {
-                self.file(path)
+            Ok(metadata) if metadata.is_dir() => self.directory(&Directory::at(path)),
+            Ok(metadata) if metadata.is_file() => {
+                named::open_plain(path).and_then(|file| self.file(path, file))
             }
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
+        self.warn(path, looked);
+    }
+
+    fn warn(&mut self, path: &Path, looked: io::Result<()>) {
         if let Err(error) = looked {
             self.warnings
                 .push(format!("cannot read `{}`: {error}", path.display()));
         }
     }
 
-    fn directory(&mut self, path: &Path) -> io::Result<()> {
-        let mut entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let name = entry.file_name();
-            if !PASSED_OVER.iter().any(|passed| name == *passed) {
-                self.look_into(&entry.path());
+    fn directory(&mut self, directory: &Directory) -> io::Result<()> {
+        for found in directory.list()? {
+            if PASSED_OVER.iter().any(|passed| found.name == *passed) {
+                continue;
             }
+            let path = directory.join(&found.name);
+            let looked = match found.kind {
+                FoundKind::Directory => self.directory(&directory.below(&found.name)),
+                FoundKind::File => match directory.open(&found.name) {
+                    Ok(Some(file)) => self.file(&path, file),
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                },
+                FoundKind::Link | FoundKind::Other => Ok(()),
+            };
+            self.warn(&path, looked);
         }
         Ok(())
     }
 
-    fn file(&mut self, path: &Path) -> io::Result<()> {
-        let mut reader = BufReader::new(File::open(path)?);
+    fn file(&mut self, path: &Path, file: File) -> io::Result<()> {
+        if self.passed_over.contains(path) {
+            return Ok(());
+        }
+        let mut reader = BufReader::new(file);
         let extension = path
             .extension()
             .and_then(|e| e.to_str())

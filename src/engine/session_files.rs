@@ -1,7 +1,7 @@
 //! The session files below some paths, and what is in one.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use chrono::DateTime;
 use crate::learn::distil::{self, Lesson};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
+use crate::platform::named;
 use crate::transcript::{self, Format};
 
 use super::Error;
@@ -44,7 +45,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<SessionFile>, Error> {
             path: path.clone(),
             source,
         };
-        if fs::metadata(path).map_err(unreadable)?.is_dir() {
+        if named::metadata(path).map_err(unreadable)?.is_dir() {
             walk(path, MAX_DEPTH, &mut found).map_err(unreadable)?;
         } else {
             found.push(SessionFile::of(path, true).map_err(unreadable)?);
@@ -56,8 +57,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<SessionFile>, Error> {
 }
 
 fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
+    for entry in named::list(directory)? {
         let kind = entry.file_type()?;
         let path = entry.path();
         if kind.is_dir() {
@@ -82,7 +82,7 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
 impl SessionFile {
     fn of(path: &Path, named: bool) -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt as _;
-        let meta = fs::metadata(path)?;
+        let meta = named::metadata(path)?;
         Ok(Self {
             path: path.to_owned(),
             named,
@@ -144,7 +144,7 @@ pub(super) fn read(
     on_bytes: &mut dyn FnMut(u64),
 ) -> io::Result<SessionTrace> {
     let counted = Counted {
-        file: File::open(path)?,
+        file: named::open(path)?,
         read: 0,
         on_bytes,
     };
@@ -287,7 +287,6 @@ impl io::Read for Counted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::atomic;
 
     #[test]
     fn times_are_read_as_hosts_write_them() {
@@ -319,7 +318,7 @@ mod tests {
             text.push_str(&line);
             text.push('\n');
         }
-        atomic::replace(&path, text.as_bytes()).unwrap();
+        named::replace(&path, text.as_bytes()).unwrap();
         let mut last = 0;
         let mut judged = Vec::new();
         let mut on_step = |step: &Step, failed: bool| judged.push((step.index, failed));
@@ -332,7 +331,7 @@ mod tests {
         assert_eq!((session.steps, session.failures), (5_000, 2_500));
         let steps: Vec<usize> = session.found.iter().map(|f| f.episode.fail_step).collect();
         assert_eq!(steps, (0..2_500).map(|n| n * 2).collect::<Vec<_>>());
-        assert_eq!(last, fs::metadata(&path).unwrap().len());
+        assert_eq!(last, named::metadata(&path).unwrap().len());
     }
 
     #[test]
@@ -342,8 +341,8 @@ mod tests {
             "b/2.jsonl", "a.traj", "b/1.json", "b/c.txt", "node_modules/x.json",
         ] {
             let path = dir.path().join(name);
-            atomic::create_dir(path.parent().unwrap()).unwrap();
-            atomic::replace(&path, b"").unwrap();
+            named::create_dir(path.parent().unwrap()).unwrap();
+            named::replace(&path, b"").unwrap();
         }
         std::os::unix::fs::symlink(dir.path(), dir.path().join("b/loop")).unwrap();
         let root = dir.path().to_owned();

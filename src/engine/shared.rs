@@ -115,7 +115,8 @@ mod tests {
     use super::super::fixes::tests::fix;
     use super::*;
     use crate::model::{Kind, Scope};
-    use crate::store::{PulledChange, atomic};
+    use crate::platform::named;
+    use crate::store::PulledChange;
     use serde_json::{Value, json};
 
     fn pulled(kind: Kind, origin: &str, entries: &[Value]) -> (tempfile::TempDir, Scoped) {
@@ -142,7 +143,7 @@ mod tests {
         let (dir, store) = pulled(Kind::Reflexion, "3f2a9c1b-0000-4000", &theirs);
         let own = json!({"entries": [rule("REFL-001", "Never ask for a photo.")]});
         let path = dir.path().join(Kind::Reflexion.file());
-        atomic::replace(&path, own.to_string().as_bytes()).unwrap();
+        named::replace(&path, own.to_string().as_bytes()).unwrap();
         let (rules, problems) = rules(&store, &Selection::default()).unwrap();
         let ids: Vec<&str> = rules
             .iter()
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(found(&[]), ["FIX-001@3f2a9c1b"]);
         // A copy that cannot be read takes no other away.
         let broken = store.directory().join("remote/0000/fixes.json");
-        atomic::create_dir(&broken).unwrap();
+        named::create_dir(&broken).unwrap();
         assert_eq!(found(&[]), ["FIX-001@3f2a9c1b"]);
         assert_eq!(
             found(&["FIX-001@3f2a9c1b".to_owned()]),

@@ -11,6 +11,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::platform::named;
+
 pub use sides::{Asked, Sides};
 
 /// Why git did not say what was asked.
@@ -49,7 +51,7 @@ impl Repository {
             let top = directory.to_owned();
             let here = Self { top, by_variables };
             let top = PathBuf::from(here.ask(&["rev-parse", "--show-toplevel"]).ok()?);
-            top.is_dir().then_some(Self { top, by_variables })
+            named::is_dir(&top).then_some(Self { top, by_variables })
         })
     }
 
@@ -89,7 +91,7 @@ impl Repository {
     pub fn is_busy(&self) -> bool {
         ["rebase-merge", "rebase-apply", "sequencer"]
             .into_iter()
-            .any(|name| self.inside(name).is_some_and(|path| path.exists()))
+            .any(|name| self.inside(name).is_some_and(|path| named::exists(&path)))
     }
 
     /// Joins three files line by line into the first of them, with the usual marks where both sides have

@@ -7,7 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::platform::named;
+
 use super::{Error, Repository};
+
+/// The most bytes of a list that git keeps of a rebase.
+const LONGEST: u64 = 16 << 20;
 
 /// What git asks for.
 #[derive(Debug)]
@@ -72,7 +77,7 @@ impl Repository {
             .chain([format!("{theirs}^")])
             .filter_map(|name| self.commit(&name))
             .collect();
-        let is_empty = std::fs::metadata(base).is_ok_and(|m| m.len() == 0);
+        let is_empty = named::metadata(base).is_ok_and(|m| m.len() == 0);
         let fits = |commit: &&String| {
             has(commit, &before) || (is_empty && self.blob(commit, asked.path).is_none())
         };
@@ -104,7 +109,7 @@ impl Repository {
         }
         let done = self.inside("rebase-merge/done");
         let done = done
-            .and_then(|path| std::fs::read_to_string(path).ok())
+            .and_then(|path| named::read_text(&path, LONGEST).ok())
             .unwrap_or_default();
         let last = done.lines().rfind(|line| !line.trim().is_empty());
         names.extend(

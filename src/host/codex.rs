@@ -10,6 +10,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::platform::named;
+
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};
 
@@ -115,12 +117,8 @@ fn looks_failed(output: &str) -> bool {
 
 /// The exit code of a call, from the end of the session's rollout.
 fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
-    let mut file = std::fs::File::open(rollout).ok()?;
-    let length = file
-        .metadata()
-        .ok()
-        .filter(std::fs::Metadata::is_file)?
-        .len();
+    let mut file = named::open_plain(rollout).ok()?;
+    let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(SEARCHED)))
         .ok()?;
     let mut end = Vec::new();

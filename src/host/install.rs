@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::store::{self, atomic};
+use crate::platform::named;
+use crate::store;
 
 use super::Host;
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
@@ -140,7 +141,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     if changed {
         let parents = path.ancestors().skip(1);
         let mut made: Vec<PathBuf> = parents
-            .take_while(|parent| !parent.exists())
+            .take_while(|parent| !named::exists(parent))
             .map(Path::to_owned)
             .collect();
         if let Some(known) = known {
@@ -154,9 +155,9 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
             made,
         })?;
         if let Some(parent) = path.parent() {
-            atomic::create_dir(parent)?;
+            create_dir(parent)?;
         }
-        atomic::replace(&path, text.as_bytes())?;
+        replace(&path, &text)?;
     }
     Ok(InstallReport {
         host: host.name(),
@@ -178,16 +179,18 @@ pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
         let text = without_hooks(host, &path, &now, known.as_ref())?;
         changed = text.as_deref() != Some(&now);
         match text {
-            Some(text) if changed => atomic::replace(&path, text.as_bytes())?,
+            Some(text) if changed => replace(&path, &text)?,
             Some(_) => {}
             None => {
-                std::fs::remove_file(&path).map_err(|source| Error::Unreadable {
-                    path: path.clone(),
-                    source,
-                })?;
+                named::remove(&path)
+                    .map(drop)
+                    .map_err(|source| Error::Unreadable {
+                        path: path.clone(),
+                        source,
+                    })?;
                 for directory in known.iter().flat_map(|known| &known.made) {
                     // Whatever else has come to lie there keeps it.
-                    drop(std::fs::remove_dir(directory));
+                    drop(named::remove_empty_dir(directory));
                 }
             }
         }
@@ -241,18 +244,30 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
 
 /// The file behind a link; the path itself where there is no file yet.
 pub(super) fn real_path(path: &Path) -> Result<PathBuf, Error> {
-    let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
-    if !is_link && !path.exists() {
+    let is_link = named::link_metadata(path).is_ok_and(|m| m.is_symlink());
+    if !is_link && !named::exists(path) {
         return Ok(path.to_owned());
     }
-    path.canonicalize().map_err(|source| Error::Unreadable {
+    named::real(path).map_err(|source| Error::Unreadable {
         path: path.to_owned(),
         source,
     })
 }
 
+/// The most bytes of a settings file.
+pub(super) const LONGEST: u64 = 64 << 20;
+
+/// Replaces a settings file, or what is known of one.
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), store::Error> {
+    named::replace(path, text.as_bytes()).map_err(store::Error::io("write", path))
+}
+
+pub(super) fn create_dir(path: &Path) -> Result<(), store::Error> {
+    named::create_dir(path).map_err(store::Error::io("create", path))
+}
+
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match std::fs::read_to_string(path) {
+    match named::read_text(path, LONGEST) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::Unreadable {

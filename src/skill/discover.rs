@@ -1,9 +1,9 @@
 //! A directory of skills: reading one by its name, and the files beside it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
+use crate::platform::Directory;
 
 use super::front_matter::{self, Refused};
 use super::guardrails::{self, Guardrail};
@@ -54,7 +54,7 @@ impl Skills {
             .ok_or_else(not_found)?;
         // On file systems that ignore case `HR/x` opens too, and its records would go astray.
         if !Self::is_spelled(&self.root.skills, path.domain())
-            || !Self::is_spelled(&self.root.skills.join(path.domain()), path.name())
+            || !Self::is_spelled(&self.root.skills.below(path.domain()), path.name())
         {
             return Err(not_found());
         }
@@ -127,7 +127,7 @@ impl Skills {
         let mut files = Vec::new();
         for dir in dir.ancestors().take(2) {
             let file = dir.join("GUARDRAILS.md");
-            if self.root.resolve(&file, Within::Skills)?.is_some() {
+            if self.root.kind(&file)?.is_some() {
                 files.push(file);
             }
         }
@@ -171,7 +171,7 @@ impl Skills {
     }
 
     /// The skills directory, absolute.
-    pub fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Directory {
         &self.root.skills
     }
 
@@ -213,17 +213,18 @@ impl Skills {
         self.root.skills.join(path.domain()).join(path.name())
     }
 
-    fn is_spelled(dir: &Path, name: &str) -> bool {
+    fn is_spelled(dir: &Directory, name: &str) -> bool {
         // Where the directory may not be listed there is nothing to compare with.
-        fs::read_dir(dir).map_or(true, |entries| {
-            entries.flatten().any(|entry| entry.file_name() == name)
-        })
+        dir.list()
+            .map_or(true, |found| found.iter().any(|f| f.name == name))
     }
 }
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
 mod tests {
+    use std::fs;
+
     use super::super::Role;
     use super::*;
 

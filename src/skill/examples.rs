@@ -5,11 +5,12 @@
 //! with. Values are kept as the JSON text that stands in the file. A broken file is a problem that
 //! names it, and the others still load.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::platform::FoundKind;
 
 use super::error::with_cause;
 use super::root::{Root, Within};
@@ -95,22 +96,19 @@ pub(super) fn fixtures(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Er
 
 pub(super) fn sample_input(root: &Root, skill_dir: &Path) -> Result<Option<PathBuf>, Error> {
     let path = skill_dir.join("fixtures").join(SAMPLE_INPUT);
-    Ok(root.resolve(&path, Within::Skills)?.map(|_| path))
+    Ok(root.kind(&path)?.map(|_| path))
 }
 
 /// The `*.json` files in a directory that may be missing, sorted; hidden ones left out.
 fn json_files(root: &Root, dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    if root
-        .resolve(dir, Within::Skills)?
-        .is_none_or(|real| !real.is_dir())
-    {
+    if root.kind(dir)? != Some(FoundKind::Directory) {
         return Ok(Vec::new());
     }
+    let found = root.skills.below(dir).list();
     let mut files = Vec::new();
-    for entry in fs::read_dir(dir).map_err(|source| root.io(dir, source))? {
-        let entry = entry.map_err(|source| root.io(dir, source))?;
-        let path = entry.path();
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+    for found in found.map_err(|source| root.io(dir, source))? {
+        let path = dir.join(&found.name);
+        let hidden = found.name.as_encoded_bytes().starts_with(b".");
         if !hidden
             && path
                 .extension()
@@ -126,6 +124,8 @@ fn json_files(root: &Root, dir: &Path) -> Result<Vec<PathBuf>, Error> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root, PathBuf) {

@@ -4,7 +4,6 @@
 //! cases by the dashes of the `tests:` list, without reading the YAML as such. Whatever cannot be
 //! read counts as nothing; saying why is not the job of a count.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -19,16 +18,12 @@ pub(super) const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
     let dir = skill_dir.join("tests").join("generated");
     // Most skills have none, and then this is all that is done.
-    let Ok(Some(real)) = root.resolve(&dir, Within::Skills) else {
-        return 0;
-    };
-    let Ok(entries) = fs::read_dir(real) else {
-        return 0;
-    };
+    let found = root.skills.below(&dir).list().unwrap_or_default();
     let mut total = 0;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
+    for found in found {
+        let Some(name) = found.name.to_str() else {
+            continue;
+        };
         if CASE_FILES.contains(&name) {
             let file = root.bytes(MAX_CASES_BYTES, &dir.join(name), Within::Skills);
             let file = file.ok().flatten().unwrap_or_default();
@@ -43,14 +38,12 @@ pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
 /// The files `test_correction_<n>.json` of a skill, by their number.
 pub(super) fn case_files(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let dir = skill_dir.join("tests").join("generated");
-    let Some(real) = root.resolve(&dir, Within::Skills)? else {
-        return Ok(Vec::new());
-    };
-    let entries = fs::read_dir(real).map_err(|source| root.io(&dir, source))?;
-    let mut found: Vec<(u64, PathBuf)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name();
+    let listed = root.skills.below(&dir).list();
+    let mut found: Vec<(u64, PathBuf)> = listed
+        .map_err(|source| root.io(&dir, source))?
+        .into_iter()
+        .filter_map(|found| {
+            let name = found.name;
             let stem = name.to_str()?.strip_suffix(".json")?;
             let number = stem.strip_prefix("test_correction_")?.parse().ok()?;
             Some((number, dir.join(name)))

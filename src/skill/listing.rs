@@ -1,12 +1,11 @@
 //! Which skills there are, and which of them somebody may have meant.
 
-use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
+use crate::platform::FoundKind;
 
 use super::error::with_cause;
-use super::root::Within;
 use super::{Error, Problem, Skills};
 
 /// What lies in a directory of skills.
@@ -32,7 +31,7 @@ impl Skills {
     pub fn list(&self) -> Result<Listing, Error> {
         let mut found = Listing::default();
         for domain in self.directories(&self.root.skills, &mut found.problems)? {
-            if domain.join("SKILL.md").is_file() {
+            if self.root.has_file(&domain.join("SKILL.md")) {
                 found.problems.push(Problem {
                     path: self.root.shown(&domain.join("SKILL.md")),
                     line: None,
@@ -46,7 +45,10 @@ impl Skills {
                     continue;
                 }
             };
-            for dir in skills.iter().filter(|dir| dir.join("SKILL.md").is_file()) {
+            for dir in skills
+                .iter()
+                .filter(|dir| self.root.has_file(&dir.join("SKILL.md")))
+            {
                 let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
                 let path = name(&domain)
                     .zip(name(dir))
@@ -89,23 +91,25 @@ impl Skills {
 
     /// The directories in a directory that could be a domain or a skill.
     fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
-        let entries = fs::read_dir(dir).map_err(|source| self.root.io(dir, source))?;
-        let hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
-        let mut found = Vec::new();
-        for entry in entries.flatten().filter(|entry| !hidden(entry)) {
-            let path = entry.path();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => found.push(path),
-                Ok(kind) if kind.is_symlink() => match self.root.resolve(&path, Within::Skills) {
-                    Ok(Some(real)) if real.is_dir() => found.push(path),
-                    Ok(_) => {}
-                    Err(error) => problems.push(self.problem(&path, &error)),
-                },
-                _ => {}
+        let listed = self.root.skills.below(dir).list();
+        let listed = listed.map_err(|source| self.root.io(dir, source))?;
+        let mut directories = Vec::new();
+        for found in listed {
+            let path = dir.join(&found.name);
+            if found.name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match found.kind {
+                FoundKind::Directory => directories.push(path),
+                FoundKind::Link => {
+                    let refused = self.root.kind(&path).err();
+                    problems.extend(refused.map(|error| self.problem(&path, &error)));
+                }
+                FoundKind::File | FoundKind::Other => {}
             }
         }
-        found.sort();
-        Ok(found)
+        directories.sort();
+        Ok(directories)
     }
 
     fn problem(&self, path: &Path, error: &dyn std::error::Error) -> Problem {
@@ -120,6 +124,8 @@ impl Skills {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
@@ -210,12 +216,13 @@ mod tests {
         symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
         for path in ["hr/y", "hr/z", "ops/y"] {
             let error = skills.load(&path.parse().unwrap()).unwrap_err();
-            assert!(matches!(error, Error::Outside { .. }), "{path}: {error}");
+            assert!(matches!(error, Error::Io { .. }), "{path}: {error}");
         }
-        assert!(skills.load(&"hr/alias".parse().unwrap()).is_ok());
+        // A link inside is no better: one rule for all of them.
+        assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
         let listing = skills.list().unwrap();
-        assert_eq!(names(&listing.skills), ["hr/alias", "hr/x", "hr/z"]);
-        assert_eq!(listing.problems.len(), 2, "{:?}", listing.problems);
+        assert_eq!(names(&listing.skills), ["hr/x"]);
+        assert_eq!(listing.problems.len(), 3, "{:?}", listing.problems);
 
         symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
         let x = "hr/x".parse().unwrap();

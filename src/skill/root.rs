@@ -1,13 +1,12 @@
 //! The fence around the skills directory: every read of this module passes through here.
 //!
-//! A path is checked by where it really leads, after all symbolic links, and what was checked is
-//! what is opened. Links that stay inside are followed: an alias of a skill is nobody's harm.
-//! Somebody who can change the tree between the check and the read can also change the skill
-//! itself; that race is not closed.
+//! Links are not followed, neither the directory itself nor anything below it, wherever they lead: a
+//! skill that is wanted under two names is copied.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
+
+use crate::platform::{Directory, FoundKind, Reason, Refused, named};
 
 use super::Error;
 
@@ -17,12 +16,10 @@ pub const MAX_BYTES: u64 = 1024 * 1024;
 /// A skills directory and the project that it lies in.
 #[derive(Debug, Clone)]
 pub(super) struct Root {
-    /// As it was given, absolute; may be a symbolic link itself.
-    pub(super) skills: PathBuf,
+    /// As it was given, absolute.
+    pub(super) skills: Directory,
     /// The parent of `skills`.
     pub(super) project: PathBuf,
-    real_skills: PathBuf,
-    real_project: PathBuf,
 }
 
 /// How far a file may lie from the skill.
@@ -44,28 +41,24 @@ pub(super) struct Text {
 
 impl Root {
     pub(super) fn open(dir: &Path) -> Result<Self, Error> {
-        let missing = || Error::NoDirectory {
-            path: dir.to_owned(),
-        };
-        let real_skills = dir.canonicalize().map_err(|_| missing())?;
-        if !real_skills.is_dir() {
-            return Err(missing());
-        }
         // The parent of `a/..` is not `a`, and the one of `skills` is not the empty path.
         let plain = dir.is_absolute() && !dir.components().any(|c| c == Component::ParentDir);
         let skills = if plain {
-            dir.to_owned()
+            Directory::at(dir)
         } else {
-            real_skills.clone()
+            named::directory(dir)
         };
         let project = skills.parent().unwrap_or(&skills).to_owned();
-        let real_project = project.canonicalize().map_err(|_| missing())?;
-        Ok(Self {
-            skills,
-            project,
-            real_skills,
-            real_project,
-        })
+        match skills.hold() {
+            Ok(skills) => Ok(Self { skills, project }),
+            Err(source) if matches!(reason(&source), Some(Reason::Link)) => Err(Error::Io {
+                path: dir.to_owned(),
+                source,
+            }),
+            Err(_) => Err(Error::NoDirectory {
+                path: dir.to_owned(),
+            }),
+        }
     }
 
     /// The path as people are shown it: relative to the project root.
@@ -73,24 +66,25 @@ impl Root {
         path.strip_prefix(&self.project).unwrap_or(path).to_owned()
     }
 
-    /// Where the path really leads; `None` where there is nothing.
-    pub(super) fn resolve(&self, path: &Path, within: Within) -> Result<Option<PathBuf>, Error> {
-        let real = match path.canonicalize() {
-            Ok(real) => real,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(source) => return Err(self.io(path, source)),
-        };
-        let allowed = match within {
-            Within::Skills => real.starts_with(&self.real_skills),
-            Within::Project => real.parent() == Some(&self.real_project),
-        };
-        if allowed {
-            Ok(Some(real))
-        } else {
-            Err(Error::Outside {
-                path: self.shown(path),
-            })
+    /// What a path below the skills directory is; `None` where there is nothing.
+    pub(super) fn kind(&self, path: &Path) -> Result<Option<FoundKind>, Error> {
+        match self.skills.kind(path) {
+            Ok(Some(FoundKind::Link)) => {
+                let link = Refused {
+                    path: path.to_owned(),
+                    reason: Reason::Link,
+                };
+                Err(self.io(path, std::io::Error::other(link)))
+            }
+            Ok(kind) => Ok(kind),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(self.io(path, error)),
         }
+    }
+
+    /// Whether a file lies there.
+    pub(super) fn has_file(&self, path: &Path) -> bool {
+        self.skills.is_file(path)
     }
 
     /// Reads a text file that may be missing.
@@ -106,66 +100,65 @@ impl Root {
         path: &Path,
         within: Within,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Some(real) = self.resolve(path, within)? else {
-            return Ok(None);
+        let read = match within {
+            Within::Skills => self.skills.read(path, limit),
+            Within::Project => {
+                let name = path.strip_prefix(&self.project).unwrap_or(path);
+                named::directory(&self.project).read(name, limit)
+            }
         };
-        let found = fs::metadata(&real).map_err(|source| self.io(path, source))?;
-        // Opening a named pipe would wait for ever.
-        if !found.is_file() {
-            return Err(Error::NotAFile {
-                path: self.shown(path),
-            });
+        match read {
+            Ok(bytes) => Ok(bytes),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(self.io(path, error)),
         }
-        let mut bytes = Vec::new();
-        let file = File::open(&real).map_err(|source| self.io(path, source))?;
-        file.take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|source| self.io(path, source))?;
-        if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge {
-                path: self.shown(path),
-                bytes: found.len().max(bytes.len() as u64),
-                limit,
-            });
-        }
-        Ok(Some(bytes))
     }
 
-    /// Checks that a file may be written there: neither it nor a directory on the way leads out.
+    /// Checks that a file may be written there: neither it nor a directory on the way is a link.
     pub(super) fn place(&self, dir: &Path, relative: &Path) -> Result<PathBuf, Error> {
         let target = dir.join(relative);
-        let outside = || Error::Outside {
-            path: self.shown(&target),
-        };
-        if !relative
+        let plain = relative
             .components()
-            .all(|c| matches!(c, Component::Normal(_)))
-        {
-            return Err(outside());
+            .all(|c| matches!(c, Component::Normal(_)));
+        if !plain {
+            return Err(Error::Outside {
+                path: self.shown(&target),
+            });
         }
-        let mut path = dir.to_owned();
-        for part in relative.components() {
-            path.push(part);
-            // A link to something that does not exist yet resolves to nothing, and writing through
-            // it would create that something, wherever it is.
-            let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
-            if self.resolve(&path, Within::Skills)?.is_none() && is_link {
-                return Err(outside());
-            }
-        }
+        self.kind(&target)?;
         Ok(target)
     }
 
+    /// The error for a path that could not be used.
     pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
-        Error::Io {
-            path: self.shown(path),
-            source,
+        let shown = self.shown(path);
+        match reason(&source) {
+            Some(Reason::Outside) => Error::Outside { path: shown },
+            Some(Reason::NotAFile) => Error::NotAFile { path: shown },
+            Some(Reason::TooLarge { limit }) => {
+                let file = self.skills.open(path).ok().flatten();
+                let bytes = file.and_then(|file| Some(file.metadata().ok()?.len()));
+                Error::TooLarge {
+                    path: shown,
+                    bytes: bytes.unwrap_or(limit),
+                    limit,
+                }
+            }
+            _ => Error::Io {
+                path: shown,
+                source,
+            },
         }
     }
 }
 
+fn reason(error: &std::io::Error) -> Option<Reason> {
+    Refused::in_error(error).map(|refused| refused.reason)
+}
+
 fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+    let not_a_directory = matches!(reason(error), Some(Reason::NotADirectory));
+    not_a_directory || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 impl Text {
@@ -182,6 +175,8 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -248,7 +243,7 @@ mod tests {
         let root = Root::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
             let placed = root.place(&skill, Path::new(relative));
-            assert!(matches!(placed, Err(Error::Outside { .. })), "{relative}");
+            assert!(matches!(placed, Err(Error::Io { .. })), "{relative}");
         }
     }
 }

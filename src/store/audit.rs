@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Viewer;
+use crate::platform::Directory;
 
 use super::directory::Identity;
 use super::error::Error;
@@ -193,10 +194,10 @@ impl Scoped {
 }
 
 /// Opens the file that the log is locked by, and waits for the lock.
-fn lock(directory: &Path) -> Result<File, Error> {
-    let path = directory.join(ANCHOR);
-    let file = atomic::open_or_create(&path)?;
-    file.lock().map_err(Error::io("lock", &path))?;
+fn lock(directory: &Directory) -> Result<File, Error> {
+    let file = atomic::open_or_create(directory, ANCHOR)?;
+    file.lock()
+        .map_err(Error::io("lock", &directory.join(ANCHOR)))?;
     Ok(file)
 }
 
@@ -218,8 +219,8 @@ fn write_anchor(file: &File, path: &Path, anchor: &Anchor) -> Result<(), Error> 
         .map_err(Error::io("write", path))
 }
 
-fn open_log(path: &Path) -> Result<File, Error> {
-    atomic::open_or_create(path)
+fn open_log(directory: &Directory) -> Result<File, Error> {
+    atomic::open_or_create(directory, FILE)
 }
 
 fn write_line(mut file: &File, path: &Path, at: u64, line: &str) -> Result<(), Error> {
@@ -236,6 +237,7 @@ fn log_path(directory: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::platform::named;
     use crate::store::act::Act;
 
     /// A store with a log of so many lines.
@@ -293,7 +295,7 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
             change(&mut lines);
-            atomic::replace(&path, lines.concat().as_bytes()).unwrap();
+            named::replace(&path, lines.concat().as_bytes()).unwrap();
             assert!(!flaws(&store).is_empty(), "{name}");
             store.audit(Did::Read, &[("MEM-777", None)]).unwrap();
             assert!(!flaws(&store).is_empty(), "{name}, and a line more");
@@ -307,7 +309,7 @@ mod tests {
         assert_eq!(store.verify_audit(Some(&head)).unwrap().flaws, []);
         let anchor = dir.path().join(ANCHOR);
         let text = std::fs::read_to_string(&anchor).unwrap();
-        atomic::replace(
+        named::replace(
             &anchor,
             text.replace("\"lines\":3", "\"lines\":2").as_bytes(),
         )
@@ -330,8 +332,8 @@ mod tests {
         let full = std::fs::read(log_path(dir.path())).unwrap();
         let third = memchr::memchr_iter(b'\n', &full).nth(2).unwrap() + 1;
         for end in third..=full.len() {
-            atomic::replace(&dir.path().join(ANCHOR), &anchor).unwrap();
-            atomic::replace(&log_path(dir.path()), &full[..end]).unwrap();
+            named::replace(&dir.path().join(ANCHOR), &anchor).unwrap();
+            named::replace(&log_path(dir.path()), &full[..end]).unwrap();
             assert_eq!(flaws(&store), [], "cut at {end} of {}", full.len());
             store.audit(Did::Read, &[("MEM-005", None)]).unwrap();
             let audited = store.verify_audit(None).unwrap();

@@ -4,9 +4,9 @@
 //! record it was, so that within a scope little is told.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use crate::model::{Kind, Scope};
+use crate::platform::Directory;
 
 use super::directory;
 use super::error::Error;
@@ -68,7 +68,7 @@ pub struct Buried {
 impl Buried {
     /// Those of them that count.
     pub(super) fn read(
-        directory: &Path,
+        directory: &Directory,
         counts: &dyn Fn(&Tombstone) -> bool,
     ) -> Result<Self, Error> {
         let key = directory::identity(directory).map(|identity| identity.tombstone_key);

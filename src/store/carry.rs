@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::model::{Kind, Viewer};
+use crate::platform::named;
 
 use super::audit::Did;
 use super::changes::Step;
@@ -80,7 +81,7 @@ pub fn raw_field(entry: &str, name: &str) -> Option<String> {
 /// The entries of a directory that belongs to another program or another workspace, oldest first,
 /// and what is wrong with the file. Nothing is written there, not even what could be made again.
 pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<Problem>), Error> {
-    let snapshot = JsonFile::new(directory, kind, false).by_scan()?;
+    let snapshot = JsonFile::new(&named::directory(directory), kind, false).by_scan()?;
     let mut entries = Vec::new();
     let mut rows = Vec::new();
     snapshot.each(false, &mut |row| {
@@ -95,12 +96,12 @@ pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<
 
 /// The lines of a log of such a directory.
 pub fn foreign_lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error> {
-    log::lines(directory, name)
+    log::lines(&named::directory(directory), name)
 }
 
 /// The name of the workspace that such a directory belongs to, if it says.
 pub fn foreign_origin(directory: &Path) -> Option<String> {
-    Some(directory::identity(directory)?.origin)
+    Some(directory::identity(&named::directory(directory))?.origin)
 }
 
 impl Scoped {
@@ -120,7 +121,9 @@ impl Scoped {
         let (Some(first), true) = (first, header.close != 0) else {
             return Ok(None);
         };
-        let bytes = std::fs::read(&snapshot.path).map_err(Error::io("read", &snapshot.path))?;
+        let bytes = self.directory().read(&snapshot.path, u64::MAX);
+        let bytes = bytes.map_err(Error::io("read", &snapshot.path))?;
+        let bytes = bytes.unwrap_or_default();
         let part = |range: std::ops::Range<u64>| {
             let at = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
             String::from_utf8(bytes.get(at)?.to_vec()).ok()
@@ -241,7 +244,7 @@ impl Writer {
             }
         }
         if dropped > 0 {
-            atomic::replace(&self.lock().directory().join(name), &kept)?;
+            atomic::replace(self.lock().directory(), name, &kept)?;
         }
         Ok(dropped)
     }
@@ -305,24 +308,13 @@ impl Writer {
             Role::Derived => 5,
             _ => 6,
         };
-        let directory = self.lock().directory().to_owned();
+        let directory = self.lock().directory().clone();
         let mut items = inventory::inventory(&directory)?;
         items.retain(|item| item.role.is_memory());
         items.sort_by_key(|item| rank(item.role));
         for item in items {
-            let path = directory.join(&item.name);
-            let is_directory = path.symlink_metadata().is_ok_and(|m| m.is_dir());
-            let removed = if is_directory {
-                std::fs::remove_dir_all(&path)
-            } else {
-                std::fs::remove_file(&path)
-            };
-            match removed {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::io("remove", &path)(error));
-                }
-                _ => {}
-            }
+            let removed = directory.remove_tree(&item.name);
+            removed.map_err(Error::io("remove", &directory.join(&item.name)))?;
         }
         atomic::sync(&directory)?;
         // The log begins anew, with who has ended the one before.
@@ -339,7 +331,7 @@ mod tests {
 
     fn store(text: &str) -> (tempfile::TempDir, Scoped) {
         let dir = tempfile::tempdir().unwrap();
-        atomic::replace(&dir.path().join(Kind::Memory.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Memory.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         (dir, store)
     }
@@ -409,14 +401,14 @@ mod tests {
             "config.toml", "mine.txt", "hints.jsonl", "recovered/a.txt", ".index/x/y",
         ] {
             let path = dir.path().join(name);
-            atomic::create_dir(path.parent().unwrap()).unwrap();
-            atomic::replace(&path, b"x\n").unwrap();
+            named::create_dir(path.parent().unwrap()).unwrap();
+            named::replace(&path, b"x\n").unwrap();
         }
         let mut writer = store.write(&mut || "r".to_owned()).unwrap();
         writer.purge().unwrap();
         writer.purge().unwrap();
         drop(writer);
-        let names: Vec<String> = inventory::inventory(dir.path())
+        let names: Vec<String> = inventory::inventory(&dir.path().into())
             .unwrap()
             .into_iter()
             .map(|i| i.name)
@@ -444,7 +436,7 @@ mod tests {
         );
         let dir = tempfile::tempdir().unwrap();
         let text = format!("{{\"entries\": [{a}, {b},\n{c} ]}}");
-        atomic::replace(&dir.path().join(Kind::Reflexion.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Reflexion.file()), text.as_bytes()).unwrap();
         let hr = Scoped::new(dir.path(), Scope::parse("hr"));
         let mut writer = hr.write(&mut || "r".to_owned()).unwrap();
         let gone = writer.remove_visible(Kind::Reflexion, "t").unwrap();

@@ -11,11 +11,11 @@
 //! Deliberately absent: waiting for the disk. A power cut may cost the way back, never a record.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Viewer};
+use crate::platform::Directory;
 
 use super::act::Act;
 use super::atomic;
@@ -286,7 +286,7 @@ pub(super) fn append(
     };
     let line = line.signed(key)?;
     log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
-    let length = std::fs::metadata(path(lock.directory())).map_or(0, |m| m.len());
+    let length = length(lock.directory());
     if length > LONGEST {
         shorten(lock, &act.change)?;
     }
@@ -361,11 +361,13 @@ fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(),
         serde_json::to_writer(&mut text, line)?;
         text.push(b'\n');
     }
-    atomic::replace(&path(lock.directory()), &text)
+    atomic::replace(lock.directory(), FILE, &text)
 }
 
-fn path(directory: &Path) -> std::path::PathBuf {
-    directory.join(FILE)
+fn length(directory: &Directory) -> u64 {
+    let file = directory.open(FILE).ok().flatten();
+    file.and_then(|file| Some(file.metadata().ok()?.len()))
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -398,7 +400,7 @@ mod tests {
         append(&lock, &act("b"), None, added("MEM-002")).unwrap();
         append(&lock, &act(""), None, added("MEM-003")).unwrap();
         scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
-        let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
+        let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].step, added("MEM-002"));
     }
@@ -419,7 +421,7 @@ mod tests {
                 .unwrap();
             }
         }
-        let lines: Vec<Line> = log::read(dir.path(), FILE).unwrap();
+        let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
         assert!((10..41).contains(&lines.len()), "{}", lines.len());
         assert_eq!(lines.last().unwrap().change, "29");
         let mut counts = std::collections::BTreeMap::new();

@@ -9,27 +9,31 @@
 //! saving.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
 
+use crate::platform::Directory;
+
+use super::Scoped;
 use super::directory::DERIVED;
 use super::map::Map;
-use super::{Scoped, atomic};
 
 const LOCK: &str = "lock";
 const LIST: &str = "list.json";
+/// The most bytes of a list: thousands of names.
+const LONGEST_LIST: u64 = 64 << 20;
 
 /// A directory of derived files.
 #[derive(Debug)]
 pub struct Derived {
-    directory: PathBuf,
+    memory: Directory,
+    directory: Directory,
 }
 
 /// The right to write to it.
 #[derive(Debug)]
 pub struct DerivedWriter {
-    directory: PathBuf,
+    directory: Directory,
     // Closing the file gives the lock back.
     _lock: File,
 }
@@ -38,7 +42,8 @@ impl Scoped {
     /// The derived files of this name. What they hold may be of any scope.
     pub fn derived(&self, name: &str) -> Derived {
         Derived {
-            directory: self.directory().join(DERIVED).join(name),
+            memory: self.directory().clone(),
+            directory: self.directory().below(DERIVED).below(name),
         }
     }
 }
@@ -46,23 +51,22 @@ impl Scoped {
 impl Derived {
     /// The list of the files that count, as it was last written.
     pub fn list(&self) -> Option<Vec<u8>> {
-        fs::read(self.directory.join(LIST)).ok()
+        self.directory.read(LIST, LONGEST_LIST).ok().flatten()
     }
 
     /// A file, mapped into memory.
     pub fn map(&self, name: &str) -> Option<Map> {
-        Map::open(&self.directory.join(name))
+        Map::open(&self.directory, name)
     }
 
     /// The right to write, if nobody has it at this moment and the memory directory exists and takes
     /// writes.
     pub fn writer(&self) -> Option<DerivedWriter> {
-        let memory = self.directory.parent()?.parent()?;
-        if !memory.is_dir() {
+        if !self.memory.is_there() {
             return None;
         }
-        atomic::create_dir(&self.directory).ok()?;
-        let lock = atomic::open_lock(&self.directory.join(LOCK)).ok()?;
+        self.directory.create().ok()?;
+        let lock = self.directory.open_or_create(LOCK).ok()?;
         lock.try_lock().ok()?;
         Some(DerivedWriter {
             directory: self.directory.clone(),
@@ -75,22 +79,21 @@ impl DerivedWriter {
     /// Writes a file of these parts, under a name that is used once. `false` is failure, and no
     /// error: nothing derived has to be there.
     pub fn write(&self, name: &str, parts: &[&[u8]]) -> bool {
-        atomic::replace_derived(&self.directory.join(name), parts).is_ok()
+        self.directory.replace_derived(name, parts).is_ok()
     }
 
     /// Makes a file of this size under a name that is used once, with these first bytes and zeros
     /// behind them, which take no room on the disk until they are filled.
     pub fn reserve(&self, name: &str, first: &[u8], size: u64) -> bool {
-        let path = self.directory.join(name);
-        let made = atomic::replace_derived(&path, &[first]).is_ok();
-        let file = made.then(|| atomic::open_for_update(&path).ok().flatten());
+        let made = self.directory.replace_derived(name, &[first]).is_ok();
+        let file = made.then(|| self.directory.open_for_update(name).ok().flatten());
         file.flatten()
             .is_some_and(|file| file.set_len(size).is_ok())
     }
 
     /// Fills places of a file.
     pub fn fill<'b>(&self, name: &str, places: impl Iterator<Item = (u64, &'b [u8])>) -> bool {
-        let Ok(Some(file)) = atomic::open_for_update(&self.directory.join(name)) else {
+        let Ok(Some(file)) = self.directory.open_for_update(name) else {
             return false;
         };
         places
@@ -100,16 +103,12 @@ impl DerivedWriter {
 
     /// Replaces the list, and removes every file that does not stand in it any more.
     pub fn keep(&self, list: &[u8], files: &HashSet<String>) -> bool {
-        let replaced = atomic::replace_derived(&self.directory.join(LIST), &[list]).is_ok();
+        let replaced = self.directory.replace_derived(LIST, &[list]).is_ok();
         if replaced {
-            let entries = fs::read_dir(&self.directory)
-                .into_iter()
-                .flatten()
-                .flatten();
-            for entry in entries {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if name != LIST && name != LOCK && !files.contains(&name) {
-                    drop(fs::remove_file(entry.path()));
+            for found in self.directory.list().unwrap_or_default() {
+                let name = found.name.to_string_lossy();
+                if name != LIST && name != LOCK && !files.contains(&*name) {
+                    drop(self.directory.remove(&found.name));
                 }
             }
         }

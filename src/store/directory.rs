@@ -4,13 +4,13 @@
 //! lock is advisory and belongs to the open file: it goes away with the process, however that ends.
 
 use std::fs::{File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
+use crate::platform::{Directory, named};
 
 use super::atomic;
 use super::error::Error;
@@ -21,12 +21,17 @@ pub const DIRECTORY: &str = ".agentura";
 pub(super) const DERIVED: &str = ".index";
 pub(super) const IDENTITY: &str = "workspace.json";
 pub(super) const LOCK: &str = ".lock";
+/// The most bytes of a file that says a few words.
+pub(super) const SMALL_FILE: u64 = 1 << 20;
 
 /// Looks for `.agentura` in `start` and the directories above it, but never above `home`.
 pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
     for directory in start.ancestors() {
         let candidate = directory.join(DIRECTORY);
-        if candidate.is_dir() {
+        // A link counts as found: to look further up, or to begin a memory here, would hide it.
+        if named::is_dir(&candidate)
+            || named::link_metadata(&candidate).is_ok_and(|m| m.is_symlink())
+        {
             return Some(candidate);
         }
         if Some(directory) == home {
@@ -46,40 +51,46 @@ pub struct Identity {
 }
 
 /// Reads who the workspace is, if it has been said.
-pub(super) fn identity(directory: &Path) -> Option<Identity> {
-    let text = std::fs::read(directory.join(IDENTITY)).ok()?;
+pub(super) fn identity(directory: &Directory) -> Option<Identity> {
+    let text = directory.read(IDENTITY, SMALL_FILE).ok()??;
     serde_json::from_slice(&text).ok()
 }
 
 /// The right to write to a memory directory.
 #[derive(Debug)]
 pub(super) struct Lock {
-    directory: PathBuf,
+    directory: Directory,
     // Closing the file gives the lock back.
     _file: File,
 }
 
 impl Lock {
     /// Waits for the lock, at most so long. Creates the directory where it is missing.
-    pub(super) fn take(directory: &Path, limit: Duration) -> Result<Self, Error> {
-        atomic::create_dir(directory)?;
-        let file = atomic::open_lock(&directory.join(LOCK))?;
+    pub(super) fn take(directory: impl Into<Directory>, limit: Duration) -> Result<Self, Error> {
+        let directory = directory.into();
+        atomic::create_dir(&directory)?;
+        let directory = directory.hold().map_err(Error::io("open", &directory))?;
+        directory
+            .make_private()
+            .map_err(Error::io("open", &directory))?;
+        let file = directory.open_or_create(LOCK);
+        let file = file.map_err(Error::io("lock", &directory.join(LOCK)))?;
         let start = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
             match file.try_lock() {
                 Ok(()) => {
                     return Ok(Self {
-                        directory: directory.to_owned(),
+                        directory,
                         _file: file,
                     });
                 }
                 Err(TryLockError::Error(source)) => {
-                    return Err(Error::io("lock", directory)(source));
+                    return Err(Error::io("lock", &directory)(source));
                 }
                 Err(TryLockError::WouldBlock) if start.elapsed() >= limit => {
                     return Err(Error::Locked {
-                        path: directory.to_owned(),
+                        path: directory.path().to_owned(),
                         waited_ms: start.elapsed().as_millis(),
                     });
                 }
@@ -93,7 +104,7 @@ impl Lock {
     }
 
     /// The directory that is locked.
-    pub(super) fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Directory {
         &self.directory
     }
 
@@ -103,7 +114,7 @@ impl Lock {
         let names = names.into_iter().chain([IDENTITY, super::pulled::PULLED]);
         names
             .into_iter()
-            .all(|name| self.directory.join(name).symlink_metadata().is_err())
+            .all(|name| matches!(self.directory.kind(name), Ok(None)))
     }
 
     /// Who the workspace is; decided now where it was not.
@@ -124,20 +135,20 @@ impl Lock {
 pub(super) fn name(lock: &Lock, identity: &Identity) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(identity)?;
     text.push('\n');
-    atomic::replace(&lock.directory.join(IDENTITY), text.as_bytes())
+    atomic::replace(&lock.directory, IDENTITY, text.as_bytes())
 }
 
 /// Whether another process is writing to the directory at this moment.
-pub(super) fn is_being_written(directory: &Path) -> bool {
-    let Ok(file) = File::open(directory.join(LOCK)) else {
+pub(super) fn is_being_written(directory: &Directory) -> bool {
+    let Ok(Some(file)) = directory.open(LOCK) else {
         return false;
     };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// Keeps writers out for as long as the answer lives; `None` where they did not let go in time.
-pub(super) fn share(directory: &Path, limit: Duration) -> Option<File> {
-    let file = File::open(directory.join(LOCK)).ok()?;
+pub(super) fn share(directory: &Directory, limit: Duration) -> Option<File> {
+    let file = directory.open(LOCK).ok()??;
     let start = Instant::now();
     while start.elapsed() < limit {
         if file.try_lock_shared().is_ok() {
@@ -148,34 +159,10 @@ pub(super) fn share(directory: &Path, limit: Duration) -> Option<File> {
     None
 }
 
-/// A data file, opened for reading; `None` where it is missing. A link that leads out of the
-/// directory is refused: it could show, or change, files that are nobody's memory.
-pub(super) fn open_data(directory: &Path, name: &str) -> Result<Option<File>, Error> {
-    let path = directory.join(name);
-    refuse_foreign_link(directory, &path)?;
-    match File::open(&path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io("read", &path)(error)),
-    }
-}
-
-fn refuse_foreign_link(directory: &Path, path: &Path) -> Result<(), Error> {
-    let is_link = path
-        .symlink_metadata()
-        .is_ok_and(|m| m.file_type().is_symlink());
-    if !is_link {
-        return Ok(());
-    }
-    let home = directory
-        .canonicalize()
-        .map_err(Error::io("read", directory))?;
-    let target = path.canonicalize().map_err(Error::io("read", path))?;
-    if target.starts_with(home) {
-        return Ok(());
-    }
-    let refused = io::Error::other("it is a link to a file outside of the memory directory");
-    Err(Error::io("open", path)(refused))
+/// A data file, opened for reading; `None` where it is missing.
+pub(super) fn open_data(directory: &Directory, name: &str) -> Result<Option<File>, Error> {
+    let opened = directory.open(name);
+    opened.map_err(Error::io("read", &directory.join(name)))
 }
 
 #[cfg(test)]
@@ -201,7 +188,7 @@ mod tests {
     fn a_held_lock_is_waited_for_and_then_reported() {
         let dir = tempfile::tempdir().unwrap();
         let held = Lock::take(dir.path(), Duration::ZERO).unwrap();
-        assert!(is_being_written(dir.path()));
+        assert!(is_being_written(&dir.path().into()));
         let refused = Lock::take(dir.path(), Duration::from_millis(20));
         assert!(matches!(
             refused,
@@ -211,7 +198,7 @@ mod tests {
             })
         ));
         drop(held);
-        assert!(!is_being_written(dir.path()));
+        assert!(!is_being_written(&dir.path().into()));
         Lock::take(dir.path(), Duration::ZERO).unwrap();
     }
 
@@ -229,15 +216,16 @@ mod tests {
         assert_eq!(lock.identity(&mut random).unwrap(), first);
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_directory_is_refused() {
+    fn a_link_is_refused_wherever_it_leads() {
         let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::at(dir.path());
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join("a.json")).unwrap();
-        assert!(open_data(dir.path(), "a.json").is_err());
-        atomic::replace(&dir.path().join("b.json"), b"{}").unwrap();
+        assert!(open_data(&directory, "a.json").is_err());
+        atomic::replace(&directory, "b.json", b"{}").unwrap();
         std::os::unix::fs::symlink("b.json", dir.path().join("c.json")).unwrap();
-        assert!(open_data(dir.path(), "c.json").unwrap().is_some());
+        assert!(open_data(&directory, "c.json").is_err());
+        assert!(open_data(&directory, "b.json").unwrap().is_some());
     }
 }

@@ -120,7 +120,7 @@ pub enum Error {
 
 impl Error {
     /// Makes a closure that turns an [`io::Error`] into an [`Error::Io`] with its path.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {
             action,

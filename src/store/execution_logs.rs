@@ -207,7 +207,7 @@ pub(super) fn read(line: &[u8]) -> Option<ExecutionLog> {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::atomic;
+    use crate::platform::named;
 
     fn line(session: &str, at: &str) -> ExecutionLog {
         ExecutionLog {
@@ -270,7 +270,7 @@ mod tests {
             .unwrap();
         assert_eq!(store.inspect_execution_logs().unwrap(), None);
         let path = dir.path().join(FILE);
-        atomic::append_line(&path, "[]\n\n{\"torn\": \"").unwrap();
+        named::append(&path, "[]\n\n{\"torn\": \"".as_bytes()).unwrap();
         store
             .write(random)
             .unwrap()
@@ -292,7 +292,7 @@ mod tests {
         };
         let others = format!("{}[]\n\n{{\"torn", of("b"));
         let text = format!("{}{}{others}", of("a"), of("host/a"));
-        atomic::replace(&path, text.as_bytes()).unwrap();
+        named::replace(&path, text.as_bytes()).unwrap();
         let mut writer = store.write(&mut || "key".to_owned()).unwrap();
         let mut remove = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
@@ -333,7 +333,7 @@ mod tests {
             )
         };
         let text = (0..100_000).map(line).collect::<Vec<_>>().concat();
-        atomic::replace(&dir.path().join(FILE), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(FILE), text.as_bytes()).unwrap();
         let listing = store
             .execution_logs(LogSelection {
                 sessions: &["new".to_owned()],

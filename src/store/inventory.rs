@@ -4,15 +4,14 @@
 //! Whatever is not in the list is named as unknown, and nobody touches it: a person, or another
 //! program, has put it there.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::ffi::OsStr;
 
 use crate::model::Kind;
+use crate::platform::{Directory, FoundKind, is_temporary};
 
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::error::Error;
-use super::json_write::RECOVERED;
+use super::json_write::{PROBE, RECOVERED};
 use super::primary::PRIMARY;
 use super::replica::REPLICA;
 use super::{changes, pulled, switch, tombstones};
@@ -111,9 +110,11 @@ pub fn role(name: &str) -> Role {
     }
     // The temporary name of a known file, and the probe for a writable directory.
     let inner = name.strip_prefix('.').unwrap_or_default();
-    let target = inner.strip_suffix(".tmp").unwrap_or(inner);
+    // Older programs had a fixed temporary name for each file.
+    let target = is_temporary(name).or_else(|| inner.strip_suffix(".tmp"));
+    let target = target.unwrap_or(inner);
     if name.starts_with('.')
-        && (target == "writable" || (inner != target && role(target) != Role::Unknown))
+        && (name == PROBE || target == PROBE || (inner != target && role(target) != Role::Unknown))
     {
         return Role::Leftover;
     }
@@ -134,43 +135,38 @@ pub struct Item {
 }
 
 /// Everything in a memory directory, in the order of names; nothing where there is none.
-pub fn inventory(directory: &Path) -> Result<Vec<Item>, Error> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io("read", directory)(error)),
-    };
-    let mut items = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(Error::io("read", directory))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let (files, bytes) = size(&entry.path());
-        items.push(Item {
+pub fn inventory(directory: &Directory) -> Result<Vec<Item>, Error> {
+    let found = directory.list().map_err(Error::io("read", directory))?;
+    let items = found.into_iter().map(|found| {
+        let (files, bytes) = size(directory, &found.name, found.kind);
+        let name = found.name.to_string_lossy().into_owned();
+        Item {
             role: role(&name),
             name,
             files,
             bytes,
-        });
-    }
-    items.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(items)
+        }
+    });
+    Ok(items.collect())
 }
 
-/// The number and the size of the files at and below a path. Links count as themselves.
-fn size(path: &Path) -> (u64, u64) {
+/// The number and the size of the files at and below a name. Links and devices count as one file
+/// without bytes: they are not opened.
+fn size(directory: &Directory, name: &OsStr, kind: FoundKind) -> (u64, u64) {
     let (mut files, mut bytes) = (0, 0);
-    let mut waiting = vec![path.to_owned()];
-    while let Some(path) = waiting.pop() {
-        let Ok(metadata) = path.symlink_metadata() else {
+    let mut waiting = vec![(directory.clone(), name.to_owned(), kind)];
+    while let Some((directory, name, kind)) = waiting.pop() {
+        if kind == FoundKind::Directory {
+            let below = directory.below(&name);
+            let found = below.list().unwrap_or_default();
+            waiting.extend(found.into_iter().map(|f| (below.clone(), f.name, f.kind)));
             continue;
-        };
-        if metadata.is_dir() {
-            let below = fs::read_dir(&path).into_iter().flatten().flatten();
-            waiting.extend(below.map(|entry| entry.path()));
-        } else {
-            files += 1;
-            bytes += metadata.len();
         }
+        files += 1;
+        let file = directory.open(&name).ok().flatten();
+        bytes += file
+            .and_then(|file| Some(file.metadata().ok()?.len()))
+            .unwrap_or(0);
     }
     (files, bytes)
 }
@@ -189,6 +185,14 @@ mod tests {
             ("hints.jsonl", Role::Log),
             (".memories.json.tmp", Role::Leftover),
             (".notes.txt.tmp", Role::Unknown),
+            (
+                ".fixes.json.0123456789abcdef0123456789abcdef.tmp",
+                Role::Leftover,
+            ),
+            (
+                ".notes.txt.0123456789abcdef0123456789abcdef.tmp",
+                Role::Unknown,
+            ),
             (".writable", Role::Leftover),
             ("..writable.tmp", Role::Leftover),
             ("failure_cases.json", Role::Unknown),

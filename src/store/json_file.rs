@@ -5,12 +5,12 @@
 //! `json_write`.
 
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{IdShape, Kind};
+use crate::platform::Directory;
 
 use super::directory::{self, DERIVED};
 use super::error::{Error, Problem, ProblemKind};
@@ -28,7 +28,7 @@ const SMALL: u64 = 64 << 10;
 /// One seed file of a memory directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonFile<'a> {
-    pub(super) directory: &'a Path,
+    pub(super) directory: &'a Directory,
     pub(super) kind: Kind,
     /// Whoever asks holds the lock, so that nobody has to be waited for.
     held: bool,
@@ -71,7 +71,7 @@ impl Snapshot {
 }
 
 impl<'a> JsonFile<'a> {
-    pub(super) fn new(directory: &'a Path, kind: Kind, held: bool) -> Self {
+    pub(super) fn new(directory: &'a Directory, kind: Kind, held: bool) -> Self {
         Self {
             directory,
             kind,
@@ -134,16 +134,16 @@ impl<'a> JsonFile<'a> {
     /// Saves the table of a file that is worth one.
     fn keep(self, snapshot: &Snapshot) {
         if snapshot.table.header.stamp.size >= SMALL {
-            snapshot.table.save(&self.table_path());
+            snapshot.table.save(self.directory, &self.table_path());
         }
     }
 
     fn stamp(self) -> Result<Option<Stamp>, Error> {
-        match std::fs::metadata(self.path()) {
-            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Stamp::default())),
-            Err(error) => Err(Error::io("read", &self.path())(error)),
-        }
+        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+            return Ok(Some(Stamp::default()));
+        };
+        let metadata = file.metadata().map_err(Error::io("read", &self.path()))?;
+        Ok(Some(Stamp::of(&metadata)))
     }
 
     /// The file as it is now, read from start to end whatever any table says.
@@ -212,7 +212,7 @@ impl<'a> JsonFile<'a> {
             return Ok(Some(self.missing()));
         };
         let stamp = Stamp::of(&file.metadata().map_err(Error::io("read", &path))?);
-        let table = Offsets::open(&self.table_path());
+        let table = Offsets::open(self.directory, &self.table_path());
         Ok(table
             .filter(|table| table.header.stamp == stamp)
             .map(|table| Snapshot {

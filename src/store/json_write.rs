@@ -25,6 +25,8 @@ use super::offsets::{Header, Offsets, Row, Stamp};
 
 /// Where the tails that crashes left are put, inside the memory directory.
 pub(super) const RECOVERED: &str = "recovered";
+/// A file that is made to see whether one can be made.
+pub(super) const PROBE: &str = ".writable";
 /// What may stand behind the last entry: closing brackets and a few keys of the root.
 const LONGEST_CLOSING: u64 = 1 << 20;
 /// What stands between two entries is a comma and some white space; more is looked at as damage.
@@ -86,7 +88,7 @@ impl JsonFile<'_> {
     /// Puts what stands behind the last whole entry aside and closes the brackets there.
     fn cut_back(self, tail: u64) -> Result<(), Error> {
         let path = self.path();
-        let Some(mut file) = atomic::open_for_update(&path)? else {
+        let Some(mut file) = atomic::open_for_update(self.directory, &path)? else {
             return Ok(());
         };
         let mut rest = Vec::new();
@@ -97,10 +99,10 @@ impl JsonFile<'_> {
             .iter()
             .any(|b| !b.is_ascii_whitespace() && *b != b',' && *b != 0)
         {
-            let aside = self.directory.join(RECOVERED);
+            let aside = self.directory.below(RECOVERED);
             atomic::create_dir(&aside)?;
             let name = format!("{}.{tail}.txt", self.kind.file());
-            atomic::replace(&aside.join(name), &rest)?;
+            atomic::replace(&aside, name, &rest)?;
         }
         // Shortening first: a crash here leaves a torn tail again, and nothing else.
         file.set_len(tail)
@@ -112,11 +114,10 @@ impl JsonFile<'_> {
     /// Whether the file, or the directory that it is to be made in, takes writes.
     pub(super) fn check_writable(self, snapshot: &Snapshot) -> Result<(), Error> {
         if snapshot.file.is_some() {
-            return atomic::open_for_update(&self.path()).map(drop);
+            return atomic::open_for_update(self.directory, self.path()).map(drop);
         }
-        let probe = self.directory.join(".writable");
-        atomic::replace(&probe, b"")
-            .and_then(|()| std::fs::remove_file(&probe).map_err(Error::io("write", &probe)))
+        atomic::replace(self.directory, PROBE, b"")?;
+        atomic::remove(self.directory, PROBE)
     }
 
     /// Adds entries behind the last one, in one write, whatever the size of the file. A crash leaves some
@@ -127,7 +128,7 @@ impl JsonFile<'_> {
         let Some(file) = snapshot
             .file
             .is_some()
-            .then(|| atomic::open_for_update(&path))
+            .then(|| atomic::open_for_update(self.directory, &path))
             .transpose()?
             .flatten()
         else {
@@ -136,7 +137,7 @@ impl JsonFile<'_> {
             let rows = lay_out(&mut text, 0, entries);
             let tail = text.len() as u64;
             text.extend_from_slice(CLOSING.as_bytes());
-            atomic::replace(&path, &text)?;
+            atomic::replace(self.directory, &path, &text)?;
             // Behind the entry comes one line break and two spaces.
             let header = Header {
                 tail,
@@ -197,7 +198,7 @@ impl JsonFile<'_> {
         let joined = entries.join(",\n    ");
         let Some(file) = &snapshot.file else {
             let text = [around.0, &joined, around.1].concat();
-            atomic::replace(&self.path(), text.as_bytes())?;
+            atomic::replace(self.directory, self.path(), text.as_bytes())?;
             return self.refresh();
         };
         let path = &snapshot.path;
@@ -241,7 +242,10 @@ impl JsonFile<'_> {
     /// Moves the saved table on to a file that has just got some more entries. What fails here is
     /// made good by the next scan.
     fn record(self, path: &Path, old: &Header, rows: &[Row], table: Option<&Offsets>) {
-        let Ok(metadata) = std::fs::metadata(path) else {
+        let Ok(Some(file)) = self.directory.open(path) else {
+            return;
+        };
+        let Ok(metadata) = file.metadata() else {
             return;
         };
         let shape = |row: &Row| {
@@ -261,7 +265,12 @@ impl JsonFile<'_> {
             ..old.clone()
         };
         if table.is_some_and(Offsets::is_saved) {
-            drop(Offsets::append(&self.table_path(), &header, rows));
+            drop(Offsets::append(
+                self.directory,
+                &self.table_path(),
+                &header,
+                rows,
+            ));
             return;
         }
         let mut all = Vec::new();
@@ -272,7 +281,7 @@ impl JsonFile<'_> {
             }));
         }
         all.extend_from_slice(rows);
-        Offsets::in_memory(header, all).save(&self.table_path());
+        Offsets::in_memory(header, all).save(self.directory, &self.table_path());
     }
 
     /// Replaces the text of one entry.
@@ -330,7 +339,7 @@ impl JsonFile<'_> {
         let Some(file) = &snapshot.file else {
             return Ok(());
         };
-        atomic::replace_with(&snapshot.path, |out| {
+        atomic::replace_with(self.directory, &snapshot.path, |out| {
             let mut source = file;
             let mut at = 0;
             for (span, new) in changes {
@@ -349,7 +358,9 @@ impl JsonFile<'_> {
 
     /// Makes the saved table anew from the file.
     pub(super) fn refresh(self) -> Result<(), Error> {
-        self.by_scan()?.table.save(&self.table_path());
+        self.by_scan()?
+            .table
+            .save(self.directory, &self.table_path());
         Ok(())
     }
 }

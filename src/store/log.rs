@@ -9,10 +9,11 @@ use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::platform::Directory;
 
 use super::atomic;
 use super::directory::{self, Lock};
@@ -48,19 +49,19 @@ pub(super) fn append_all(
     let path = lock.directory().join(name);
     let mut text = lines.join("\n");
     text.push('\n');
-    if ends_inside_a_line(&path).map_err(Error::io("read", &path))? {
+    if ends_inside_a_line(lock.directory(), name).map_err(Error::io("read", &path))? {
         text.insert(0, '\n');
     }
     match sync {
-        Sync::Wait => atomic::append_line(&path, &text),
-        Sync::Leave => atomic::append_line_unsynced(&path, &text),
+        Sync::Wait => atomic::append_line(lock.directory(), name, &text),
+        Sync::Leave => atomic::append_line_unsynced(lock.directory(), name, &text),
     }
 }
 
 /// Shows the lines of the log of this name, the newest first, until `visit` has seen enough. Answers
 /// how many bytes were read.
 pub(super) fn backwards(
-    directory: &Path,
+    directory: &Directory,
     name: &str,
     visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<u64, Error> {
@@ -112,11 +113,9 @@ fn show(
     }
 }
 
-fn ends_inside_a_line(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
+fn ends_inside_a_line(directory: &Directory, name: &str) -> io::Result<bool> {
+    let Some(file) = directory.open(name)? else {
+        return Ok(false);
     };
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
@@ -127,7 +126,7 @@ fn ends_inside_a_line(path: &Path) -> io::Result<bool> {
 }
 
 /// The log of this name, whole; empty where it is missing.
-fn whole(directory: &Path, name: &str) -> Result<Vec<u8>, Error> {
+fn whole(directory: &Directory, name: &str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = directory::open_data(directory, name)? {
         io::Read::read_to_end(&mut file, &mut bytes)
@@ -137,7 +136,7 @@ fn whole(directory: &Path, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// The lines of the log of this name as they are, without empty ones; none where it is missing.
-pub(super) fn lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn lines(directory: &Directory, name: &str) -> Result<Vec<Vec<u8>>, Error> {
     let bytes = whole(directory, name)?;
     let lines = bytes.split(|b| *b == b'\n');
     Ok(lines
@@ -147,7 +146,10 @@ pub(super) fn lines(directory: &Path, name: &str) -> Result<Vec<Vec<u8>>, Error>
 }
 
 /// Every object of the log of this name that can be read; none where it is missing.
-pub(super) fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Result<Vec<T>, Error> {
+pub(super) fn read<T: DeserializeOwned>(
+    directory: &Directory,
+    name: &str,
+) -> Result<Vec<T>, Error> {
     let bytes = whole(directory, name)?;
     let lines = bytes.split(|b| *b == b'\n');
     Ok(lines
@@ -160,6 +162,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::platform::named;
 
     #[test]
     fn a_torn_line_costs_no_other() {
@@ -167,19 +170,22 @@ mod tests {
         let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
         append(&lock, "a.jsonl", &1).unwrap();
         let path = dir.path().join("a.jsonl");
-        atomic::append_line(&path, "{\"torn").unwrap();
+        named::append(&path, "{\"torn".as_bytes()).unwrap();
         append(&lock, "a.jsonl", &2).unwrap();
-        assert_eq!(read::<u32>(dir.path(), "a.jsonl").unwrap(), [1, 2]);
-        assert_eq!(read::<u32>(dir.path(), "none.jsonl").unwrap(), [0; 0]);
+        assert_eq!(read::<u32>(&dir.path().into(), "a.jsonl").unwrap(), [1, 2]);
+        assert_eq!(
+            read::<u32>(&dir.path().into(), "none.jsonl").unwrap(),
+            [0; 0]
+        );
     }
 
     #[test]
     fn backwards_every_line_is_met_once_whatever_its_length() {
         let check = |text: &str, expected: &[&str]| {
             let dir = tempfile::tempdir().unwrap();
-            atomic::replace(&dir.path().join("a.jsonl"), text.as_bytes()).unwrap();
+            named::replace(&dir.path().join("a.jsonl"), text.as_bytes()).unwrap();
             let mut met = Vec::new();
-            let read = backwards(dir.path(), "a.jsonl", &mut |line| {
+            let read = backwards(&dir.path().into(), "a.jsonl", &mut |line| {
                 met.push(String::from_utf8(line.to_vec()).unwrap());
                 ControlFlow::Continue(())
             });
@@ -202,9 +208,9 @@ mod tests {
     fn the_newest_lines_of_a_long_log_are_read_alone() {
         let dir = tempfile::tempdir().unwrap();
         let lines: Vec<String> = (0..100_000).map(|n| format!("{{\"n\": {n}}}\n")).collect();
-        atomic::replace(&dir.path().join("a.jsonl"), lines.concat().as_bytes()).unwrap();
+        named::replace(&dir.path().join("a.jsonl"), lines.concat().as_bytes()).unwrap();
         let mut met = Vec::new();
-        let read = backwards(dir.path(), "a.jsonl", &mut |line| {
+        let read = backwards(&dir.path().into(), "a.jsonl", &mut |line| {
             met.push(line.to_vec());
             if met.len() < 20 {
                 ControlFlow::Continue(())

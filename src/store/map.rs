@@ -9,11 +9,11 @@
     reason = "mapping a file is unsafe by nature; nothing else in the program is"
 )]
 
-use std::fs::File;
 use std::ops::Deref;
-use std::path::Path;
 
 use memmap2::Mmap;
+
+use crate::platform::Directory;
 
 /// The bytes of a derived file.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct Map(Option<Mmap>);
 
 impl Map {
     /// Maps a file; `None` where there is none that can be read.
-    pub(super) fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
+    pub(super) fn open(directory: &Directory, name: &str) -> Option<Self> {
+        let file = directory.open(name).ok()??;
         if file.metadata().ok()?.len() == 0 {
             return Some(Self(None));
         }

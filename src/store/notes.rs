@@ -10,11 +10,10 @@
 //!
 //! Deliberately absent: what the notes say, and waiting for the disk.
 
-use std::path::{Path, PathBuf};
-
 use sha2::{Digest as _, Sha256};
 
-use super::atomic;
+use crate::platform::Directory;
+
 use super::directory::{DERIVED, Lock};
 use super::error::Error;
 use super::scoped::Scoped;
@@ -28,28 +27,30 @@ const LARGEST: u64 = 1 << 20;
 /// The right to change the notes of one session.
 #[derive(Debug)]
 pub struct Notes {
-    path: PathBuf,
+    directory: Directory,
+    name: String,
     _lock: Lock,
 }
 
 impl Scoped {
     /// The notes of a session as they are now; empty where there are none. Needs no lock.
     pub fn read_notes(&self, session: &str) -> Vec<u8> {
-        read(&path(self.directory(), session))
+        read(&directory_of(self.directory()), &name_of(session))
     }
 
     /// Opens the notes of a session for changing them. The memory directory must exist: notes
     /// alone are no reason to begin a memory.
     pub fn notes(&self, session: &str) -> Result<Notes, Error> {
         let directory = self.directory();
-        if !directory.is_dir() {
+        if !directory.check().map_err(Error::io("read", directory))? {
             let missing = std::io::ErrorKind::NotFound.into();
             return Err(Error::io("read", directory)(missing));
         }
         let lock = Lock::take(directory, self.lock_limit())?;
         self.must_be_enabled()?;
         Ok(Notes {
-            path: path(directory, session),
+            directory: directory_of(lock.directory()),
+            name: name_of(session),
             _lock: lock,
         })
     }
@@ -58,62 +59,61 @@ impl Scoped {
 impl Notes {
     /// The notes; empty where there are none.
     pub fn read(&self) -> Vec<u8> {
-        read(&self.path)
+        read(&self.directory, &self.name)
     }
 
     /// Replaces the notes.
     pub fn save(&self, bytes: &[u8]) -> Result<(), Error> {
-        let cannot_write = |source| Error::io("write", &self.path)(source);
-        let is_new = !self.path.exists();
-        if let Some(directory) = self.path.parent().filter(|_| is_new) {
-            atomic::create_dir(directory)?;
-            forget_oldest(directory);
+        let path = self.directory.join(&self.name);
+        let cannot_write = |source| Error::io("write", &path)(source);
+        if !self.directory.is_file(&self.name) {
+            self.directory.create().map_err(cannot_write)?;
+            forget_oldest(&self.directory);
         }
-        atomic::replace_derived(&self.path, &[bytes]).map_err(cannot_write)
+        let saved = self.directory.replace_derived(&self.name, &[bytes]);
+        saved.map_err(cannot_write)
     }
 
     /// Removes the notes: the session is over.
     pub fn remove(&self) {
-        drop(std::fs::remove_file(&self.path));
+        drop(self.directory.remove(&self.name));
     }
 }
 
-fn path(directory: &Path, session: &str) -> PathBuf {
-    let name = format!("{:x}", Sha256::digest(session.as_bytes()));
-    directory
-        .join(DERIVED)
-        .join(DIRECTORY)
-        .join(format!("{name}.json"))
+fn directory_of(memory: &Directory) -> Directory {
+    memory.below(DERIVED).below(DIRECTORY)
 }
 
-fn read(path: &Path) -> Vec<u8> {
-    let is_small = path.metadata().is_ok_and(|m| m.len() <= LARGEST);
-    if is_small {
-        std::fs::read(path).unwrap_or_default()
-    } else {
-        Vec::new()
-    }
+fn name_of(session: &str) -> String {
+    format!("{:x}.json", Sha256::digest(session.as_bytes()))
 }
 
-fn forget_oldest(directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+fn read(directory: &Directory, name: &str) -> Vec<u8> {
+    let notes = directory.read(name, LARGEST).ok().flatten();
+    notes.unwrap_or_default()
+}
+
+fn forget_oldest(directory: &Directory) {
+    let mut files: Vec<_> = directory
+        .list()
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|found| {
+            let file = directory.open(&found.name).ok()??;
+            Some((file.metadata().ok()?.modified().ok()?, found.name))
         })
         .collect();
     files.sort();
     let surplus = (files.len() + 1).saturating_sub(KEPT);
-    for (_, path) in files.into_iter().take(surplus) {
-        drop(std::fs::remove_file(path));
+    for (_, name) in files.into_iter().take(surplus) {
+        drop(directory.remove(name));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::model::Scope;
 

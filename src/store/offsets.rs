@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, Kind, SkillPath};
+use crate::platform::Directory;
 
-use super::atomic;
+use super::directory::DERIVED;
 
 /// Bumped whenever the layout below changes; an older table is then simply made again.
 const MAGIC: &[u8; 8] = b"mctloff2";
@@ -183,8 +184,8 @@ impl Offsets {
     }
 
     /// Opens the saved table; `None` where there is none that can be believed.
-    pub(super) fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
+    pub(super) fn open(directory: &Directory, path: &Path) -> Option<Self> {
+        let file = directory.open(path).ok()??;
         let mut bytes = [0; HEADER];
         file.read_exact_at(&mut bytes, 0).ok()?;
         let header = Header::from_bytes(&bytes)?;
@@ -201,29 +202,29 @@ impl Offsets {
     }
 
     /// Saves the whole table. Failure is not an error: the table can be made again.
-    pub(super) fn save(&self, path: &Path) {
+    pub(super) fn save(&self, directory: &Directory, path: &Path) {
         let mut bytes = Vec::new();
         let collected = self.each(false, &mut |row| {
             bytes.extend_from_slice(&row.to_bytes());
             true
         });
         if collected.is_ok() {
-            if let Some(parent) = path.parent()
-                && atomic::create_dir(parent).is_err()
-            {
+            if directory.below(DERIVED).create().is_err() {
                 return;
             }
-            drop(atomic::replace_derived(
-                path,
-                &[&self.header.to_bytes(), &bytes],
-            ));
+            drop(directory.replace_derived(path, &[&self.header.to_bytes(), &bytes]));
         }
     }
 
     /// Adds rows to the saved table and moves its header on, which counts them already. Failure is not
     /// an error: the old header no longer matches the file, so nobody believes the table.
-    pub(super) fn append(path: &Path, header: &Header, rows: &[Row]) -> io::Result<()> {
-        let Some(file) = atomic::open_for_update(path).ok().flatten() else {
+    pub(super) fn append(
+        directory: &Directory,
+        path: &Path,
+        header: &Header,
+        rows: &[Row],
+    ) -> io::Result<()> {
+        let Some(file) = directory.open_for_update(path)? else {
             return Ok(());
         };
         let before = header.count - rows.len() as u64;
@@ -388,6 +389,7 @@ fn domain_hash(skill: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::named;
 
     fn header(count: u64) -> Header {
         Header {
@@ -410,8 +412,8 @@ mod tests {
         let rows: Vec<Row> = (0..n)
             .map(|i| Row::new(i, b"{}", &format!("CORR-{i}"), "hr/x"))
             .collect();
-        Offsets::in_memory(header(n), rows.clone()).save(&path);
-        let table = Offsets::open(&path).unwrap();
+        Offsets::in_memory(header(n), rows.clone()).save(&dir.path().into(), &path);
+        let table = Offsets::open(&dir.path().into(), &path).unwrap();
         assert_eq!(table.header, header(n));
         let collect = |newest_first| {
             let mut seen = Vec::new();
@@ -436,16 +438,17 @@ mod tests {
     fn a_damaged_table_is_no_table() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.offsets");
-        Offsets::in_memory(header(1), vec![Row::new(0, b"{}", "CORR-1", "hr/x")]).save(&path);
+        Offsets::in_memory(header(1), vec![Row::new(0, b"{}", "CORR-1", "hr/x")])
+            .save(&dir.path().into(), &path);
         let whole = std::fs::read(&path).unwrap();
         for at in 0..HEADER {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
-            atomic::replace(&path, &bytes).unwrap();
-            assert!(Offsets::open(&path).is_none(), "{at}");
+            named::replace(&path, &bytes).unwrap();
+            assert!(Offsets::open(&dir.path().into(), &path).is_none(), "{at}");
         }
-        atomic::replace(&path, &whole[..whole.len() - 1]).unwrap();
-        assert!(Offsets::open(&path).is_none());
+        named::replace(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(Offsets::open(&dir.path().into(), &path).is_none());
     }
 
     #[test]

@@ -7,15 +7,14 @@
 //!
 //! Deliberately absent: where they come from, and what is to be made of them.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::Kind;
+use crate::platform::{Directory, FoundKind};
 
 use super::apply::{apply, places};
 use super::atomic;
-use super::directory::Lock;
+use super::directory::{Lock, SMALL_FILE};
 use super::error::Error;
 use super::scoped::Scoped;
 
@@ -85,19 +84,16 @@ pub fn is_origin(name: &str) -> bool {
 }
 
 impl Scoped {
-    fn pulled_directory(&self) -> PathBuf {
-        self.directory().join(PULLED)
+    fn pulled_directory(&self) -> Directory {
+        self.directory().below(PULLED)
     }
 
     /// The records that were pulled from other workspaces, in the order of their names, each within what
     /// the caller may see.
     pub fn pulled(&self) -> Vec<Pulled> {
-        let entries = fs::read_dir(self.pulled_directory()).into_iter().flatten();
-        let directories = entries.flatten().filter(|entry| {
-            // A link could show files that are nobody's memory.
-            entry.file_type().is_ok_and(|kind| kind.is_dir())
-        });
-        let names = directories.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let found = self.pulled_directory().list().unwrap_or_default();
+        let directories = found.into_iter().filter(|f| f.kind == FoundKind::Directory);
+        let names = directories.map(|found| found.name.to_string_lossy().into_owned());
         let mut origins: Vec<String> = names.filter(|name| is_origin(name)).collect();
         origins.sort_unstable();
         origins
@@ -124,12 +120,12 @@ impl Scoped {
     }
 
     fn pulled_from(&self, origin: &str) -> Self {
-        self.moved_to(self.pulled_directory().join(origin), origin)
+        self.moved_to(self.pulled_directory().below(origin), origin)
     }
 
     /// Whether the memory is shared through a database: it has pulled from one.
     pub fn is_shared(&self) -> bool {
-        self.pulled_directory().join(STATE).is_file()
+        self.pulled_directory().is_file(STATE)
     }
 
     /// Begins to pull. For those who may see everything: what comes belongs to all users and domains.
@@ -141,7 +137,7 @@ impl Scoped {
         }
         Ok(Puller {
             store: self.clone(),
-            lock: Lock::take(&self.pulled_directory(), PATIENCE)?,
+            lock: Lock::take(self.pulled_directory(), PATIENCE)?,
         })
     }
 }
@@ -149,12 +145,12 @@ impl Scoped {
 impl Puller {
     /// How far it has been pulled, as it was last kept.
     pub fn state(&self) -> Option<Vec<u8>> {
-        fs::read(self.lock.directory().join(STATE)).ok()
+        self.lock.directory().read(STATE, SMALL_FILE).ok().flatten()
     }
 
     /// Keeps how far it has been pulled.
     pub fn keep_state(&self, state: &[u8]) -> Result<(), Error> {
-        atomic::replace(&self.lock.directory().join(STATE), state)
+        atomic::replace(self.lock.directory(), STATE, state)
     }
 
     /// How many of these records are here.
@@ -189,7 +185,7 @@ impl Puller {
             let what = format!("the workspace `{}`", origin.escape_debug());
             return Err(Error::OutOfScope { what });
         }
-        let directory = self.lock.directory().join(origin);
+        let directory = self.lock.directory().below(origin);
         let lock = Lock::take(&directory, PATIENCE)?;
         let store = self.store.moved_to(directory, origin).held();
         apply(&store, &lock, kind, changes)
@@ -200,6 +196,7 @@ impl Puller {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::platform::named;
 
     fn put(id: &str, rule: &str) -> PulledChange {
         let text = format!(
@@ -361,9 +358,9 @@ mod tests {
             .directory()
             .join("remote/one")
             .join(Kind::Reflexion.file());
-        let whole = fs::read(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
         for length in 0..whole.len() {
-            atomic::replace(&path, &whole[..length]).unwrap();
+            named::replace(&path, &whole[..length]).unwrap();
             let applied = puller.apply("one", Kind::Reflexion, &both);
             if applied.is_ok() {
                 assert_eq!(texts(&store).len(), 2, "{length}");

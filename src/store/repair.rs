@@ -6,7 +6,6 @@
 //! no damage; they are reported and kept.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 
@@ -20,6 +19,7 @@ use crate::model::{
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
+use super::json_write::RECOVERED;
 use super::primary::{self, AtPrimary};
 use super::scoped::{Entry, Scoped};
 use super::sight::expiry;
@@ -214,7 +214,7 @@ impl Scoped {
             from = span.end;
         }
         text.extend_from_slice(&bytes[from..]);
-        atomic::replace(&path, &text)?;
+        atomic::replace(self.directory(), &path, &text)?;
         file.refresh()?;
         Ok(Some(Cleaned {
             path,
@@ -231,7 +231,10 @@ impl Scoped {
         message: String,
     ) -> Result<Problem, Error> {
         let path = self.directory().join(kind.file());
-        let line = File::open(&path)
+        let line = self
+            .directory()
+            .open(&path)
+            .and_then(|file| file.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
             .and_then(|file| scan::line_of(&file, offset))
             .map_err(Error::io("read", &path))?;
         Ok(Problem {
@@ -272,7 +275,7 @@ fn mend(
     } else {
         b"\n  ]\n}\n"
     });
-    atomic::replace(&path, &text)?;
+    atomic::replace(lock.directory(), &path, &text)?;
     file.refresh()?;
     Ok(Repaired {
         path,
@@ -292,15 +295,11 @@ fn copy_aside(lock: &Lock, kind: Kind, now: DateTime<Utc>) -> Result<(Vec<u8>, P
             .and_then(|()| source.read_to_end(&mut bytes))
             .map_err(Error::io("read", &path))?;
     }
-    let aside = lock.directory().join("recovered");
+    let aside = lock.directory().below(RECOVERED);
     atomic::create_dir(&aside)?;
-    let copy = aside.join(format!(
-        "{}.{}.txt",
-        kind.file(),
-        now.format("%Y%m%d%H%M%S%6f")
-    ));
-    atomic::replace(&copy, &bytes)?;
-    Ok((bytes, copy))
+    let name = format!("{}.{}.txt", kind.file(), now.format("%Y%m%d%H%M%S%6f"));
+    atomic::replace(&aside, &name, &bytes)?;
+    Ok((bytes, aside.join(name)))
 }
 
 /// Whole entries with an id of their own in the parts of the file that no entry was found in.

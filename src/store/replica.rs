@@ -3,10 +3,8 @@
 //!
 //! It stays out of version control, and a purge leaves it.
 
-use std::fs;
-
 use super::atomic;
-use super::directory::Identity;
+use super::directory::{Identity, SMALL_FILE};
 use super::error::Error;
 use super::pulled::is_origin;
 use super::scoped::Scoped;
@@ -16,7 +14,7 @@ pub(super) const REPLICA: &str = "replica";
 impl Scoped {
     /// The name of this copy, if it has one.
     pub fn replica(&self) -> Option<String> {
-        let text = fs::read_to_string(self.directory().join(REPLICA)).ok()?;
+        let text = self.directory().read_text(REPLICA, SMALL_FILE).ok()??;
         let name = text.trim();
         is_origin(name).then(|| name.to_owned())
     }
@@ -33,7 +31,7 @@ impl Scoped {
         }
         let name = random();
         let text = format!("{name}\n");
-        atomic::replace(&self.directory().join(REPLICA), text.as_bytes())?;
+        atomic::replace(self.directory(), REPLICA, text.as_bytes())?;
         Ok((identity, name))
     }
 }

@@ -5,13 +5,14 @@
 //! shown has been compared.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use crate::model::{Kind, Record, Scope, SkillPath, Viewer};
+use crate::platform::Directory;
 
 use super::act::Act;
 use super::directory::{self, Identity};
@@ -32,7 +33,7 @@ const SUGGEST_AMONG: usize = 2_000;
 /// The records of one memory directory that a caller may see.
 #[derive(Debug, Clone)]
 pub struct Scoped {
-    directory: PathBuf,
+    directory: Directory,
     sight: Sight,
     lock_limit: Duration,
     /// A writer reads through this, and holds the lock.
@@ -112,7 +113,7 @@ pub struct Listing<R> {
 impl Scoped {
     /// The records under this directory, which need not exist yet, for the owner of the files. What
     /// has an end is not there before [`Self::at`] has said what time it is.
-    pub fn new(directory: impl Into<PathBuf>, scope: Scope) -> Self {
+    pub fn new(directory: impl Into<Directory>, scope: Scope) -> Self {
         Self {
             directory: directory.into(),
             sight: Sight {
@@ -170,7 +171,7 @@ impl Scoped {
     }
 
     /// The same, of another directory: that of the records of another workspace.
-    pub(super) fn moved_to(&self, directory: PathBuf, origin: &str) -> Self {
+    pub(super) fn moved_to(&self, directory: Directory, origin: &str) -> Self {
         Self {
             directory,
             primary: None,
@@ -228,7 +229,7 @@ impl Scoped {
     }
 
     /// The memory directory.
-    pub fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
@@ -292,10 +293,12 @@ impl Scoped {
     /// The size of all data files, in bytes. Part of it belongs to others where not everything may
     /// be seen, so that it is then not told.
     pub fn bytes(&self) -> Option<u64> {
-        let size =
-            |kind: Kind| std::fs::metadata(self.directory.join(kind.file())).map(|m| m.len());
+        let size = |kind: Kind| {
+            let file = self.directory.open(kind.file()).ok()??;
+            Some(file.metadata().ok()?.len())
+        };
         self.sees_all()
-            .then(|| Kind::ALL.into_iter().filter_map(|k| size(k).ok()).sum())
+            .then(|| Kind::ALL.into_iter().filter_map(size).sum())
     }
 
     /// The records of a type, oldest first.
@@ -573,7 +576,10 @@ impl Scoped {
         error: &serde_json::Error,
     ) -> Result<Problem, Error> {
         let path = self.directory.join(kind.file());
-        let line = std::fs::File::open(&path)
+        let line = self
+            .directory
+            .open(&path)
+            .and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()))
             .and_then(|file| scan::line_of(&file, offset))
             .map_err(Error::io("read", &path))?;
         let name = if id.is_empty() {

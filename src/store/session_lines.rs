@@ -105,8 +105,7 @@ impl Writer {
         back: &[PlacedLine],
     ) -> Result<(), Error> {
         let old = self.open_execution_logs()?;
-        let path = self.store().directory().join(FILE);
-        atomic::replace_with(&path, |new| {
+        atomic::replace_with(self.store().directory(), FILE, |new| {
             let mut new = BufWriter::new(new);
             let mut back = back.iter().peekable();
             let put = |new: &mut BufWriter<&mut File>, line: &PlacedLine| -> io::Result<()> {

@@ -10,13 +10,14 @@
 //! nothing twice.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Scoped;
 use super::directory::DERIVED;
-use super::{Scoped, atomic};
+use crate::platform::Directory;
 
+const FILE: &str = "sources";
 const HEADER: &str = "memctl sources 1\n";
 
 /// The state of a file when it was learnt from.
@@ -40,7 +41,7 @@ struct Line {
 /// What has been learnt from.
 #[derive(Debug)]
 pub struct Sources {
-    path: PathBuf,
+    directory: Directory,
     entries: BTreeMap<String, Source>,
     changed: bool,
 }
@@ -48,15 +49,17 @@ pub struct Sources {
 impl Scoped {
     /// What has been learnt from; a file that is missing or damaged is as good as empty.
     pub fn sources(&self) -> Sources {
-        let path = self.directory().join(DERIVED).join("sources");
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let directory = self.directory().clone();
+        let derived = directory.below(DERIVED);
+        let text = derived.read_text(FILE, u64::MAX).ok().flatten();
+        let text = text.unwrap_or_default();
         let lines = text.strip_prefix(HEADER).unwrap_or_default().lines();
         let entries = lines
             .filter_map(|line| serde_json::from_str::<Line>(line).ok())
             .map(|line| (line.path, line.source))
             .collect();
         Sources {
-            path,
+            directory,
             entries,
             changed: false,
         }
@@ -78,11 +81,8 @@ impl Sources {
     /// Saves it, if anything changed and the memory directory exists. Failure is no error: it is
     /// only slower next time.
     pub fn save(&mut self) {
-        let Some(derived) = self.path.parent() else {
-            return;
-        };
-        let exists = derived.parent().is_some_and(std::path::Path::is_dir);
-        if !self.changed || !exists || atomic::create_dir(derived).is_err() {
+        let derived = self.directory.below(DERIVED);
+        if !self.changed || !self.directory.is_there() || derived.create().is_err() {
             return;
         }
         let mut text = HEADER.to_owned();
@@ -94,7 +94,7 @@ impl Sources {
             text.extend(serde_json::to_string(&line));
             text.push('\n');
         }
-        if atomic::replace_derived(&self.path, &[text.as_bytes()]).is_ok() {
+        if derived.replace_derived(FILE, &[text.as_bytes()]).is_ok() {
             self.changed = false;
         }
     }
@@ -104,6 +104,7 @@ impl Sources {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::platform::named;
 
     #[test]
     fn a_file_is_known_as_long_as_it_does_not_change() {
@@ -122,7 +123,7 @@ mod tests {
         assert!(!sources.knows("/a b\n", 4, source.mtime));
         assert!(!sources.knows("/a b\n", 3, source.mtime + 1));
         assert!(!sources.knows("/c", 3, source.mtime));
-        atomic::replace(&dir.path().join(".index/sources"), b"junk").unwrap();
+        named::replace(&dir.path().join(".index/sources"), b"junk").unwrap();
         assert!(!store.sources().knows("/a b\n", 3, source.mtime));
     }
 }

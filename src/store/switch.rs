@@ -9,8 +9,9 @@
 //! Deliberately absent: the environment variable that does the same for one process. The edge asks
 //! for that.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::platform::Directory;
 
 use super::atomic;
 use super::directory::Lock;
@@ -25,12 +26,12 @@ const SAYS: &str = "The memory in this directory is switched off: memctl reads a
     `memctl memory enable`, or deleting this file, switches it on again.\n";
 
 /// Whether a memory directory is switched off.
-pub fn is_disabled(directory: &Path) -> bool {
+pub fn is_disabled(directory: &Directory) -> bool {
     // Whatever lies there, a broken link too, says that somebody wanted no memory.
-    marker(directory).symlink_metadata().is_ok()
+    matches!(directory.kind(MARKER), Ok(Some(_)))
 }
 
-fn marker(directory: &Path) -> PathBuf {
+fn marker(directory: &Directory) -> PathBuf {
     directory.join(MARKER)
 }
 
@@ -60,18 +61,14 @@ impl Scoped {
         if is_disabled(lock.directory()) {
             return Ok(false);
         }
-        atomic::replace(&marker(lock.directory()), SAYS.as_bytes())?;
+        atomic::replace(lock.directory(), MARKER, SAYS.as_bytes())?;
         Ok(true)
     }
 
     /// Switches the memory on; whether it was off.
     pub fn enable(&self) -> Result<bool, Error> {
-        let path = marker(self.directory());
-        match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::io("remove", &path)(error)),
-        }
+        let removed = self.directory().remove(MARKER);
+        removed.map_err(Error::io("remove", &marker(self.directory())))
     }
 }
 
@@ -103,9 +100,9 @@ mod tests {
     fn a_broken_link_is_a_marker_too() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join(MARKER)).unwrap();
-        assert!(is_disabled(dir.path()));
         let store = Scoped::new(dir.path(), Scope::All);
+        assert!(is_disabled(store.directory()));
         assert!(store.enable().unwrap());
-        assert!(!is_disabled(dir.path()));
+        assert!(!is_disabled(store.directory()));
     }
 }

@@ -242,7 +242,8 @@ fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
 mod tests {
     use super::*;
     use crate::model::{Correction, Scope};
-    use crate::store::{Act, Approvals, atomic};
+    use crate::platform::named;
+    use crate::store::{Act, Approvals};
 
     fn store(dir: &std::path::Path) -> Scoped {
         let act = Act {
@@ -342,7 +343,7 @@ mod tests {
             "CORR-001", "CORR-002", "CORR-003", &long[0], &long[1], "CORR-002",
         ];
         let text = serde_json::json!({"corrections": all.map(entry)}).to_string();
-        atomic::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
         let check = |ids: &[&str], expected: &[&str]| {
             let (asked, mut found) = (ids.iter().copied().collect(), Vec::new());
             let mut visit = |entry: Entry| found.push(entry.id);

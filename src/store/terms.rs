@@ -20,10 +20,10 @@ use crate::model::Kind;
 
 use super::directory::{self, DERIVED};
 use super::error::Error;
+use super::json_text;
 use super::offsets::Stamp;
 use super::scoped::{Entry, Scoped};
 use super::trust::Standing;
-use super::{atomic, json_text};
 
 /// Bumped whenever the layout changes; an older table is then simply made again.
 const MAGIC: &[u8; 8] = b"mctltrm1";
@@ -79,7 +79,7 @@ impl Scoped {
             return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
         };
         let now = data.metadata().map_err(Error::io("read", &path))?;
-        if let Ok(file) = File::open(&saved)
+        if let Ok(Some(file)) = self.directory().open(&saved)
             && let Some((entries, postings)) = believed(&file, &now, scheme)
         {
             return Ok(table(entries, postings, Bytes::of(file), Some(data)));
@@ -109,11 +109,10 @@ impl Scoped {
         // error: it can be made again.
         let read = snapshot.file.as_ref().and_then(|f| f.metadata().ok());
         if let Some(read) = read.filter(|m| Stamp::of(m) == snapshot.table.header.stamp)
-            && let Some(derived) = saved.parent()
-            && atomic::create_dir(derived).is_ok()
+            && self.directory().below(DERIVED).create().is_ok()
         {
             let header = header(&read, scheme, counts);
-            drop(atomic::replace_derived(&saved, &[&header, &body]));
+            drop(self.directory().replace_derived(&saved, &[&header, &body]));
         }
         let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
         Ok(table(counts[0], counts[1], bytes, snapshot.file))
@@ -276,6 +275,7 @@ fn fnv(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::platform::named;
 
     /// Each word of the error key is a term: its length and its first byte.
     fn of(text: &[u8]) -> Vec<u64> {
@@ -294,7 +294,7 @@ mod tests {
             .map(|(i, key)| format!(r#"{{"fix_id": "FIX-{i:03}", "error_key": "{key}"}}"#))
             .collect();
         let text = format!("{{\"entries\": [{}]}}", entries.join(",\n"));
-        atomic::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         (dir, store)
     }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(ids(&store, "disk"), ["FIX-001"]);
         let path = dir.path().join(Kind::Fix.file());
         let text = r#"{"entries": [{"fix_id": "FIX-009", "error_key": "disk torn"}]}"#;
-        atomic::replace(&path, text.as_bytes()).unwrap();
+        named::replace(&path, text.as_bytes()).unwrap();
         assert_eq!(ids(&store, "disk"), ["FIX-009"]);
         assert_eq!(ids(&store, "full"), [""; 0]);
     }
@@ -345,13 +345,13 @@ mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
-            atomic::replace(&path, &bytes).unwrap();
+            named::replace(&path, &bytes).unwrap();
             let found = ids(&store, "full");
             assert!(found.len() <= 2, "{at}: {found:?}");
             if at < HEADER {
                 assert_eq!(found.len(), 2, "{at}");
             }
-            atomic::replace(&path, &whole[..at]).unwrap();
+            named::replace(&path, &whole[..at]).unwrap();
             assert_eq!(ids(&store, "full").len(), 2, "cut at {at}");
         }
     }

@@ -4,13 +4,13 @@
 //! was removed" to whoever comes with the same content, and nothing to whoever does not.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::model::{IdShape, Kind};
+use crate::platform::Directory;
 
 use super::directory::{self, Lock};
 use super::error::Error;
@@ -89,7 +89,7 @@ pub(super) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<()
 }
 
 /// The tombstones that stand.
-pub(super) fn standing(directory: &Path) -> Result<Vec<Tombstone>, Error> {
+pub(super) fn standing(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
     let all: Vec<Tombstone> = log::read(directory, FILE)?;
     // The newest line on a record counts.
     let mut seen: HashSet<(Kind, String)> = HashSet::new();
@@ -122,7 +122,7 @@ pub(super) fn line_of_id(kind: Kind, id: &str, at: &str) -> Result<String, Error
 
 /// The last removal of a record of this kind with this content, among those that count.
 pub(super) fn find(
-    directory: &Path,
+    directory: &Directory,
     kind: Kind,
     content: &str,
     counts: &dyn Fn(&Tombstone) -> bool,
@@ -138,20 +138,27 @@ pub(super) fn find(
 }
 
 /// The ids of this kind that were removed, each with its line.
-pub(super) fn standing_lines(directory: &Path, kind: Kind) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn standing_lines(
+    directory: &Directory,
+    kind: Kind,
+) -> Result<Vec<(String, String)>, Error> {
     let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
     let lines = of_kind.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
     lines.collect()
 }
 
 /// The ids of this kind that were removed.
-pub(super) fn ids(directory: &Path, kind: Kind) -> Result<HashSet<String>, Error> {
+pub(super) fn ids(directory: &Directory, kind: Kind) -> Result<HashSet<String>, Error> {
     let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
     Ok(of_kind.map(|t| t.id).collect())
 }
 
 /// The removal of the record with this id, whatever its case.
-pub(super) fn of_id(directory: &Path, kind: Kind, id: &str) -> Result<Option<Tombstone>, Error> {
+pub(super) fn of_id(
+    directory: &Directory,
+    kind: Kind,
+    id: &str,
+) -> Result<Option<Tombstone>, Error> {
     Ok(standing(directory)?
         .into_iter()
         .rev()
@@ -160,7 +167,7 @@ pub(super) fn of_id(directory: &Path, kind: Kind, id: &str) -> Result<Option<Tom
 
 /// The highest id that was ever removed. What cannot be read gives none: ids are then unique
 /// among the living, which is what the files themselves can promise.
-pub(super) fn highest(directory: &Path, kind: Kind) -> IdShape {
+pub(super) fn highest(directory: &Directory, kind: Kind) -> IdShape {
     let all: Vec<Tombstone> = log::read(directory, FILE).unwrap_or_default();
     let of_kind = all.iter().filter(|t| t.kind == kind);
     of_kind

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::engine::{Part, StatsReport, Used};
+use crate::platform::named;
 
 use super::context::Context;
 use super::error::CliError;
@@ -64,14 +65,13 @@ fn refuse(path: &Path) -> Result<(), CliError> {
         let message = format!("cannot write `{shown}`: {why}");
         Err(CliError::usage(message, "memctl stats --html stats.html"))
     };
-    let is_plain = |meta: std::fs::Metadata| meta.is_file();
-    if path.is_dir() {
+    if named::is_dir(path) {
         return refused("it is a directory");
     }
-    if path.symlink_metadata().is_ok_and(|meta| !is_plain(meta)) {
+    if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
         return refused("it is no plain file");
     }
-    if !path.parent().is_some_and(Path::is_dir) {
+    if !path.parent().is_some_and(named::is_dir) {
         return refused("its directory does not exist");
     }
     Ok(())

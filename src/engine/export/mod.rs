@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::exchange::skill_md;
 use crate::model::{Kind, Procedure, SkillPath, Trust};
+use crate::platform::named;
 use crate::store::{Entry, Frame, Selection, logs};
 
 use super::door::{self, kept_out};
@@ -276,7 +277,7 @@ impl Engine {
         for folder in &folders {
             let path = directory.join(&folder.name);
             let file = path.join("SKILL.md");
-            if path.symlink_metadata().is_ok() && !file.is_file() {
+            if named::link_metadata(&path).is_ok() && !named::is_file(&file) {
                 return Err(Error::Occupied { path });
             }
             may_replace(&file, false, skill_md::is_generated)?;
@@ -295,7 +296,7 @@ impl Engine {
 
 /// Refuses to write over what this program has not written.
 fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
-    let Ok(metadata) = std::fs::metadata(path) else {
+    let Ok(metadata) = named::metadata(path) else {
         return Ok(());
     };
     let occupied = || Error::Occupied {
@@ -304,12 +305,14 @@ fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Resu
     if metadata.is_dir() {
         return Err(occupied());
     }
+    // A device or a pipe would be replaced by a file.
+    named::refuse_special(path).map_err(crate::store::Error::io("write", path))?;
     if force || metadata.len() == 0 {
         return Ok(());
     }
     // The beginning says what it is.
     let mut start = Vec::new();
-    let file = std::fs::File::open(path).map_err(|source| Error::Unreadable {
+    let file = named::open_plain(path).map_err(|source| Error::Unreadable {
         path: path.to_owned(),
         source,
     })?;

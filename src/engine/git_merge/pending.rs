@@ -10,11 +10,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
+use crate::platform::{Directory, FoundKind, named};
 use crate::store::{DIRECTORY, Did, PENDING, Role, foreign_entries, role};
 
 use super::super::{Engine, Error, door};
 use super::side::{Files, Side, ids_before};
 use super::{Joined, NewId, Versions};
+
+/// The most bytes of a file that a merge has left something to do in.
+const LONGEST: u64 = 1 << 30;
 
 /// Everything that is left to be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +166,7 @@ fn is_kept(path: &str) -> bool {
 }
 
 /// Whether a merge writes files of this path, and whether it leads out of the workspace.
-fn is_ours(root: &Path, path: &str) -> bool {
+fn is_ours(root: &Directory, path: &str) -> bool {
     let inside = path
         .strip_prefix(DIRECTORY)
         .and_then(|rest| rest.strip_prefix('/'));
@@ -175,37 +179,32 @@ fn is_ours(root: &Path, path: &str) -> bool {
         let is_plain = |name: &str| !name.is_empty() && !name.starts_with('.');
         super::is_of_corrections(path) && path.split('/').all(is_plain)
     };
-    // As far as there are directories, they must not be links to elsewhere.
-    let target = root.join(path);
-    let above = target.ancestors().skip(1).find(|above| above.exists());
-    let real = above.and_then(|above| above.canonicalize().ok());
-    let is_link = target
-        .symlink_metadata()
-        .is_ok_and(|m| m.file_type().is_symlink());
-    let root = root.canonicalize().ok();
-    is_known
-        && !is_link
-        && real
-            .zip(root)
-            .is_some_and(|(real, root)| real.starts_with(root))
+    // Neither it nor a directory above it may be a link.
+    is_known && matches!(root.kind(path), Ok(None | Some(FoundKind::File)))
+}
+
+/// The project that a memory directory lies in.
+fn root_of(memory: &Directory) -> Directory {
+    named::directory(memory.parent().unwrap_or(Path::new(".")))
 }
 
 impl Engine {
     /// What merges have left to be done here; `None` where nothing is.
     pub fn pending(&self) -> Option<Pending> {
-        let text = std::fs::read(self.store.directory().join(PENDING)).ok()?;
+        let text = self.store.directory().read(PENDING, LONGEST).ok()??;
         let pending: Pending = serde_json::from_slice(&text).ok()?;
         (!pending.is_empty()).then_some(pending)
     }
 
     /// Remembers what a merge leaves to be done.
     pub fn remember_pending(&self, pending: &Pending) -> Result<(), Error> {
-        let path = self.store.directory().join(PENDING);
+        let directory = self.store.directory();
         if pending.is_empty() {
-            return door::remove(&path);
+            return door::remove(directory, Path::new(PENDING));
         }
         let text = serde_json::to_vec(pending).map_err(crate::store::Error::from)?;
-        door::hand_over(&path, &text)
+        let text = String::from_utf8_lossy(&text);
+        door::keep(directory, Path::new(PENDING), &text)
     }
 
     /// The files that do not follow the new ids of a merge yet.
@@ -216,10 +215,10 @@ impl Engine {
         if !self.stand(&pending.new_ids)? {
             return Ok(Vec::new());
         }
-        let root = self.store.directory().parent().unwrap_or(Path::new("."));
+        let root = root_of(self.store.directory());
         let applies = |step: &PendingStep| {
-            let bytes = std::fs::read(root.join(&step.path)).ok();
-            is_ours(root, &step.path) && !step.is_done(bytes.as_deref())
+            let bytes = root.read(&step.path, LONGEST).ok().flatten();
+            is_ours(&root, &step.path) && !step.is_done(bytes.as_deref())
         };
         let steps = pending.steps.into_iter().filter(applies);
         Ok(steps.map(|step| step.path).collect())
@@ -239,15 +238,15 @@ impl Engine {
             let ids = pending.new_ids.iter().map(|id| (id.kind, id.from.as_str()));
             let ids: Vec<_> = ids.collect();
             writer.forget_changes(&ids)?;
-            let root = self.store.directory().parent().unwrap_or(Path::new("."));
+            let root = root_of(self.store.directory());
             // The list lies in the workspace, where anybody may have put it.
             let paths = pending.steps.iter().map(|step| (step.path.as_str(), None));
             let paths: Vec<_> = paths.collect();
             self.store.audit(Did::Edited, &paths)?;
             for step in &pending.steps {
                 let path = root.join(&step.path);
-                let bytes = std::fs::read(&path).ok();
-                if !is_ours(root, &step.path) {
+                let bytes = root.read(&path, LONGEST).ok().flatten();
+                if !is_ours(&root, &step.path) {
                     continue;
                 }
                 if !step.applies(bytes.as_deref()) {
@@ -257,13 +256,13 @@ impl Engine {
                     continue;
                 }
                 match &step.becomes {
-                    Some(text) => drop(door::create(&path, text)?),
-                    None => door::remove(&path)?,
+                    Some(text) => drop(door::replace(&root, &path, text)?),
+                    None => door::remove(&root, &path)?,
                 }
                 finished.changed.push(step.path.clone());
             }
         }
-        door::remove(&self.store.directory().join(PENDING))?;
+        door::remove(self.store.directory(), Path::new(PENDING))?;
         drop(writer);
         Ok(finished)
     }

@@ -1,6 +1,5 @@
 //! Finds out what a file or a directory is, and reads it. Nothing is written beside it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -9,6 +8,7 @@ use crate::exchange::lines::{Header, Line, VERSION};
 use crate::exchange::sqlite::{Database, is_sqlite};
 use crate::exchange::{Found, Skipped, claude_mem, mem0, notes};
 use crate::model::Kind;
+use crate::platform::named;
 use crate::store::{DIRECTORY, foreign_entries, foreign_lines, foreign_origin, logs};
 
 use super::super::Error;
@@ -43,7 +43,7 @@ pub(super) struct Carried {
 
 /// Opens what was named.
 pub(super) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
-    let metadata = fs::metadata(path).map_err(unreadable(path))?;
+    let metadata = named::metadata(path).map_err(unreadable(path))?;
     let opened = if metadata.is_dir() {
         directory(path, from)?
     } else {
@@ -78,14 +78,14 @@ fn no_import(path: &Path, reason: impl Into<String>) -> Error {
 fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let wants = |source| from.is_none_or(|from| from == source || is_own(from, source));
     let inner = path.join(DIRECTORY);
-    let memory = if inner.is_dir() {
+    let memory = if named::is_dir(&inner) {
         inner
     } else {
         path.to_owned()
     };
     let has_records = Kind::ALL
         .iter()
-        .any(|kind| memory.join(kind.file()).is_file());
+        .any(|kind| named::is_file(&memory.join(kind.file())));
     if has_records && wants(ImportSource::Agentura) {
         return own_directory(&memory);
     }
@@ -94,15 +94,15 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         ("history.db", ImportSource::Mem0),
     ] {
         let database = path.join(name);
-        if database.is_file() && wants(source) {
+        if named::is_file(&database) && wants(source) {
             return file(&database, from);
         }
     }
-    let mut names: Vec<PathBuf> = fs::read_dir(path)
+    let mut names: Vec<PathBuf> = named::list(path)
         .map_err(unreadable(path))?
-        .flatten()
+        .into_iter()
         .map(|entry| entry.path())
-        .filter(|file| is_markdown(file) && file.is_file())
+        .filter(|file| is_markdown(file) && named::is_file(file))
         .collect();
     names.sort();
     if names.is_empty() || !wants(ImportSource::ClaudeMd) {
@@ -151,7 +151,8 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
         }
     }
     // The reference keeps what failed in a file of its own.
-    let cases = fs::read(memory.join("failure_cases.json")).unwrap_or_default();
+    let cases = named::directory(memory).read("failure_cases.json", LARGEST);
+    let cases = cases.ok().flatten().unwrap_or_default();
     let cases: Value = serde_json::from_slice(&cases).unwrap_or_default();
     let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
     if cases > 0 {
@@ -207,11 +208,11 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let size = fs::metadata(path).map_err(unreadable(path))?.len();
+    let size = named::metadata(path).map_err(unreadable(path))?.len();
     if size > LARGEST {
         return Err(no_import(path, "it is larger than 4 GiB"));
     }
-    fs::read(path).map_err(unreadable(path))
+    named::read(path, LARGEST).map_err(unreadable(path))
 }
 
 fn is_markdown(path: &Path) -> bool {
@@ -297,7 +298,7 @@ fn database(path: &Path, bytes: Vec<u8>) -> Result<Opened, Error> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
-        fs::read(PathBuf::from(name))
+        named::read(&PathBuf::from(name), u64::MAX)
             .ok()
             .filter(|bytes| !bytes.is_empty())
     };

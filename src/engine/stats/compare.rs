@@ -204,6 +204,7 @@ fn comparison(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::named;
 
     fn trial(session: usize, withheld: bool, repeats: u64) -> Trial {
         Trial {
@@ -252,7 +253,7 @@ mod tests {
     fn simulated(with_hint: f64, without: f64) -> [Comparison; 2] {
         use crate::engine::{Adviser, HintOptions};
         use crate::model::{Kind, Scope};
-        use crate::store::{Scoped, atomic};
+        use crate::store::Scoped;
         let dir = tempfile::tempdir().unwrap();
         // One fix for each error: an error that comes again counts against its fix.
         let fixes: Vec<_> = (0..30)
@@ -264,7 +265,7 @@ mod tests {
             })
             .collect();
         let text = serde_json::json!({ "entries": fixes }).to_string();
-        atomic::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         drop(store.write(&mut || "key".to_owned()).unwrap());
         let adviser = Adviser {

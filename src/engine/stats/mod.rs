@@ -224,7 +224,7 @@ impl Engine {
     /// Writes a page of figures to a file, whole or not at all; answers the kinds of secrets that
     /// were kept out of it.
     pub fn save_page(&self, path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
-        door::replace(path, page)
+        door::create(path, page)
     }
 }
 

@@ -53,10 +53,11 @@ impl Engine {
             return Ok("unchanged");
         }
         if !dry_run {
+            let skills = self.skills()?;
             writer.note_file(path, now.as_deref(), before.as_deref());
             match &before {
-                Some(text) => drop(door::replace(&place, text)?),
-                None => door::remove(&place)?,
+                Some(text) => drop(door::replace(skills.directory(), &place, text)?),
+                None => door::remove(skills.directory(), &place)?,
             }
         }
         Ok(if before.is_some() {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::{self, atomic};
+use crate::platform::named;
+use crate::store;
 
 use super::{Error, Place};
 
@@ -33,7 +34,7 @@ impl Place {
 
     /// What is known of a settings file.
     pub(super) fn known(&self, path: &Path) -> Option<Known> {
-        let text = std::fs::read(self.state(path)?).ok()?;
+        let text = named::read(&self.state(path)?, super::LONGEST).ok()?;
         let known: Known = serde_json::from_slice(&text).ok()?;
         (known.path == path).then_some(known)
     }
@@ -44,17 +45,17 @@ impl Place {
             return Ok(None);
         };
         if let Some(directory) = state.parent() {
-            atomic::create_dir(directory)?;
+            super::create_dir(directory)?;
         }
         let text = serde_json::to_string_pretty(known).map_err(store::Error::from)?;
-        atomic::replace(&state, text.as_bytes())?;
+        super::replace(&state, &text)?;
         Ok(known.original.is_some().then_some(state))
     }
 
     /// Nothing is known of it any more.
     pub(super) fn forget(&self, path: &Path) {
         if let Some(state) = self.state(path) {
-            drop(std::fs::remove_file(state));
+            drop(named::remove(&state));
         }
     }
 }

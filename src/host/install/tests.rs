@@ -36,8 +36,8 @@ fn uninstalling_restores_every_byte() {
         for original in ODD {
             let dir = tempfile::tempdir().unwrap();
             let place = place(dir.path());
-            atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-            atomic::replace(&place.settings, original.as_bytes()).unwrap();
+            named::create_dir(place.settings.parent().unwrap()).unwrap();
+            named::replace(&place.settings, original.as_bytes()).unwrap();
             let installed = install(host, &place).unwrap();
             assert!(
                 installed.changed && installed.backup.is_some(),
@@ -64,8 +64,8 @@ fn without_what_was_kept_only_the_hooks_go() {
         let dir = tempfile::tempdir().unwrap();
         let mut place = place(dir.path());
         place.state_dir = None;
-        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-        atomic::replace(&place.settings, original.as_bytes()).unwrap();
+        named::create_dir(place.settings.parent().unwrap()).unwrap();
+        named::replace(&place.settings, original.as_bytes()).unwrap();
         install(Host::ClaudeCode, &place).unwrap();
         uninstall(Host::ClaudeCode, &place).unwrap();
         let left = std::fs::read_to_string(&place.settings).unwrap();
@@ -103,7 +103,7 @@ fn what_others_have_changed_since_stays() {
     install(Host::ClaudeCode, &place).unwrap();
     let text = std::fs::read_to_string(&place.settings).unwrap();
     let changed = text.replacen('{', "{\n  \"model\": \"opus\", // new", 1);
-    atomic::replace(&place.settings, changed.as_bytes()).unwrap();
+    named::replace(&place.settings, changed.as_bytes()).unwrap();
     assert!(!install(Host::ClaudeCode, &place).unwrap().changed);
     uninstall(Host::ClaudeCode, &place).unwrap();
     let left = std::fs::read_to_string(&place.settings).unwrap();
@@ -118,8 +118,8 @@ fn what_others_have_changed_since_stays() {
 fn hooks_of_another_program_path_give_way() {
     let dir = tempfile::tempdir().unwrap();
     let mut place = place(dir.path());
-    atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-    atomic::replace(&place.settings, b"{\"a\": 1}").unwrap();
+    named::create_dir(place.settings.parent().unwrap()).unwrap();
+    named::replace(&place.settings, b"{\"a\": 1}").unwrap();
     install(Host::Codex, &place).unwrap();
     place.program = "/home/d ev/it's/memctl".to_owned();
     assert_eq!(
@@ -142,8 +142,8 @@ fn what_is_no_settings_file_is_not_touched() {
     let check = |text: &[u8], said: &str| {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-        atomic::replace(&place.settings, text).unwrap();
+        named::create_dir(place.settings.parent().unwrap()).unwrap();
+        named::replace(&place.settings, text).unwrap();
         let error = install(Host::ClaudeCode, &place).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
         assert_eq!(std::fs::read(&place.settings).unwrap(), text);
@@ -164,9 +164,9 @@ fn what_is_no_settings_file_is_not_touched() {
 fn a_link_stays_a_link() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
-    atomic::create_dir(place.settings.parent().unwrap()).unwrap();
+    named::create_dir(place.settings.parent().unwrap()).unwrap();
     let target = dir.path().join("dotfiles.json");
-    atomic::replace(&target, b"{\"a\": 1}\n").unwrap();
+    named::replace(&target, b"{\"a\": 1}\n").unwrap();
     std::os::unix::fs::symlink(&target, &place.settings).unwrap();
     install(Host::ClaudeCode, &place).unwrap();
     assert!(place.settings.symlink_metadata().unwrap().is_symlink());
@@ -231,12 +231,12 @@ proptest! {
     fn any_settings_come_back_though_something_was_added_in_front(text in settings()) {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-        atomic::replace(&place.settings, text.as_bytes()).unwrap();
+        named::create_dir(place.settings.parent().unwrap()).unwrap();
+        named::replace(&place.settings, text.as_bytes()).unwrap();
         install(Host::ClaudeCode, &place).unwrap();
         let installed = std::fs::read_to_string(&place.settings).unwrap();
         let edited = format!("// edited since\n{installed}");
-        atomic::replace(&place.settings, edited.as_bytes()).unwrap();
+        named::replace(&place.settings, edited.as_bytes()).unwrap();
         uninstall(Host::ClaudeCode, &place).unwrap();
         let left = std::fs::read_to_string(&place.settings).unwrap();
         prop_assert_eq!(left, format!("// edited since\n{text}"));
@@ -246,8 +246,8 @@ proptest! {
     fn any_text_is_changed_as_json_or_not_at_all(text in "[ {}\\[\\]\":,a/*\\\\\n0-9]{0,40}") {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        atomic::create_dir(place.settings.parent().unwrap()).unwrap();
-        atomic::replace(&place.settings, text.as_bytes()).unwrap();
+        named::create_dir(place.settings.parent().unwrap()).unwrap();
+        named::replace(&place.settings, text.as_bytes()).unwrap();
         if install(Host::Gemini, &place).is_ok() {
             uninstall(Host::Gemini, &place).unwrap();
         }

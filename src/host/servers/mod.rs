@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{self, atomic};
+use crate::platform::named;
+use crate::store;
 
-use super::install::{Error, Standing, digest, read, real_path};
+use super::install::{Error, LONGEST, Standing, create_dir, digest, read, real_path, replace};
 
 /// The name of the entry.
 const NAME: &str = "memctl";
@@ -226,7 +227,10 @@ pub fn register(
         text = with;
         changed = true;
         let made_before = known.filter(|_| was_there);
-        let missing = path.ancestors().skip(1).take_while(|dir| !dir.exists());
+        let missing = path
+            .ancestors()
+            .skip(1)
+            .take_while(|dir| !named::exists(dir));
         let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         made.extend(made_before.iter().flat_map(|known| known.made.clone()));
         let added = Added {
@@ -238,10 +242,10 @@ pub fn register(
         if let Some(state) = state_of(state_dir, &path) {
             create_parent(&state)?;
             let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-            atomic::replace(&state, json.as_bytes())?;
+            replace(&state, &json)?;
         }
         create_parent(&path)?;
-        atomic::replace(&path, text.as_bytes())?;
+        replace(&path, &text)?;
     }
     Ok(RegisterReport {
         host: host.name(),
@@ -266,17 +270,17 @@ pub fn unregister(
         changed = was_there;
         let made_file = known.as_ref().is_some_and(|known| known.made_file);
         if was_there && made_file && host.format().is_empty(&path, &text) {
-            std::fs::remove_file(&path).map_err(|source| unreadable(&path, source))?;
+            named::remove(&path).map_err(|source| unreadable(&path, source))?;
             for directory in known.iter().flat_map(|known| &known.made) {
                 // Whatever else has come to lie there keeps it.
-                drop(std::fs::remove_dir(directory));
+                drop(named::remove_empty_dir(directory));
             }
         } else if was_there {
-            atomic::replace(&path, text.as_bytes())?;
+            replace(&path, &text)?;
         }
     }
     if let Some(state) = state_of(state_dir, &path) {
-        drop(std::fs::remove_file(state));
+        drop(named::remove(&state));
     }
     Ok(RegisterReport {
         host: host.name(),
@@ -295,7 +299,7 @@ pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Err
     let own = host.format().find(&path, &text)?.filter(Start::is_own);
     let is_gone = |start: &Start| {
         let program = Path::new(&start.command);
-        program.is_absolute() && !program.is_file()
+        program.is_absolute() && !named::is_file(program)
     };
     Ok(ServerReport {
         host: host.name(),
@@ -349,13 +353,13 @@ fn state_of(state_dir: Option<&Path>, path: &Path) -> Option<PathBuf> {
 }
 
 fn known(state_dir: Option<&Path>, path: &Path) -> Option<Added> {
-    let text = std::fs::read(state_of(state_dir, path)?).ok()?;
+    let text = named::read(&state_of(state_dir, path)?, LONGEST).ok()?;
     let added: Added = serde_json::from_slice(&text).ok()?;
     (added.path == path).then_some(added)
 }
 
 fn create_parent(path: &Path) -> Result<(), Error> {
-    Ok(path.parent().map_or(Ok(()), atomic::create_dir)?)
+    Ok(path.parent().map_or(Ok(()), create_dir)?)
 }
 
 fn shape(path: &Path, what: impl Into<String>) -> Error {

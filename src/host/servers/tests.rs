@@ -46,7 +46,7 @@ fn taking_it_out_restores_every_byte() {
             let dir = tempfile::tempdir().unwrap();
             let state = dir.path().join("state");
             let file = dir.path().join("settings");
-            atomic::replace(&file, original.as_bytes()).unwrap();
+            named::replace(&file, original.as_bytes()).unwrap();
             let there = || registered(host, &file).unwrap().start;
             assert_eq!(there(), None, "{original}");
             assert!(
@@ -101,7 +101,7 @@ fn without_what_was_kept_only_the_entry_goes() {
         for original in texts(host) {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("settings");
-            atomic::replace(&file, original.as_bytes()).unwrap();
+            named::replace(&file, original.as_bytes()).unwrap();
             register(host, &file, None, &start()).unwrap();
             assert!(unregister(host, &file, None).unwrap().changed, "{original}");
             let text = std::fs::read_to_string(&file).unwrap();
@@ -128,7 +128,7 @@ fn a_program_that_is_gone_is_told() {
     };
     let program = dir.path().join("memctl");
     assert_eq!(standing(&program), Standing::Outdated);
-    atomic::replace(&program, b"").unwrap();
+    named::replace(&program, b"").unwrap();
     assert_eq!(standing(&program), Standing::Installed);
     assert_eq!(standing(Path::new("memctl")), Standing::Installed);
 }
@@ -138,7 +138,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     let check = |host: ServerHost, text: &str, expected: &str| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
-        atomic::replace(&file, text.as_bytes()).unwrap();
+        named::replace(&file, text.as_bytes()).unwrap();
         let refused = register(host, &file, None, &start()).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
@@ -169,7 +169,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("settings");
     let inline = "mcp_servers = { memctl = { command = \"memctl\", args = [\"mcp\"] } }\n";
-    atomic::replace(&file, inline.as_bytes()).unwrap();
+    named::replace(&file, inline.as_bytes()).unwrap();
     assert_eq!(
         registered(codex, &file).unwrap().standing,
         Standing::Installed

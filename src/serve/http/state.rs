@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::engine::{self, Engine, Kept, Providers, Settings};
 use crate::model::Viewer;
+use crate::platform::Directory;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::{Act, Approvals, Primary, Scoped, is_disabled};
 
@@ -100,7 +101,7 @@ impl Server {
             Arc::clone(&options.log),
         )?;
         Ok(Self(Arc::new(Inner {
-            memory: engine.store.directory().to_owned(),
+            memory: engine.store.directory().to_path_buf(),
             approvals: engine.store.approvals().clone(),
             primary: engine.store.primary().cloned(),
             skills_dir: engine.skills_dir,
@@ -207,7 +208,7 @@ impl Server {
         let Ok(Ok(slot)) = slot else {
             return Err(Problem::busy("too much is going on", 1));
         };
-        if is_disabled(&self.0.memory) {
+        if is_disabled(&Directory::at(&self.0.memory)) {
             return Err(Problem::disabled());
         }
         Ok(slot)

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::store::atomic;
+use crate::platform::named;
+use crate::store;
 
 /// The shortest secret, in bytes: as many as the signatures have (RFC 7518 §3.2).
 const SHORTEST: usize = 32;
@@ -48,12 +49,12 @@ pub enum InvalidSecret {
     },
     /// It cannot be written.
     #[error(transparent)]
-    Store(#[from] crate::store::Error),
+    Store(#[from] store::Error),
 }
 
 /// Where the secret of a memory directory lies below the directory for the user's own data.
 pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
-    let real = memory.canonicalize().unwrap_or_else(|_| memory.to_owned());
+    let real = named::resolved(memory);
     let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
     let mut name = String::new();
     for byte in &digest[..8] {
@@ -69,12 +70,12 @@ impl Secret {
             path: path.to_owned(),
             source,
         };
-        if std::fs::metadata(path).map_err(unreadable)?.len() > LONGEST {
+        if named::metadata(path).map_err(unreadable)?.len() > LONGEST {
             return Err(InvalidSecret::Long {
                 path: path.to_owned(),
             });
         }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let bytes = named::read(path, LONGEST).map_err(unreadable)?;
         let secret = bytes.trim_ascii();
         if secret.len() < SHORTEST {
             return Err(InvalidSecret::Short {
@@ -87,14 +88,15 @@ impl Secret {
 
     /// The same; made where there is none. Of two who make it at once, both get the same.
     pub fn read_or_make(path: &Path, random: fn() -> String) -> Result<Self, InvalidSecret> {
-        if !path.exists() {
+        if !named::exists(path) {
             if let Some(parent) = path.parent() {
-                atomic::create_dir(parent)?;
+                named::create_dir(parent).map_err(store::Error::io("create", parent))?;
             }
             // Three names of 122 random bits each.
             let secret: String = (0..3).map(|_| random()).collect();
             let secret = secret.replace('-', "");
-            atomic::create_once(path, format!("{secret}\n").as_bytes(), &random())?;
+            let made = named::create_once(path, format!("{secret}\n").as_bytes());
+            made.map_err(store::Error::io("write", path))?;
         }
         Self::read(path)
     }
@@ -142,7 +144,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let check = |text: &str, holds: bool| {
-            atomic::replace(&path, text.as_bytes()).unwrap();
+            named::replace(&path, text.as_bytes()).unwrap();
             assert_eq!(Secret::read(&path).is_ok(), holds, "{text:?}");
         };
         check(&"x".repeat(32), true);

@@ -115,12 +115,12 @@ mod tests {
 
     use super::super::claims::{NewToken, mint};
     use super::*;
-    use crate::store::atomic;
+    use crate::platform::named;
 
     fn secret(byte: char) -> Secret {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        atomic::replace(&path, byte.to_string().repeat(32).as_bytes()).unwrap();
+        named::replace(&path, byte.to_string().repeat(32).as_bytes()).unwrap();
         Secret::read(&path).unwrap()
     }
 

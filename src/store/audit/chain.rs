@@ -9,12 +9,13 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::platform::Directory;
 use crate::store::act::Act;
 use crate::store::error::Error;
 
@@ -172,11 +173,11 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn open(directory: &Path, key: &str) -> Result<Self, Error> {
+    pub(super) fn open(directory: &Directory, key: &str) -> Result<Self, Error> {
         let anchor_file = super::lock(directory)?;
         let anchor_path = directory.join(super::ANCHOR);
         let log_path = super::log_path(directory);
-        let log = super::open_log(&log_path)?;
+        let log = super::open_log(directory)?;
         let length = log.metadata().map_err(Error::io("read", &log_path))?.len();
         let key = Key::new(key).ok_or_else(|| {
             Error::io("lock", &anchor_path)(std::io::Error::other("the workspace has no key"))

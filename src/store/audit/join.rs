@@ -154,8 +154,8 @@ fn placed(plain: &str, before: &str, last: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::Scope;
+    use crate::platform::named;
     use crate::store::act::Act;
-    use crate::store::atomic;
     use crate::store::audit::{ANCHOR, FILE};
     use crate::store::scoped::Scoped;
 
@@ -166,7 +166,7 @@ mod tests {
             if let Some(from) = from
                 && let Ok(text) = std::fs::read(from.path().join(file))
             {
-                atomic::replace(&dir.path().join(file), &text).unwrap();
+                named::replace(&dir.path().join(file), &text).unwrap();
             }
         }
         let store = store(&dir);
@@ -195,8 +195,8 @@ mod tests {
         let identity = store(ours).identity().unwrap();
         let joined = join(&identity, &read(ours), &read(theirs), "git", &[]).unwrap();
         let dir = grown(Some(ours), "", 0);
-        atomic::replace(&dir.path().join(FILE), joined.log.as_bytes()).unwrap();
-        atomic::replace(&dir.path().join(ANCHOR), joined.anchor.as_bytes()).unwrap();
+        named::replace(&dir.path().join(FILE), joined.log.as_bytes()).unwrap();
+        named::replace(&dir.path().join(ANCHOR), joined.anchor.as_bytes()).unwrap();
         dir
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let sound = read(&both);
         let lines: Vec<&str> = sound.lines().collect();
         let put = |lines: &[&str]| {
-            atomic::replace(
+            named::replace(
                 &both.path().join(FILE),
                 (lines.join("\n") + "\n").as_bytes(),
             )

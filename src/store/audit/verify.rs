@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 use std::io::BufRead as _;
-use std::path::Path;
 
 use serde::Serialize;
 
+use crate::platform::Directory;
 use crate::store::directory;
 use crate::store::error::Error;
 
@@ -39,7 +39,7 @@ pub struct Flaw {
     pub message: String,
 }
 
-pub(super) fn verify(directory: &Path, noted: Option<&str>) -> Result<Audited, Error> {
+pub(super) fn verify(directory: &Directory, noted: Option<&str>) -> Result<Audited, Error> {
     let mut audited = Audited {
         lines: 0,
         is_begun: false,

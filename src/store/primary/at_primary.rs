@@ -31,7 +31,7 @@ impl AtPrimary {
     ) -> Result<Option<Self>, Error> {
         let Some(primary) = store.primary() else {
             if store.primary_name()?.is_some() {
-                let path = store.directory().to_owned();
+                let path = store.directory().to_path_buf();
                 return Err(Error::NoPrimary { path });
             }
             return Ok(None);
@@ -100,7 +100,7 @@ impl Writer {
     /// Fails where this writer is for logs alone, and records lie in a database.
     fn must_lie_here(&self) -> Result<(), Error> {
         if self.is_for_logs() && self.store().primary_name()?.is_some() {
-            let path = self.store().directory().to_owned();
+            let path = self.store().directory().to_path_buf();
             return Err(Error::NoPrimary { path });
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Writer {
 
     /// Remembers how far the files are, at the end.
     pub(in super::super) fn keep_reached(&mut self) {
-        let directory = self.lock().directory().to_owned();
+        let directory = self.lock().directory().clone();
         let known = reached(&directory).unwrap_or_default();
         if let Some(at) = self.at_primary()
             && !at.is_behind

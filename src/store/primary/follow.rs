@@ -2,11 +2,10 @@
 //!
 //! How far they are is a derived file: what is lost of it is fetched again, and changes nothing.
 
-use std::path::Path;
-
 use crate::model::Kind;
+use crate::platform::Directory;
 
-use super::super::directory::{DERIVED, Lock};
+use super::super::directory::{DERIVED, Lock, SMALL_FILE};
 use super::super::error::Error;
 use super::super::json_write::RECOVERED;
 use super::super::pulled::PulledChange;
@@ -25,7 +24,7 @@ impl Scoped {
         let Some(primary) = &self.primary else {
             return match self.primary_name()? {
                 Some(_) => Err(Error::NoPrimary {
-                    path: self.directory().to_owned(),
+                    path: self.directory().to_path_buf(),
                 }),
                 None => Ok(false),
             };
@@ -44,19 +43,19 @@ impl Scoped {
 }
 
 /// How far the files are; `None` where nobody knows.
-pub(super) fn reached(directory: &Path) -> Option<Reached> {
-    let bytes = std::fs::read(directory.join(DERIVED).join(REACHED)).ok()?;
+pub(super) fn reached(directory: &Directory) -> Option<Reached> {
+    let bytes = directory.below(DERIVED).read(REACHED, SMALL_FILE).ok()??;
     serde_json::from_slice(&bytes).ok()
 }
 
 /// Remembers how far the files are. Failure is no error: what is there is fetched again.
-pub(super) fn keep(directory: &Path, reached: Reached) {
-    let derived = directory.join(DERIVED);
+pub(super) fn keep(directory: &Directory, reached: Reached) {
+    let derived = directory.below(DERIVED);
     let Ok(bytes) = serde_json::to_vec(&reached) else {
         return;
     };
-    if atomic::create_dir(&derived).is_ok() {
-        drop(atomic::replace_derived(&derived.join(REACHED), &[&bytes]));
+    if derived.create().is_ok() {
+        drop(derived.replace_derived(REACHED, &[&bytes]));
     }
 }
 
@@ -85,25 +84,24 @@ pub(super) fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Resul
 /// Fetches everything again, and the file of a kind as if it had never been there.
 pub(in super::super) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), Error> {
     let Some(primary) = store.primary() else {
-        let path = store.directory().to_owned();
+        let path = store.directory().to_path_buf();
         return Err(Error::NoPrimary { path });
     };
     // Before anything is removed: without the database the damaged file is better than none.
     primary.clock().map_err(Error::Primary)?;
     forget(store.directory())?;
-    atomic::remove(&store.directory().join(kind.file()))?;
+    atomic::remove(store.directory(), kind.file())?;
     fetch(store, lock, primary.as_ref()).map(drop)
 }
 
 /// Puts the files aside, for a copy that is made anew: nothing of it is thrown away.
-fn set_aside(directory: &Path, known: Reached) -> Result<(), Error> {
-    let aside = directory.join(RECOVERED);
+fn set_aside(directory: &Directory, known: Reached) -> Result<(), Error> {
+    let aside = directory.below(RECOVERED);
     atomic::create_dir(&aside)?;
     let files = Kind::ALL.into_iter().map(Kind::file);
     for name in files.chain([tombstones::FILE]) {
-        let path = directory.join(name);
         let to = aside.join(format!("{name}.until-{}.txt", known.seq));
-        atomic::set_aside(&path, &to)?;
+        atomic::set_aside(directory, name, &to)?;
     }
     atomic::sync(directory)
 }
@@ -153,6 +151,6 @@ fn stone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
 }
 
 /// Forgets how far the files are.
-pub(super) fn forget(directory: &Path) -> Result<(), Error> {
-    atomic::remove(&directory.join(DERIVED).join(REACHED))
+pub(super) fn forget(directory: &Directory) -> Result<(), Error> {
+    atomic::remove(&directory.below(DERIVED), REACHED)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::super::atomic;
-use super::super::directory::{self, Identity, Lock};
+use super::super::directory::{self, Identity, Lock, SMALL_FILE};
 use super::super::error::Error;
 use super::super::replica::REPLICA;
 use super::super::scoped::Scoped;
@@ -37,11 +37,11 @@ impl Scoped {
     /// That the file cannot be read: then nobody knows, and nothing may be written.
     pub fn primary_name(&self) -> Result<Option<PrimaryName>, Error> {
         let path = self.directory().join(PRIMARY);
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
+        match self.directory().read(PRIMARY, SMALL_FILE) {
+            Ok(Some(bytes)) => serde_json::from_slice(&bytes)
                 .map(Some)
                 .map_err(|error| Error::io("read", &path)(error.into())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Ok(None) => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
     }
@@ -98,12 +98,12 @@ impl Moving {
         let lock = self.0.lock();
         let directory = lock.directory();
         directory::name(lock, identity)?;
-        atomic::replace(&directory.join(REPLICA), format!("{replica}\n").as_bytes())?;
+        atomic::replace(directory, REPLICA, format!("{replica}\n").as_bytes())?;
         follow::forget(directory)?;
         let mut text = serde_json::to_vec_pretty(name)?;
         text.push(b'\n');
         // Last: from here on nothing is written without the database.
-        atomic::replace(&directory.join(PRIMARY), &text)
+        atomic::replace(directory, PRIMARY, &text)
     }
 }
 
@@ -125,8 +125,8 @@ impl Scoped {
             };
             directory::name(&lock, &identity)?;
         }
-        atomic::remove(&self.directory().join(REPLICA))?;
+        atomic::remove(self.directory(), REPLICA)?;
         follow::forget(self.directory())?;
-        atomic::remove(&self.directory().join(PRIMARY))
+        atomic::remove(self.directory(), PRIMARY)
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::model::{
     Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
-use crate::store::atomic;
+use crate::platform::named;
 use crate::store::error::Error;
 use crate::store::scoped::Entry;
 
@@ -18,11 +18,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// The digests in the list; a line that is none is passed over.
 pub(super) fn read(state: &Path) -> HashSet<Mac> {
-    let path = state.join(FILE);
-    if std::fs::metadata(&path).is_ok_and(|file| file.len() > LONGEST) {
-        return HashSet::new();
-    }
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = named::read_text(&state.join(FILE), LONGEST).unwrap_or_default();
     text.lines().filter_map(parse).collect()
 }
 
@@ -34,7 +30,8 @@ pub(super) fn add(state: &Path, digests: &[Mac]) -> Result<(), Error> {
         return Ok(());
     }
     let lines: String = new.into_iter().map(|d| hex(d) + "\n").collect();
-    atomic::append_line(&state.join(FILE), &lines)
+    let file = state.join(FILE);
+    named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
 }
 
 /// Digest of what a record says; `None` for kinds that do not act on an agent.

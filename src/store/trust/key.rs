@@ -5,7 +5,7 @@ use std::path::Path;
 use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::atomic;
+use crate::platform::named;
 use crate::store::error::Error;
 
 const FILE: &str = "key";
@@ -28,7 +28,7 @@ impl std::fmt::Debug for UserKey {
 impl UserKey {
     /// The key in a state directory; `None` where it is missing or damaged.
     pub(super) fn read(state: &Path) -> Option<Self> {
-        let bytes = std::fs::read(state.join(FILE)).ok()?;
+        let bytes = named::read(&state.join(FILE), LENGTH as u64).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
@@ -39,8 +39,9 @@ impl UserKey {
             hash.update(random());
         }
         let key: [u8; LENGTH] = hash.finalize().into();
-        atomic::create_dir(state)?;
-        atomic::create_once(&state.join(FILE), &key, &random())?;
+        let file = state.join(FILE);
+        named::create_dir(state).map_err(Error::io("create", state))?;
+        named::create_once(&file, &key).map_err(Error::io("write", &file))?;
         Ok(Self::read(state).unwrap_or(Self(key)))
     }
 

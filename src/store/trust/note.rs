@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::atomic;
+use crate::platform::{Directory, named};
 use crate::store::error::Error;
 
 use super::approved::hex;
 use super::{Approvals, MARKER};
 
 const DIRECTORY: &str = "workspaces";
+/// Longest note and longest marker that are read, in bytes.
+const LONGEST: u64 = 64 << 10;
+const LONGEST_MARKER: u64 = 256;
 
 /// Why a workspace's own approvals count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +67,7 @@ impl Approvals {
     /// The note about the path, whichever directory is there now.
     pub(super) fn stored(&self) -> Option<Note> {
         let (file, path) = self.place()?;
-        let note: Note = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        let note: Note = serde_json::from_slice(&named::read(&file, LONGEST).ok()?).ok()?;
         (note.path == path).then_some(note)
     }
 
@@ -74,23 +77,17 @@ impl Approvals {
             return Ok(());
         };
         if let Some(parent) = file.parent() {
-            atomic::create_dir(parent)?;
+            named::create_dir(parent).map_err(Error::io("create", parent))?;
         }
         let mut text = serde_json::to_vec_pretty(&Note { path, ..note })?;
         text.push(b'\n');
-        atomic::replace(&file, &text)
+        named::replace(&file, &text).map_err(Error::io("write", &file))
     }
 
     /// The marker in the memory directory.
     pub(super) fn marker(&self) -> Option<String> {
-        /// A marker is a UUID; longer files are none.
-        const LONGEST: u64 = 256;
-        let path = self.directory.join(MARKER);
-        let file = std::fs::symlink_metadata(&path).ok()?;
-        if !file.is_file() || file.len() > LONGEST {
-            return None;
-        }
-        let text = std::fs::read_to_string(path).ok()?;
+        let directory = Directory::at(&self.directory);
+        let text = directory.read_text(MARKER, LONGEST_MARKER).ok()??;
         Some(text.trim().to_owned()).filter(|marker| !marker.is_empty())
     }
 
@@ -106,11 +103,5 @@ impl Approvals {
 }
 
 fn canonical(directory: &Path) -> Option<String> {
-    Some(
-        directory
-            .canonicalize()
-            .ok()?
-            .to_string_lossy()
-            .into_owned(),
-    )
+    Some(named::real(directory).ok()?.to_string_lossy().into_owned())
 }

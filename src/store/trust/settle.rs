@@ -1,6 +1,6 @@
 //! Decisions of the user about a workspace, written down.
 
-use crate::store::atomic;
+use crate::platform::Directory;
 use crate::store::error::Error;
 use crate::store::scoped::Entry;
 
@@ -133,8 +133,10 @@ impl Approvals {
     /// A new note, bound to the directory by this marker. Whatever was decided about another directory of the
     /// path does not hold for this one.
     fn marked(&self, marker: String) -> Result<Note, Error> {
-        let path = self.directory.join(MARKER);
-        atomic::replace(&path, format!("{marker}\n").as_bytes())?;
+        let directory = Directory::at(&self.directory);
+        let text = format!("{marker}\n");
+        let written = directory.replace_file(MARKER, text.as_bytes());
+        written.map_err(Error::io("write", &directory.join(MARKER)))?;
         Ok(Note {
             marker,
             audited: self.stored().and_then(|note| note.audited),

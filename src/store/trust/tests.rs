@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::Fix;
-use crate::store::atomic;
+use crate::platform::named;
 
 struct Machine {
     home: tempfile::TempDir,
@@ -80,12 +80,12 @@ fn a_workspace_stands_for_who_began_it_and_where() {
     // A copy with the same marker, and another directory at the same path.
     let copy = tempfile::tempdir().unwrap();
     let marker = std::fs::read(workspace.path().join(MARKER)).unwrap();
-    atomic::replace(&copy.path().join(MARKER), &marker).unwrap();
+    named::replace(&copy.path().join(MARKER), &marker).unwrap();
     assert!(!machine.on(copy.path()).stands());
-    atomic::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
+    named::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
     assert!(!machine.on(workspace.path()).stands());
     // A marker that is empty in both places is none.
-    atomic::replace(&workspace.path().join(MARKER), b"\n").unwrap();
+    named::replace(&workspace.path().join(MARKER), b"\n").unwrap();
     assert!(!machine.on(workspace.path()).stands());
 }
 
@@ -118,7 +118,7 @@ fn an_approval_is_of_a_text_at_a_level() {
     // Another user has another key.
     let other = Machine::new();
     let list = std::fs::read(machine.home.path().join("approved")).unwrap();
-    atomic::replace(&other.home.path().join("approved"), &list).unwrap();
+    named::replace(&other.home.path().join("approved"), &list).unwrap();
     assert_eq!(
         other.on(workspace.path()).standing().level(&approved),
         Trust::Observed

@@ -175,14 +175,14 @@ impl Seen {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::atomic;
+    use crate::platform::named;
 
     #[test]
     fn what_others_do_to_a_file_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let write = |entries: &[&str]| {
             let text = format!("{{\"entries\": [{}]}}", entries.join(", "));
-            atomic::replace(&dir.path().join("memories.json"), text.as_bytes()).unwrap();
+            named::replace(&dir.path().join("memories.json"), text.as_bytes()).unwrap();
         };
         let a =
             r#"{"id": "MEM-1", "user_id": "ann", "memory_type": "brand_memory", "content": "a"}"#;
@@ -219,11 +219,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("memories.json");
         let whole = r#"{"entries": [{"id": "MEM-1"}, {"id": "MEM-2"}]}"#;
-        atomic::replace(&path, whole.as_bytes()).unwrap();
+        named::replace(&path, whole.as_bytes()).unwrap();
         let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
-        atomic::replace(&path, b"").unwrap();
+        named::replace(&path, b"").unwrap();
         assert!(known.look(Kind::Memory).unwrap().is_none());
-        atomic::replace(&path, whole.as_bytes()).unwrap();
+        named::replace(&path, whole.as_bytes()).unwrap();
         assert!(known.look(Kind::Memory).unwrap().unwrap().is_empty());
     }
 }

@@ -1,0 +1,419 @@
+//! A directory whose files are opened without links, from its base downwards.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::file;
+use super::refused::{Reason, Refused};
+use super::sys::{self, Access};
+
+/// Deepest tree that is removed or looked through.
+const DEEPEST: usize = 64;
+
+/// A directory that somebody else may have filled.
+///
+/// It has a base, which is opened by path and must be no link itself, and lies at or below it. It
+/// need not exist. Names are relative to it, or absolute as [`Path::join`] makes them. As a value it
+/// is its path, for messages.
+#[derive(Clone)]
+pub struct Directory {
+    base: Arc<Path>,
+    path: Arc<Path>,
+    /// The open directory, where it is kept open.
+    held: Option<Arc<OwnedFd>>,
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Its name.
+    pub name: OsString,
+    /// Its kind.
+    pub kind: FoundKind,
+}
+
+/// Kinds of things in a directory, links not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoundKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or a socket.
+    Other,
+}
+
+/// An open directory, and a name in it.
+pub(super) struct Place {
+    pub(super) parent: Arc<OwnedFd>,
+    pub(super) name: OsString,
+    /// The path, for errors.
+    pub(super) shown: PathBuf,
+}
+
+impl Directory {
+    /// The directory at a path, which must be no link when it is opened.
+    pub fn at(path: impl AsRef<Path>) -> Self {
+        // A slash at the end would have the system follow a link there.
+        let path: Arc<Path> = path.as_ref().components().collect::<PathBuf>().into();
+        Self {
+            base: Arc::clone(&path),
+            path,
+            held: None,
+        }
+    }
+
+    /// A directory below this one.
+    #[must_use]
+    pub fn below(&self, name: impl AsRef<Path>) -> Self {
+        Self {
+            base: Arc::clone(&self.base),
+            path: self.path.join(name).into(),
+            held: None,
+        }
+    }
+
+    /// The same, open from now on: later calls begin here and not at the base. For a command or a
+    /// lock, not for a process that outlives a directory's removal.
+    pub fn hold(&self) -> io::Result<Self> {
+        let handle = self.open_self()?;
+        Ok(Self {
+            held: Some(handle),
+            ..self.clone()
+        })
+    }
+
+    /// The path, for messages and for programs that are told of it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the directory is there.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] where a link or a file lies there.
+    pub fn check(&self) -> io::Result<bool> {
+        absent(self.open_self()).map(|handle| handle.is_some())
+    }
+
+    /// Whether the directory is there, and none but a directory.
+    pub fn is_there(&self) -> bool {
+        self.check().unwrap_or(false)
+    }
+
+    /// Makes the directory and those above it where they are missing, private to the user. Answers
+    /// whether it was missing.
+    pub fn create(&self) -> io::Result<bool> {
+        if self.check()? {
+            return Ok(false);
+        }
+        if let Some(above) = self
+            .base
+            .parent()
+            .filter(|_| sys::kind_of_path(&self.base).is_ok_and(|k| k.is_none()))
+        {
+            super::named::create_dir(above)?;
+            sys::make_base(&self.base)?;
+        }
+        let mut at = open_base(&self.base)?;
+        let mut shown = self.base.to_path_buf();
+        for part in self.parts(Path::new(""))? {
+            shown.push(&part);
+            sys::make_directory(at.as_fd(), &part)?;
+            at = open_step(&at, &part, &shown)?;
+        }
+        Ok(true)
+    }
+
+    /// Takes the rights of group and others from the directory, where the user owns it.
+    pub fn make_private(&self) -> io::Result<()> {
+        sys::make_private(self.open_self()?.as_fd());
+        Ok(())
+    }
+
+    /// Opens a file for reading; `None` where there is none.
+    pub fn open(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
+        absent(self.open_as(name.as_ref(), Access::Read))
+    }
+
+    pub(super) fn open_as(&self, name: &Path, access: Access) -> io::Result<File> {
+        let place = self.place(name)?;
+        file::open(place.parent.as_fd(), &place.name, &place.shown, access)
+    }
+
+    /// Reads a file of at most `limit` bytes; `None` where there is none.
+    pub fn read(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let name = name.as_ref();
+        self.open(name)?
+            .map(|file| file::read(file, &self.path.join(name), limit))
+            .transpose()
+    }
+
+    /// Reads a text of at most `limit` bytes; `None` where there is none.
+    pub fn read_text(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<String>> {
+        let bytes = self.read(name, limit)?;
+        let text = bytes.map(String::from_utf8).transpose();
+        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    /// Kind of a name, links not followed; `None` where there is nothing.
+    pub fn kind(&self, name: impl AsRef<Path>) -> io::Result<Option<FoundKind>> {
+        let Some(place) = absent(self.place(name.as_ref()))? else {
+            return Ok(None);
+        };
+        sys::kind(place.parent.as_fd(), &place.name)
+    }
+
+    /// Whether a regular file of this name is there.
+    pub fn is_file(&self, name: impl AsRef<Path>) -> bool {
+        matches!(self.kind(name), Ok(Some(FoundKind::File)))
+    }
+
+    /// Everything in the directory, in the order of names; nothing where it is missing.
+    pub fn list(&self) -> io::Result<Vec<Found>> {
+        let Some(handle) = absent(self.open_self())? else {
+            return Ok(Vec::new());
+        };
+        let mut found: Vec<Found> = sys::list(handle.as_fd())?
+            .into_iter()
+            .map(|(name, kind)| Found { name, kind })
+            .collect();
+        found.sort();
+        Ok(found)
+    }
+
+    /// Removes a file, or a link itself; `false` where there was none.
+    pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<bool> {
+        let Some(place) = absent(self.place(name.as_ref()))? else {
+            return Ok(false);
+        };
+        absent(sys::unlink(place.parent.as_fd(), &place.name)).map(|done| done.is_some())
+    }
+
+    /// Removes a file, a link itself, or a directory with all that is in it.
+    pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let Some(place) = absent(self.place(name.as_ref()))? else {
+            return Ok(());
+        };
+        remove_tree(&place.parent, &place.name, &place.shown, DEEPEST)
+    }
+
+    /// Moves a file to another name below the directory; `false` where there was none.
+    pub fn rename(&self, name: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<bool> {
+        let Some(from) = absent(self.place(name.as_ref()))? else {
+            return Ok(false);
+        };
+        let to = self.place(to.as_ref())?;
+        let moved = sys::rename(from.parent.as_fd(), &from.name, to.parent.as_fd(), &to.name);
+        absent(moved).map(|done| done.is_some())
+    }
+
+    /// Waits until the names in the directory are on the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        sys::sync(self.open_self()?.as_fd())
+    }
+
+    /// Everything at and below the directory that is refused when it is met: links, pipes, devices.
+    pub fn irregular(&self) -> Vec<Refused> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(self.clone(), 0)];
+        while let Some((directory, depth)) = waiting.pop() {
+            let entries = match directory.list() {
+                Ok(entries) => entries,
+                Err(error) => {
+                    found.extend(Refused::in_error(&error).cloned());
+                    continue;
+                }
+            };
+            for entry in entries {
+                let reason = match entry.kind {
+                    FoundKind::Link => Reason::Link,
+                    FoundKind::Other => Reason::NotAFile,
+                    FoundKind::File => continue,
+                    FoundKind::Directory => {
+                        if depth < DEEPEST {
+                            waiting.push((directory.below(&entry.name), depth + 1));
+                        }
+                        continue;
+                    }
+                };
+                let path = directory.path.join(&entry.name);
+                found.push(Refused { path, reason });
+            }
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    /// Names from the base, or from the open directory, down to `name` in this one.
+    fn parts(&self, name: &Path) -> io::Result<Vec<OsString>> {
+        let outside = || Refused::error(&self.path.join(name), Reason::Outside);
+        let whole = self.path.join(name);
+        let start = if self.held.is_some() {
+            &self.path
+        } else {
+            &self.base
+        };
+        let below = whole.strip_prefix(start).map_err(|_| outside())?;
+        // A name must not lead to a neighbour of the directory either.
+        if !whole.starts_with(&self.path) {
+            return Err(outside());
+        }
+        below
+            .components()
+            .map(|part| match part {
+                Component::Normal(part) => Ok(part.to_owned()),
+                _ => Err(outside()),
+            })
+            .collect()
+    }
+
+    /// Opens the directory itself.
+    fn open_self(&self) -> io::Result<Arc<OwnedFd>> {
+        self.walk(&self.parts(Path::new(""))?)
+    }
+
+    /// Opens the directory that a name lies in.
+    pub(super) fn place(&self, name: &Path) -> io::Result<Place> {
+        let shown = self.path.join(name);
+        let mut parts = self.parts(name)?;
+        let Some(last) = parts.pop() else {
+            return Err(Refused::error(&shown, Reason::Outside));
+        };
+        let parent = self.walk(&parts)?;
+        Ok(Place {
+            parent,
+            name: last,
+            shown,
+        })
+    }
+
+    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<OwnedFd>> {
+        let (mut at, start) = match &self.held {
+            Some(held) => (Arc::clone(held), &self.path),
+            None => (Arc::new(open_base(&self.base)?), &self.base),
+        };
+        if parts.is_empty() {
+            return Ok(at);
+        }
+        let mut shown = start.to_path_buf();
+        for part in parts {
+            shown.push(part);
+            at = Arc::new(open_step(&at, part, &shown)?);
+        }
+        Ok(at)
+    }
+}
+
+fn open_base(path: &Path) -> io::Result<OwnedFd> {
+    sys::open_base(path).map_err(|error| {
+        if !sys::is_of_kind(&error) {
+            return error;
+        }
+        explain(sys::kind_of_path(path).ok().flatten(), path, error)
+    })
+}
+
+fn open_step(at: &OwnedFd, name: &OsStr, shown: &Path) -> io::Result<OwnedFd> {
+    sys::open_directory(at.as_fd(), name).map_err(|error| {
+        if !sys::is_of_kind(&error) {
+            return error;
+        }
+        explain(sys::kind(at.as_fd(), name).ok().flatten(), shown, error)
+    })
+}
+
+fn explain(kind: Option<FoundKind>, shown: &Path, error: io::Error) -> io::Error {
+    match kind {
+        Some(FoundKind::Link) => Refused::error(shown, Reason::Link),
+        Some(FoundKind::File | FoundKind::Other) => Refused::error(shown, Reason::NotADirectory),
+        _ => error,
+    }
+}
+
+fn remove_tree(at: &OwnedFd, name: &OsStr, shown: &Path, depth: usize) -> io::Result<()> {
+    match sys::kind(at.as_fd(), name)? {
+        None => return Ok(()),
+        Some(FoundKind::Directory) if depth > 0 => {}
+        Some(FoundKind::Directory) => {
+            return Err(io::Error::other("the directories are nested too deep"));
+        }
+        Some(_) => return absent(sys::unlink(at.as_fd(), name)).map(drop),
+    }
+    let Some(directory) = absent(open_step(at, name, shown))? else {
+        return Ok(());
+    };
+    for (name, _) in sys::list(directory.as_fd())? {
+        remove_tree(&directory, &name, &shown.join(&name), depth - 1)?;
+    }
+    absent(sys::remove_directory(at.as_fd(), name)).map(drop)
+}
+
+/// `None` for what is missing.
+fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Deref for Directory {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsRef<Path> for Directory {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.path.fmt(f)
+    }
+}
+
+impl PartialEq for Directory {
+    fn eq(&self, other: &Self) -> bool {
+        self.base == other.base && self.path == other.path
+    }
+}
+
+impl Eq for Directory {}
+
+impl From<&Path> for Directory {
+    fn from(path: &Path) -> Self {
+        Self::at(path)
+    }
+}
+
+impl From<PathBuf> for Directory {
+    fn from(path: PathBuf) -> Self {
+        Self::at(path)
+    }
+}
+
+impl From<&PathBuf> for Directory {
+    fn from(path: &PathBuf) -> Self {
+        Self::at(path)
+    }
+}
+
+impl From<&Self> for Directory {
+    fn from(directory: &Self) -> Self {
+        directory.clone()
+    }
+}

@@ -1,0 +1,176 @@
+//! System calls relative to an open directory. The one file that another operating system replaces.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::directory::FoundKind;
+
+/// Mode of each new directory and file.
+const DIRECTORY_MODE: Mode = Mode::RWXU;
+const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
+
+/// Ways to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// For reading.
+    Read,
+    /// For reading and writing in place.
+    Update,
+    /// For reading and writing in place; made where it is missing.
+    UpdateOrCreate,
+    /// For writing at the end; made where it is missing.
+    Append,
+    /// For writing; must be missing.
+    Create,
+}
+
+/// Opens a directory by path; the last part of the path must not be a link.
+pub(super) fn open_base(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(
+        CWD,
+        path,
+        directory_flags(),
+        Mode::empty(),
+    )?)
+}
+
+/// Opens a directory in another one.
+pub(super) fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(
+        at,
+        name,
+        directory_flags(),
+        Mode::empty(),
+    )?)
+}
+
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// Opens something that should be a file. The caller looks at what was opened: a pipe or a device
+/// opens at once and without waiting.
+pub(super) fn open_file(at: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<File> {
+    let how = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::Update => OFlags::RDWR,
+        Access::UpdateOrCreate => OFlags::RDWR | OFlags::CREATE,
+        Access::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+        Access::Create => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+    };
+    let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(at, name, how | always, FILE_MODE)?.into())
+}
+
+/// Kind of a name in a directory, links not followed; `None` where there is nothing.
+pub(super) fn kind(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FoundKind>> {
+    match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(of_type(FileType::from_raw_mode(stat.st_mode)))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Kind of a path, links followed but for the last part.
+pub(super) fn kind_of_path(path: &Path) -> io::Result<Option<FoundKind>> {
+    kind(CWD, path.as_os_str())
+}
+
+fn of_type(kind: FileType) -> FoundKind {
+    match kind {
+        FileType::RegularFile => FoundKind::File,
+        FileType::Directory => FoundKind::Directory,
+        FileType::Symlink => FoundKind::Link,
+        _ => FoundKind::Other,
+    }
+}
+
+/// Makes a directory; `false` where the name is taken.
+pub(super) fn make_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
+    match rustix::fs::mkdirat(at, name, DIRECTORY_MODE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same by path.
+pub(super) fn make_base(path: &Path) -> io::Result<bool> {
+    make_directory(CWD, path.as_os_str())
+}
+
+/// Removes a name: a file, or a link itself.
+pub(super) fn unlink(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(at, name, AtFlags::empty())?)
+}
+
+/// Removes an empty directory.
+pub(super) fn remove_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)?)
+}
+
+/// Moves a name over another one.
+pub(super) fn rename(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+) -> io::Result<()> {
+    Ok(rustix::fs::renameat(from, name, to, new)?)
+}
+
+/// Waits until the names in a directory are on the disk.
+pub(super) fn sync(directory: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::fs::fsync(directory)?)
+}
+
+/// Takes the rights of group and others from an open directory. Failure is no error: who owns the
+/// directory decides.
+pub(super) fn make_private(directory: BorrowedFd<'_>) {
+    if let Ok(stat) = rustix::fs::fstat(directory) {
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        if mode.intersects(Mode::RWXG | Mode::RWXO) {
+            let _owned: rustix::io::Result<()> = rustix::fs::fchmod(directory, mode & Mode::RWXU);
+        }
+    }
+}
+
+/// Names in an open directory with their kinds, in no order.
+pub(super) fn list(directory: BorrowedFd<'_>) -> io::Result<Vec<(std::ffi::OsString, FoundKind)>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut found = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => kind(directory.as_fd(), name)?,
+            known => Some(of_type(known)),
+        };
+        // A name that went meanwhile is not there.
+        found.extend(kind.map(|kind| (name.to_owned(), kind)));
+    }
+    Ok(found)
+}
+
+/// Whether an error says that something else than a plain file or directory lies in its place.
+pub(super) fn is_of_kind(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    let kinds = [
+        Errno::LOOP,
+        Errno::MLINK,
+        Errno::NOTDIR,
+        Errno::ISDIR,
+        Errno::NXIO,
+        Errno::NODEV,
+    ];
+    kinds.iter().any(|kind| number == Some(kind.raw_os_error()))
+}

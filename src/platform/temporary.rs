@@ -1,0 +1,85 @@
+//! Temporary names: random, so that nothing can lie in wait under one, and of one pattern, so that
+//! a later writer knows those of killed ones.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt as _;
+
+use super::directory::FoundKind;
+use super::file;
+use super::sys::{self, Access};
+
+/// A temporary file that nobody has written to for so long belongs to nobody.
+const STALE_SECONDS: i64 = 10 * 60;
+/// Longest part of the target's name in a temporary one: names end at 255 bytes.
+const LONGEST: usize = 128;
+const SUFFIX: &str = ".tmp";
+const DIGITS: usize = 32;
+
+/// A name that was never used: `.<target>.<32 hexadecimal digits>.tmp`.
+pub(super) fn name(target: &OsStr) -> OsString {
+    let target = target.to_string_lossy();
+    let target: String = target
+        .char_indices()
+        .take_while(|(at, c)| at + c.len_utf8() <= LONGEST)
+        .map(|(_, c)| c)
+        .collect();
+    let random = uuid::Uuid::new_v4().simple();
+    format!(".{target}.{random}{SUFFIX}").into()
+}
+
+/// The target that a temporary name was made for; `None` for any other name.
+pub fn is_temporary(name: &str) -> Option<&str> {
+    let (target, random) = name
+        .strip_prefix('.')?
+        .strip_suffix(SUFFIX)?
+        .rsplit_once('.')?;
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (random.len() == DIGITS && random.bytes().all(is_digit)).then_some(target)
+}
+
+/// Removes what killed writers have left in a directory. `now` is the time, in seconds since 1970,
+/// that the file system gave to a file that was just written.
+pub(super) fn sweep(directory: BorrowedFd<'_>, now: i64) {
+    for (name, kind) in sys::list(directory).unwrap_or_default() {
+        let is_ours = kind == FoundKind::File
+            && name
+                .to_str()
+                .is_some_and(|name| is_temporary(name).is_some());
+        if is_ours && is_stale(directory, &name, now) {
+            drop(sys::unlink(directory, &name));
+        }
+    }
+}
+
+fn is_stale(directory: BorrowedFd<'_>, name: &OsStr, now: i64) -> bool {
+    let written = sys::open_file(directory, name, Access::Read)
+        .and_then(|file| file.metadata())
+        .ok()
+        .filter(file::is_plain)
+        .map(|metadata| metadata.mtime());
+    written.is_some_and(|written| now.saturating_sub(written) > STALE_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temporary_names_are_known_again() {
+        let check = |target: &str, known: &str| {
+            let made = name(OsStr::new(target));
+            let made = made.to_str().unwrap();
+            assert!(made.len() <= 255, "{made}");
+            assert_eq!(is_temporary(made), Some(known));
+        };
+        check("fixes.json", "fixes.json");
+        check("", "");
+        check(&"x".repeat(255), &"x".repeat(128));
+        check(&"é".repeat(100), &"é".repeat(64));
+        for other in [".fixes.json.tmp", "fixes.json", ".tmp", "", ".a.0g.tmp"] {
+            assert_eq!(is_temporary(other), None, "{other}");
+        }
+        assert_ne!(name(OsStr::new("a")), name(OsStr::new("a")));
+    }
+}
