@@ -97,6 +97,9 @@ impl Report for DoctorReport {
         for path in &self.finished {
             page.styled(&[(Style::Good, "finished "), (Style::Plain, path)]);
         }
+        for object in &self.irregular {
+            page.styled(&[(Style::Bad, "file: "), (Style::Plain, object)]);
+        }
         for problem in &self.git {
             page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
         }

@@ -97,7 +97,8 @@ fn answer(
     }
     let places = Places::find(&environment, root);
     // An agent at work somewhere is no reason to begin a memory there.
-    if !Directory::at(&places.memory).is_there() || Off::of(&environment, &places).is_some() {
+    let memory = Directory::at(&places.memory).hold().ok()?;
+    if Off::of(&environment, &places).is_some() {
         return None;
     }
     // The other events show nothing and are nobody's in particular, and come far more often.
@@ -117,7 +118,7 @@ fn answer(
         format!("hook {}", host.name()),
         Act::change_name(&random()),
     );
-    let store = Scoped::new(&places.memory, Scope::All)
+    let store = Scoped::new(memory, Scope::All)
         .at(environment.now)
         .seen_by(viewer)
         .with_lock_limit(LOCK)

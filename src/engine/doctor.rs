@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::model::{Correction, Kind, Reflexion};
+use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Selection};
 
@@ -29,6 +30,8 @@ pub struct DoctorReport {
     pub unfinished: Vec<String>,
     /// Files that follow them now.
     pub finished: Vec<String>,
+    /// Links, pipes and devices in the memory and the skills: they are left alone, whatever they hold.
+    pub irregular: Vec<String>,
     /// What is wrong with how version control is set up; whoever calls knows.
     pub git: Vec<String>,
 }
@@ -56,13 +59,15 @@ impl Engine {
         let mut unfinished = self.unfinished_merge()?;
         unfinished.append(&mut left);
         let skills = self.check_skills();
+        let irregular = self.irregular();
         // A value that only Python reads is kept and harms nobody.
         let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
         Ok(DoctorReport {
             healthy: problems.iter().all(harmless)
                 && dangling.is_empty()
                 && conflicts.is_empty()
-                && unfinished.is_empty(),
+                && unfinished.is_empty()
+                && irregular.is_empty(),
             problems,
             dangling,
             skills,
@@ -70,8 +75,15 @@ impl Engine {
             conflicts,
             unfinished,
             finished,
+            irregular,
             git: Vec::new(),
         })
+    }
+
+    fn irregular(&self) -> Vec<String> {
+        let mut found = self.store.directory().irregular(true);
+        found.extend(Directory::at(&self.skills_dir).irregular(false));
+        found.iter().map(ToString::to_string).collect()
     }
 
     fn dangling(&self) -> Result<Vec<String>, Error> {

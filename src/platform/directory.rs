@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -221,8 +222,9 @@ impl Directory {
         sys::sync(self.open_self()?.as_fd())
     }
 
-    /// Everything at and below the directory that is refused when it is met: links, pipes, devices.
-    pub fn irregular(&self) -> Vec<Refused> {
+    /// Everything at and below the directory that is refused when it is met: links, pipes, devices, and
+    /// with `hard_links` also files with another name, which are not written in place.
+    pub fn irregular(&self, hard_links: bool) -> Vec<Refused> {
         let mut found = Vec::new();
         let mut waiting = vec![(self.clone(), 0)];
         while let Some((directory, depth)) = waiting.pop() {
@@ -237,6 +239,9 @@ impl Directory {
                 let reason = match entry.kind {
                     FoundKind::Link => Reason::Link,
                     FoundKind::Other => Reason::NotAFile,
+                    FoundKind::File if hard_links && directory.is_shared(&entry.name) => {
+                        Reason::HardLink
+                    }
                     FoundKind::File => continue,
                     FoundKind::Directory => {
                         if depth < DEEPEST {
@@ -251,6 +256,12 @@ impl Directory {
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found
+    }
+
+    fn is_shared(&self, name: &OsStr) -> bool {
+        let file = self.open(name).ok().flatten();
+        let metadata = file.and_then(|file| file.metadata().ok());
+        metadata.is_some_and(|metadata| metadata.nlink() > 1)
     }
 
     /// Names from the base, or from the open directory, down to `name` in this one.

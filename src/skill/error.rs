@@ -74,6 +74,12 @@ pub enum Error {
         /// The link, not its target: that is nobody's business.
         path: PathBuf,
     },
+    /// A symbolic link. None is followed, also where it stays inside.
+    #[error("`{}` is a symbolic link, and links are not followed", path.display())]
+    Link {
+        /// The link, not its target: that is nobody's business.
+        path: PathBuf,
+    },
     /// Something other than a file lies where a file belongs.
     #[error("`{}` is not a regular file", path.display())]
     NotAFile {

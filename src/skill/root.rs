@@ -69,13 +69,9 @@ impl Root {
     /// What a path below the skills directory is; `None` where there is nothing.
     pub(super) fn kind(&self, path: &Path) -> Result<Option<FoundKind>, Error> {
         match self.skills.kind(path) {
-            Ok(Some(FoundKind::Link)) => {
-                let link = Refused {
-                    path: path.to_owned(),
-                    reason: Reason::Link,
-                };
-                Err(self.io(path, std::io::Error::other(link)))
-            }
+            Ok(Some(FoundKind::Link)) => Err(Error::Link {
+                path: self.shown(path),
+            }),
             Ok(kind) => Ok(kind),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.io(path, error)),
@@ -133,6 +129,7 @@ impl Root {
     pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
         let shown = self.shown(path);
         match reason(&source) {
+            Some(Reason::Link) => Error::Link { path: shown },
             Some(Reason::Outside) => Error::Outside { path: shown },
             Some(Reason::NotAFile) => Error::NotAFile { path: shown },
             Some(Reason::TooLarge { limit }) => {
@@ -243,7 +240,7 @@ mod tests {
         let root = Root::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
             let placed = root.place(&skill, Path::new(relative));
-            assert!(matches!(placed, Err(Error::Io { .. })), "{relative}");
+            assert!(matches!(placed, Err(Error::Link { .. })), "{relative}");
         }
     }
 }

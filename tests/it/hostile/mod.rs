@@ -1,5 +1,7 @@
 //! Attacks: each defect that was found in the trust boundary, kept as a test of the program.
 //!
 //! One file a subject. `SECURITY.md` names the test behind each promise.
+
 mod clone;
 mod forgeries;
+mod links;
