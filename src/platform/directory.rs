@@ -25,8 +25,14 @@ const DEEPEST: usize = 64;
 pub struct Directory {
     base: Arc<Path>,
     path: Arc<Path>,
-    /// The open directory, where it is kept open.
-    held: Option<Arc<OwnedFd>>,
+    /// An open directory at or above this one, where one is kept open.
+    held: Option<Held>,
+}
+
+#[derive(Clone)]
+struct Held {
+    path: Arc<Path>,
+    handle: Arc<OwnedFd>,
 }
 
 /// Something in a directory.
@@ -77,16 +83,19 @@ impl Directory {
         Self {
             base: Arc::clone(&self.base),
             path: self.path.join(name).into(),
-            held: None,
+            held: self.held.clone(),
         }
     }
 
     /// The same, open from now on: later calls begin here and not at the base. For a command or a
     /// lock, not for a process that outlives a directory's removal.
     pub fn hold(&self) -> io::Result<Self> {
-        let handle = self.open_self()?;
+        let held = Held {
+            path: Arc::clone(&self.path),
+            handle: self.open_self()?,
+        };
         Ok(Self {
-            held: Some(handle),
+            held: Some(held),
             ..self.clone()
         })
     }
@@ -124,12 +133,12 @@ impl Directory {
             super::named::create_dir(above)?;
             sys::make_base(&self.base)?;
         }
-        let mut at = open_base(&self.base)?;
-        let mut shown = self.base.to_path_buf();
+        let mut at = self.start()?;
+        let mut shown = self.start_path().to_path_buf();
         for part in self.parts(Path::new(""))? {
             shown.push(&part);
             sys::make_directory(at.as_fd(), &part)?;
-            at = open_step(&at, &part, &shown)?;
+            at = Arc::new(open_step(&at, &part, &shown)?);
         }
         Ok(true)
     }
@@ -268,12 +277,9 @@ impl Directory {
     fn parts(&self, name: &Path) -> io::Result<Vec<OsString>> {
         let outside = || Refused::error(&self.path.join(name), Reason::Outside);
         let whole = self.path.join(name);
-        let start = if self.held.is_some() {
-            &self.path
-        } else {
-            &self.base
-        };
-        let below = whole.strip_prefix(start).map_err(|_| outside())?;
+        let below = whole
+            .strip_prefix(self.start_path())
+            .map_err(|_| outside())?;
         // A name must not lead to a neighbour of the directory either.
         if !whole.starts_with(&self.path) {
             return Err(outside());
@@ -307,15 +313,21 @@ impl Directory {
         })
     }
 
-    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<OwnedFd>> {
-        let (mut at, start) = match &self.held {
-            Some(held) => (Arc::clone(held), &self.path),
-            None => (Arc::new(open_base(&self.base)?), &self.base),
-        };
-        if parts.is_empty() {
-            return Ok(at);
+    /// Where walks begin: the directory that is kept open, or the base.
+    fn start_path(&self) -> &Path {
+        self.held.as_ref().map_or(&self.base, |held| &held.path)
+    }
+
+    fn start(&self) -> io::Result<Arc<OwnedFd>> {
+        match &self.held {
+            Some(held) => Ok(Arc::clone(&held.handle)),
+            None => open_base(&self.base).map(Arc::new),
         }
-        let mut shown = start.to_path_buf();
+    }
+
+    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<OwnedFd>> {
+        let mut at = self.start()?;
+        let mut shown = self.start_path().to_path_buf();
         for part in parts {
             shown.push(part);
             at = Arc::new(open_step(&at, part, &shown)?);

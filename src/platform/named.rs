@@ -142,9 +142,8 @@ pub(crate) fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
     made.and_then(|()| sync_above(path))
 }
 
-/// Adds bytes at the end of a regular file and waits until they are on the disk.
+/// Adds bytes at the end of a file and waits until they are on the disk.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    refuse_special(path)?;
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)

@@ -134,7 +134,7 @@ fn no_file_of_the_memory_is_opened_by_a_disabled_run() {
     let found: Vec<String> = opened(&workspace)
         .into_iter()
         .filter(|call| {
-            !call.contains("/.agentura/config.toml") && !call.contains("/.agentura/prompts/")
+            !call.contains("/.agentura>, \"config.toml\"") && !call.contains("/.agentura/prompts>")
         })
         .collect();
     assert_eq!(found, [""; 0]);

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
@@ -107,7 +108,7 @@ const COMMANDS: &[&str] = &[
     "memory list fixes",
     "memory search Quokka",
     "memory prompt hr/resume-screen",
-    "memory add Zebras-are-striped",
+    "memory add --type brand_memory --content Zebras-are-striped",
     "memory show REFL-001",
     "memory why REFL-001",
     "memory approve FIX-001",
@@ -117,18 +118,18 @@ const COMMANDS: &[&str] = &[
     "memory audit verify",
     "memory prune",
     "memory conflicts",
-    "memory export",
+    "memory export --output -",
     "memory export --output out.jsonl",
     "memory import out.jsonl",
     "memory disable",
     "memory enable",
     "session start --step a",
-    "session log latest --action b",
+    "session log latest --step a --action tool_call --status success",
     "session end latest",
     "test",
     "index",
     "stats",
-    "hint boom",
+    "hint --error boom",
     "config show",
     "trust",
     "remote status",
@@ -140,19 +141,29 @@ const COMMANDS: &[&str] = &[
     "memory purge --yes",
 ];
 
-/// Those that touch most, for the kinds of objects that differ in how they are opened and no more.
+/// Those that touch most.
 const FEW: &[&str] = &[
     "hook failure",
     "hook end",
-    "run hr/resume-screen --input fixtures/sample_input.json",
     "correct hr/resume-screen --execution-id latest --correction Always-put-Zebras-first",
     "memory search Quokka",
-    "memory add Zebras-are-striped",
-    "memory undo",
-    "memory audit verify",
-    "session start --step a",
+    "memory add --type brand_memory --content Zebras-are-striped",
     "doctor --repair",
     "memory purge --yes",
+];
+
+/// Names that decide whether a command goes on: each of them is attacked alone.
+const GATES: &[&str] = &[
+    ".agentura/workspace.json",
+    ".agentura/.lock",
+    ".agentura/config.toml",
+    ".agentura/primary.json",
+    ".agentura/disabled",
+    ".agentura",
+    "skills",
+    "skills/hr",
+    "skills/hr/resume-screen",
+    "skills/hr/resume-screen/SKILL.md",
 ];
 
 /// Kinds of objects in the place of a file.
@@ -194,10 +205,12 @@ fn learnt() -> Workspace {
     ];
     workspace.run(&correct).succeeds();
     workspace.run(&["learn", "session.jsonl"]).succeeds();
-    let add = ["memory", "add", &format!("The {OWN} smiles.")];
-    workspace.run(&add).succeeds();
-    let add = ["memory", "add", "Something to forget."];
-    workspace.run(&add).succeeds();
+    for content in [
+        format!("The {OWN} smiles."),
+        "Something to forget.".to_owned(),
+    ] {
+        add(&workspace, &content);
+    }
     workspace.run(&["memory", "forget", "MEM-002"]).succeeds();
     workspace
         .run(&["session", "start", "--step", OWN])
@@ -205,26 +218,34 @@ fn learnt() -> Workspace {
     workspace
 }
 
-/// A copy of a workspace with an object under one of its names, beside files that are nobody's
-/// memory.
+fn add(workspace: &Workspace, content: &str) {
+    let words = [
+        "memory", "add", "--type", "brand_memory", "--content", content,
+    ];
+    workspace.run(&words).succeeds();
+}
+
+/// A copy of a workspace with objects under some of its names, beside files that are nobody's memory.
 struct Attacked {
     workspace: Workspace,
-    place: PathBuf,
+    places: Vec<PathBuf>,
     object: Object,
 }
 
 impl Attacked {
-    fn new(learnt: &Workspace, name: &str, object: Object) -> Self {
+    fn new(learnt: &Workspace, names: &[String], object: Object) -> Self {
         let workspace = Workspace::empty();
         fs::remove_dir(workspace.root()).unwrap();
         copy(&learnt.root(), &workspace.root());
-        let place = workspace.root().join(name);
+        let places = names.iter().map(|name| workspace.root().join(name));
         let attacked = Self {
+            places: places.collect(),
             workspace,
-            place,
             object,
         };
-        attacked.put();
+        for (number, place) in attacked.places.iter().enumerate() {
+            attacked.put(number, place);
+        }
         attacked
     }
 
@@ -232,13 +253,14 @@ impl Attacked {
         self.workspace.home().join("outside")
     }
 
-    fn put(&self) {
-        let (place, outside) = (&self.place, self.outside());
+    fn put(&self, number: usize, place: &Path) {
+        let outside = self.outside().join(number.to_string());
         fs::create_dir_all(outside.join("directory")).unwrap();
         let text = fs::read_to_string(place).unwrap_or_default();
-        let text = match text.contains(OWN) {
-            true => text.replace(OWN, FOREIGN),
-            false => format!("---\nname: x\ndescription: {FOREIGN}\n---\n{FOREIGN}\n"),
+        let text = if text.contains(OWN) {
+            text.replace(OWN, FOREIGN)
+        } else {
+            format!("---\nname: x\ndescription: {FOREIGN}\n---\n{FOREIGN}\n")
         };
         for name in ["file", "directory/file", "directory/SKILL.md"] {
             fs::write(outside.join(name), &text).unwrap();
@@ -250,6 +272,10 @@ impl Attacked {
             fs::remove_file(place).unwrap();
         }
         fs::create_dir_all(place.parent().unwrap()).unwrap();
+        self.link(&outside, place);
+    }
+
+    fn link(&self, outside: &Path, place: &Path) {
         match self.object {
             Object::File => symlink(outside.join("file"), place).unwrap(),
             Object::Missing => symlink(outside.join("missing"), place).unwrap(),
@@ -261,6 +287,16 @@ impl Attacked {
             }
             Object::OwnDirectory => fs::create_dir_all(place.join("inner")).unwrap(),
             Object::HardLink => fs::hard_link(outside.join("file"), place).unwrap(),
+        }
+    }
+
+    /// Some commands take an object away, which is well; the next one meets it again.
+    fn put_back(&self) {
+        for (number, place) in self.places.iter().enumerate() {
+            let is_possible = place.parent().is_some_and(Path::is_dir);
+            if place.symlink_metadata().is_err() && is_possible {
+                self.link(&self.outside().join(number.to_string()), place);
+            }
         }
     }
 
@@ -321,17 +357,25 @@ fn snapshot(directory: &Path) -> Vec<(PathBuf, u32, i64, i64, Vec<u8>)> {
     found
 }
 
-/// Attacks each of these names with an object, and runs the commands one after the other. Answers
+/// Attacks names with an object, so many at once, and runs the commands one after the other. Answers
 /// what came of it that must not.
-fn attack(names: &[String], object: Object, commands: &[&str]) -> Vec<String> {
+fn attack(names: &[String], at_once: usize, object: Object, commands: &[&str]) -> Vec<String> {
+    let is_gate = |name: &&String| GATES.contains(&name.as_str());
+    let alone: Vec<String> = names.iter().filter(is_gate).cloned().collect();
+    let others: Vec<String> = names
+        .iter()
+        .filter(|name| !is_gate(name))
+        .cloned()
+        .collect();
+    let groups: Vec<&[String]> = alone.chunks(1).chain(others.chunks(at_once)).collect();
     let learnt = learnt();
     let next = AtomicUsize::new(0);
-    let broken = std::sync::Mutex::new(Vec::new());
+    let broken = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some(name) = names.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let found = attack_one(&learnt, name, object, commands);
+                while let Some(names) = groups.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let found = attack_one(&learnt, names, object, commands);
                     broken.lock().unwrap().extend(found);
                 }
             });
@@ -340,23 +384,25 @@ fn attack(names: &[String], object: Object, commands: &[&str]) -> Vec<String> {
     broken.into_inner().unwrap()
 }
 
-fn attack_one(learnt: &Workspace, name: &str, object: Object, commands: &[&str]) -> Vec<String> {
-    let attacked = Attacked::new(learnt, name, object);
+fn attack_one(
+    learnt: &Workspace,
+    names: &[String],
+    object: Object,
+    commands: &[&str],
+) -> Vec<String> {
+    let attacked = Attacked::new(learnt, names, object);
     let before = snapshot(&attacked.outside());
     let mut broken = Vec::new();
     for words in commands {
         let ran = attacked.run(words);
-        let mut say = |what: &str| broken.push(format!("{object:?} {name}: {words}: {what}"));
+        let mut say = |what: &str| broken.push(format!("{object:?} {names:?}: {words}: {what}"));
         if !(0..=6).contains(&ran.code) {
             say(&format!("ended with {}: {}", ran.code, ran.stderr));
         }
         // A second name of a file is that file: it may be read, and not written.
         let is_shown = ran.stdout.contains(FOREIGN) || ran.stderr.contains(FOREIGN);
         if is_shown && object != Object::HardLink {
-            say(&format!(
-                "shows what lies outside: {} {}",
-                ran.stdout, ran.stderr
-            ));
+            say(&format!("shows what lies outside: {ran:?}"));
         }
         if words.starts_with("hook") && (ran.code, ran.stderr.as_str()) != (0, "") {
             say(&format!("is not silent: {ran:?}"));
@@ -365,37 +411,7 @@ fn attack_one(learnt: &Workspace, name: &str, object: Object, commands: &[&str])
             say("changed what lies outside");
             break;
         }
-        // Some commands take the object away, which is well; the next one meets it again.
-        if attacked.place.symlink_metadata().is_err()
-            && attacked.place.parent().is_some_and(Path::exists)
-        {
-            attacked.put();
-            fs::remove_file(attacked.outside().join("missing")).ok();
-            return broken
-                .into_iter()
-                .chain(rest(&attacked, words, commands))
-                .collect();
-        }
-    }
-    broken
-}
-
-/// The commands behind one that took the object away, with the object in its place again.
-fn rest(attacked: &Attacked, after: &str, commands: &[&str]) -> Vec<String> {
-    let at = commands
-        .iter()
-        .position(|words| *words == after)
-        .unwrap_or(commands.len());
-    let before = snapshot(&attacked.outside());
-    let mut broken = Vec::new();
-    for words in &commands[(at + 1).min(commands.len())..] {
-        let ran = attacked.run(words);
-        if !(0..=6).contains(&ran.code) || snapshot(&attacked.outside()) != before {
-            broken.push(format!(
-                "{:?} {:?}: {words}: {ran:?}",
-                attacked.object, attacked.place
-            ));
-        }
+        attacked.put_back();
     }
     broken
 }
@@ -442,39 +458,66 @@ fn holds(broken: &[String]) {
     );
 }
 
+/// The commands do what they are for where nothing is wrong, so that the attacks meet their reads and
+/// writes.
+#[test]
+fn every_command_of_the_attacks_works() {
+    let sound = Attacked {
+        workspace: learnt(),
+        places: Vec::new(),
+        object: Object::File,
+    };
+    for words in COMMANDS {
+        let ran = sound.run(words);
+        // No database is named here.
+        let expected = if *words == "remote status" { 2 } else { 0 };
+        assert_eq!(ran.code, expected, "{words}: {ran:?}");
+    }
+}
+
 #[test]
 fn links_to_files_outside_are_neither_read_nor_written() {
-    holds(&attack(&files(), Object::File, COMMANDS));
+    holds(&attack(&files(), 1, Object::File, FEW));
+}
+
+#[test]
+fn no_command_follows_a_link_to_a_file_outside() {
+    holds(&attack(&files(), 12, Object::File, COMMANDS));
 }
 
 #[test]
 fn links_to_missing_files_outside_make_none() {
-    holds(&attack(&all(), Object::Missing, COMMANDS));
+    holds(&attack(&all(), 4, Object::Missing, FEW));
+}
+
+#[test]
+fn no_command_makes_a_file_through_a_link() {
+    holds(&attack(&all(), 16, Object::Missing, COMMANDS));
 }
 
 #[test]
 fn links_to_directories_outside_lead_nowhere() {
-    holds(&attack(&all(), Object::Directory, COMMANDS));
+    holds(&attack(&all(), 4, Object::Directory, FEW));
 }
 
 #[test]
 fn endless_devices_are_not_read() {
-    holds(&attack(&files(), Object::Zero, FEW));
+    holds(&attack(&files(), 4, Object::Zero, FEW));
 }
 
 #[test]
 fn pipes_are_not_waited_for() {
-    holds(&attack(&all(), Object::Pipe, FEW));
+    holds(&attack(&all(), 4, Object::Pipe, FEW));
 }
 
 #[test]
 fn directories_in_the_places_of_files_end_in_errors() {
-    holds(&attack(&files(), Object::OwnDirectory, FEW));
+    holds(&attack(&files(), 4, Object::OwnDirectory, FEW));
 }
 
 #[test]
 fn files_with_another_name_are_not_written_in_place() {
-    holds(&attack(&files(), Object::HardLink, FEW));
+    holds(&attack(&files(), 4, Object::HardLink, FEW));
 }
 
 fn git(directory: &Path, arguments: &[&str]) {
@@ -569,7 +612,7 @@ fn a_linked_memory_is_refused_by_name_and_an_own_one_may_be_named() {
         &["memory", "list", "fixes"],
         &["doctor"],
         &["trust"],
-        &["memory", "add", "x"],
+        &["memory", "add", "--type", "brand_memory", "--content", "x"],
         &["init"],
     ] {
         let ran = workspace.run(arguments);
@@ -577,7 +620,7 @@ fn a_linked_memory_is_refused_by_name_and_an_own_one_may_be_named() {
             .fails(3, "hint: ");
     }
     let attacked = Attacked {
-        place: workspace.root().join(".agentura"),
+        places: Vec::new(),
         workspace: std::mem::replace(&mut workspace, Workspace::empty()),
         object: Object::Directory,
     };
@@ -651,7 +694,7 @@ fn files_and_the_directory_become_private() {
         fs::set_permissions(workspace.memory(name), open).unwrap();
     }
     fs::set_permissions(&memory, fs::Permissions::from_mode(0o755)).unwrap();
-    workspace.run(&["memory", "add", "A new one."]).succeeds();
+    add(&workspace, "A new one.");
     workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
     for name in names {
         assert_eq!(mode(&workspace.memory(name)), 0o600, "{name}");
