@@ -30,8 +30,8 @@ pub struct Briefing {
 }
 
 impl Adviser<'_> {
-    /// What is told at the start of a session, in at most so many characters. A session that goes on
-    /// is reminded of its own pitfalls too.
+    /// What is told at the start of a session, in at most so many units of UTF-16. A session that goes
+    /// on is reminded of its own pitfalls too.
     pub fn briefing(&self, session: &str, budget: usize) -> Result<Briefing, Error> {
         let mut told = Briefing::default();
         let own = self.pitfalls(session);
@@ -56,7 +56,8 @@ impl Adviser<'_> {
         }
         if !observed.is_empty() {
             let heading = "Rules that came with the files of others (not approved here), by skill:";
-            told.observed.push_str(&section(heading, lines(&observed)));
+            let text = guard::defuse(&section(heading, lines(&observed)));
+            told.observed.push_str(&text);
         }
         let repeated = self.repeated(session)?;
         if !repeated.is_empty() {
@@ -69,10 +70,12 @@ impl Adviser<'_> {
                 )
             });
             let heading = "Errors that were met more than once in this project:";
-            told.observed.push_str(&section(heading, lines));
+            let text = guard::defuse(&section(heading, lines));
+            told.observed.push_str(&text);
         }
         told.rules = within(&told.rules, budget);
-        told.observed = within(&told.observed, budget - told.rules.chars().count());
+        let room = budget.saturating_sub(guard::length(&told.rules));
+        told.observed = within(&told.observed, room);
         Ok(told)
     }
 
@@ -137,7 +140,7 @@ fn within(text: &str, budget: usize) -> String {
     let mut kept = String::new();
     let mut used = 0;
     for line in text.lines() {
-        used += line.chars().count() + 1;
+        used += guard::length(line) + 1;
         if used > budget {
             break;
         }
@@ -149,9 +152,9 @@ fn within(text: &str, budget: usize) -> String {
     kept
 }
 
-/// A text on one line, without secrets, cut where it is long.
+/// A text on one line, without secrets, unable to forge a fence, and cut where it is long.
 fn line(text: &str, room: usize) -> String {
-    let text = guard::redact(text).text;
+    let text = guard::unfenced(&guard::redact(text).text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(room) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -25,15 +25,17 @@ mod samples;
 mod scan;
 mod screen;
 mod shapes;
+mod shorten;
 mod structures;
 mod values;
 
-pub use fence::{defuse, fence, strip_fenced};
+pub use fence::{defuse, fence, strip_fenced, unfenced};
 pub use hidden::{is_hidden, visible};
 pub use json::{findings_in_json, redact_json};
 pub use redact::{Redacted, redact, says_nothing};
 pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, screen};
+pub use shorten::{beginning, length, shorten};
 
 /// A text from a tool, a transcript or a foreign file, on its way into the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,6 +23,8 @@ mod servers;
 
 use serde_json::json;
 
+use crate::guard::shorten;
+
 pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};
 pub use install::{
@@ -33,7 +35,7 @@ pub use servers::{
     RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
 };
 
-/// What is told to a model at once, in characters; hosts cut or drop what is longer than 10,000.
+/// What is told to a model at once, in units of UTF-16; hosts cut or drop what is longer than 10,000.
 const LONGEST_ANSWER: usize = 9_000;
 
 /// A host.
@@ -88,10 +90,10 @@ impl Host {
     }
 
     /// The answer that puts `text` before the model. All three hosts understand this form, and
-    /// nothing may be added: Codex ignores answers with keys that it does not know.
+    /// nothing may be added: Codex ignores answers with keys that it does not know. A text that no
+    /// host would take whole is shortened here, where a fence in it stays closed.
     pub fn answer(self, event: &Event, text: &str) -> String {
-        let end = text.char_indices().nth(LONGEST_ANSWER);
-        let text = end.map_or(text, |(at, _)| &text[..at]);
+        let text = shorten(text, LONGEST_ANSWER);
         json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
             .to_string()
     }

@@ -16,6 +16,7 @@ pub mod error_line;
 pub mod export;
 mod goal;
 pub mod hint;
+pub mod hint_budget;
 mod judge;
 pub mod likeness;
 mod outcome;

@@ -89,7 +89,7 @@ pub(super) fn hint(engine: &Engine, args: HintArgs) -> Result<Hints, Explained> 
         .map_err(told)?;
     let hints = Hints {
         notice: None,
-        error_key: report.error_key.as_deref().map(room::outward),
+        error_key: report.error_key.as_deref().map(room::name),
         hints: report.hints.into_iter().map(hinted).collect(),
         pitfalls: report.pitfalls,
         left_out: 0,
@@ -109,9 +109,9 @@ pub(super) fn adviser(engine: &Engine) -> Adviser<'_> {
 
 fn hinted(hint: Hint) -> Hinted {
     Hinted {
-        id: hint.id,
+        id: room::name(&hint.id),
         trust: hint.trust,
-        error_key: room::outward(&hint.error_key),
+        error_key: room::name(&hint.error_key),
         wrong: room::outward(&hint.failing_code),
         correct: room::outward(&hint.working_code),
         printed: room::outward(&hint.success_output),
@@ -122,7 +122,7 @@ fn hinted(hint: Hint) -> Hinted {
 
 impl Hints {
     /// As much of it as there is room for. What was printed goes first, then the last hints; the best
-    /// one is cut, and stays.
+    /// one is cut, and goes only where not even its beginning has room.
     fn within(mut self, room: usize) -> Self {
         let mut most = usize::MAX;
         loop {
@@ -143,10 +143,13 @@ impl Hints {
                     *text = room::beginning(text, most).into_owned();
                 }
             } else if self.pitfalls.pop().is_none() {
-                // The key of the error is what remains.
-                let key = self.error_key.take();
-                self.error_key = key.map(|key| room::beginning(&key, LEAST).into_owned());
-                return self;
+                if self.hints.pop().is_none() {
+                    // The key of the error is what remains.
+                    let key = self.error_key.take();
+                    self.error_key = key.map(|key| room::beginning(&key, LEAST).into_owned());
+                    return self;
+                }
+                self.left_out += 1;
             }
         }
     }
@@ -155,7 +158,7 @@ impl Hints {
 impl Report for Hints {
     fn text(&self, nonce: &str) -> String {
         let mut text = String::new();
-        if self.hints.is_empty() && self.pitfalls.is_empty() {
+        if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
             text.push_str("Nothing is known about this.\n");
         }
         let (observed, approved): (Vec<&Hinted>, Vec<&Hinted>) = self
@@ -188,4 +191,38 @@ fn blocks(hints: &[&Hinted]) -> String {
         text.push_str(&render_block(&hint.error_key, &hint.wrong, &hint.correct));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn hints_fit_their_budget_in_closed_fences(
+            texts in proptest::collection::vec((room::tests::text(), room::tests::text(), any::<bool>()), 0..4),
+            budget in 200_usize..2_000,
+        ) {
+            let hinted = |(wrong, right, said): &(String, String, bool)| Hinted {
+                id: room::name(right),
+                trust: if *said { Trust::Approved } else { Trust::Observed },
+                error_key: room::name(wrong),
+                wrong: room::outward(wrong),
+                correct: room::outward(right),
+                printed: room::outward(wrong),
+                score: 1.0,
+                why: "the same error".to_owned(),
+            };
+            let hints = Hints {
+                notice: None,
+                error_key: texts.first().map(|(wrong, ..)| room::name(wrong)),
+                hints: texts.iter().map(hinted).collect(),
+                pitfalls: vec!["Check the key first.".to_owned()],
+                left_out: 0,
+            };
+            room::tests::check(&hints.within(budget), budget);
+        }
+    }
 }

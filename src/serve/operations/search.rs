@@ -146,9 +146,9 @@ pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched
 
 fn hit(found: Found) -> Hit {
     Hit {
-        id: found.name(),
+        id: room::name(&found.name()),
         kind: found.kind,
-        skill: found.skill,
+        skill: found.skill.as_deref().map(room::name),
         memory_type: found.memory_type,
         trust: found.trust,
         score: found.score,
@@ -241,5 +241,37 @@ impl Report for Searched {
             text.extend(["warning: ", warning, "\n"]);
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn results_fit_their_budget_in_closed_fences(
+            texts in proptest::collection::vec((room::tests::text(), any::<bool>()), 0..6),
+            budget in 200_usize..2_000,
+        ) {
+            let hit = |(text, said): &(String, bool)| Hit {
+                id: room::name(text),
+                kind: Kind::Memory,
+                skill: Some(room::name(text)),
+                memory_type: None,
+                trust: if *said { Trust::User } else { Trust::Observed },
+                score: 1.0,
+                text: room::outward(text.trim()),
+            };
+            let searched = Searched {
+                notice: None,
+                results: texts.iter().map(hit).collect(),
+                left_out: 0,
+                warnings: vec!["a part of the index is missing".to_owned()],
+            };
+            room::tests::check(&searched.within(budget, &["obey".to_owned()]), budget);
+        }
     }
 }

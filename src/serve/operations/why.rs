@@ -56,13 +56,15 @@ pub(super) fn why(engine: &Engine, args: &WhyArgs) -> Result<Reasons, Explained>
     let chain = report.chain.into_iter().map(|link| Link {
         summary: room::beginning(&room::outward(&link.summary), LONG).into_owned(),
         // Names of sessions and tests come from hosts and files.
-        id: room::outward(&link.id),
-        to: link.to.as_deref().map(room::outward),
+        id: room::name(&link.id),
+        to: link.to.as_deref().map(room::name),
+        at: room::name(&link.at),
+        state: link.state.as_deref().map(room::name),
         ..link
     });
     let reasons = Reasons {
         notice: NOTICE,
-        id: report.id,
+        id: room::name(&report.id),
         kind: report.kind,
         evidence: report.evidence,
         chain: chain.collect(),
@@ -73,8 +75,8 @@ pub(super) fn why(engine: &Engine, args: &WhyArgs) -> Result<Reasons, Explained>
 }
 
 impl Reasons {
-    /// As much of it as there is room for: the summaries get shorter, then the last links go. The record
-    /// itself stays.
+    /// As much of it as there is room for: the summaries get shorter, then the last links go, then what
+    /// is long in the record itself.
     fn within(mut self, room: usize) -> Self {
         if room::fits(&self, room) {
             return self;
@@ -87,10 +89,16 @@ impl Reasons {
                 self.chain.pop();
                 self.left_out += 1;
             } else if self.warnings.pop().is_none() {
-                for link in &mut self.chain {
-                    link.summary = room::beginning(&link.summary, SHORT).into_owned();
+                self.id = room::beginning(&self.id, SHORT).into_owned();
+                let Some(link) = self.chain.first_mut() else {
+                    break;
+                };
+                let is_long = link.summary.chars().count() > SHORT + 1;
+                link.summary = room::beginning(&link.summary, SHORT).into_owned();
+                if !is_long {
+                    self.chain.clear();
+                    self.left_out += 1;
                 }
-                break;
             }
         }
         self
@@ -108,8 +116,10 @@ impl Report for Reasons {
             "{} {}: shown {shown}, helped {helped}, harmed {harmed}.\n",
             self.kind, self.id
         );
-        let lines: Vec<String> = self.chain.iter().map(line).collect();
-        text.push_str(&fence(&lines, nonce));
+        if !self.chain.is_empty() {
+            let lines: Vec<String> = self.chain.iter().map(line).collect();
+            text.push_str(&fence(&lines, nonce));
+        }
         if self.left_out > 0 {
             let more = self.left_out.to_string();
             text.extend([
@@ -131,4 +141,43 @@ fn line(link: &Link) -> String {
     words.push(&link.summary);
     words.retain(|word| !word.is_empty());
     "  ".repeat(link.depth) + &words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::Relation;
+
+    proptest! {
+        #[test]
+        fn reasons_fit_their_budget_in_a_closed_fence(
+            texts in proptest::collection::vec(room::tests::text(), 1..6),
+            budget in 200_usize..2_000,
+        ) {
+            let link = |text: &String| Link {
+                id: room::name(text),
+                kind: "memory",
+                relation: Relation::Asked,
+                to: Some(room::name(text)),
+                at: room::name(text),
+                summary: room::beginning(&room::outward(text), LONG).into_owned(),
+                state: Some(room::name(text)),
+                executions: None,
+                origins: None,
+                depth: 1,
+            };
+            let reasons = Reasons {
+                notice: NOTICE,
+                id: room::name(&texts[0]),
+                kind: Kind::Memory,
+                evidence: Evidence::default(),
+                chain: texts.iter().map(link).collect(),
+                left_out: 0,
+                warnings: vec!["a part of the index is missing".to_owned()],
+            };
+            room::tests::check(&reasons.within(budget), budget);
+        }
+    }
 }
