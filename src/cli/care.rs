@@ -85,6 +85,9 @@ impl Report for DoctorReport {
         for dangling in &self.dangling {
             page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
         }
+        for doubtful in &self.doubtful {
+            page.styled(&[(Style::Warn, "evidence: "), (Style::Plain, doubtful)]);
+        }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches have set `{field}` to different values");

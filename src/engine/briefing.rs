@@ -2,9 +2,11 @@
 //! rules that people have given it. As little as that, because every word of it is read again at
 //! every step of the session.
 
+use std::collections::HashSet;
+
 use crate::guard;
 use crate::learn::pitfall::{MAX_RULES, render_pitfalls};
-use crate::model::{Fix, Kind, Record as _, Reflexion};
+use crate::model::{Fix, Kind, Record as _, Reflexion, Trust};
 use crate::store::Selection;
 
 use super::fixes::is_shown;
@@ -91,7 +93,7 @@ impl Adviser<'_> {
             let Ok(fix) = entry.parse::<Fix>() else {
                 return;
             };
-            let weight = fix.occurrences.unwrap_or(1.0) + fix.helped.unwrap_or(0.0);
+            let weight = met(&fix) + fix.helped.unwrap_or(0.0);
             if weight >= REPEATED
                 && is_shown(&fix)
                 && guard::screen(&fix.content()).reason().is_none()
@@ -128,6 +130,21 @@ impl Adviser<'_> {
 fn is_harmless(rule: &Reflexion) -> bool {
     let text = format!("{}\n{}\n{}", rule.skill, rule.rule, rule.applies_when);
     guard::admit(&text).quarantine.is_none()
+}
+
+/// How often a fix was met. One session that met it again and again, and nobody has looked at, has met it
+/// once.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of sessions stay far below 2^52"
+)]
+fn met(fix: &Fix) -> f64 {
+    let occurrences = fix.occurrences.unwrap_or(1.0);
+    if fix.origins.is_empty() || fix.trust() != Trust::Observed {
+        return occurrences;
+    }
+    let sessions: HashSet<&str> = fix.origins.iter().map(|o| o.session.as_str()).collect();
+    occurrences.min(sessions.len() as f64)
 }
 
 fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {

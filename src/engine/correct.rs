@@ -16,7 +16,7 @@ use crate::store::Selection;
 use super::assemble::suspicion;
 use super::door::{self, kept_out};
 use super::error::chain;
-use super::evidence::{count_correction, uncounted};
+use super::evidence::{Witness, count_correction, uncounted};
 use super::model::Chosen;
 use super::rules::{Conflict, Placed, own_rules, standing};
 use super::{Engine, Error, dollars, mended};
@@ -244,7 +244,8 @@ impl Engine {
             expected_output: options.expected.clone(),
         };
         let correction = writer.append(correction, self.now)?;
-        let counted = count_correction(&mut writer, execution, said);
+        let by = Witness::of(options.source.unwrap_or_default());
+        let counted = count_correction(&mut writer, execution, said, by);
         let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
         warnings.extend(counted.err().map(|error| uncounted(&error)));
         Ok((correction, None, warnings))

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::model::{Correction, Kind, Reflexion};
+use crate::model::{Correction, Fix, Kind, Reflexion};
 use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Selection};
 
+use super::fixes::doubts;
 use super::{Engine, Error, MergeConflict};
 
 /// What was found, and what was done about it.
@@ -32,6 +33,8 @@ pub struct DoctorReport {
     pub finished: Vec<String>,
     /// Links, pipes and devices in the memory and the skills: they are left alone, whatever they hold.
     pub irregular: Vec<String>,
+    /// Approved fixes that use speaks against, each in a sentence; a person decides about them.
+    pub doubtful: Vec<String>,
     /// What is wrong with how version control is set up; whoever calls knows.
     pub git: Vec<String>,
 }
@@ -60,6 +63,7 @@ impl Engine {
         unfinished.append(&mut left);
         let skills = self.check_skills();
         let irregular = self.irregular();
+        let fixes = self.store.list::<Fix>(&Selection::default())?.records;
         // A value that only Python reads is kept and harms nobody.
         let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
         Ok(DoctorReport {
@@ -76,6 +80,7 @@ impl Engine {
             unfinished,
             finished,
             irregular,
+            doubtful: doubts(&fixes),
             git: Vec::new(),
         })
     }

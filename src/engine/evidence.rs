@@ -3,6 +3,9 @@
 //!
 //! Only rules that a model was shown are counted; an answer without a model has used none. A verdict
 //! that is changed takes back what it said before.
+//!
+//! What programs say against a rule counts against rules of programs alone. A rule that a person gave is
+//! judged by people: no agent can retire it by rejecting what comes of it.
 
 use serde_json::{Value, json};
 
@@ -29,16 +32,44 @@ pub(super) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
+/// The `source` of a rule, and the judge of an execution, that is no person.
+pub(super) const AGENT: &str = "agent";
+
+/// Who says what came of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Witness {
+    /// A person, at the command line or by a front for people.
+    Person,
+    /// A program that brought the outcome, or an agent that passes on a correction.
+    Agent,
+}
+
+impl Witness {
+    /// The one that a field names; where it is empty, a person.
+    pub(super) fn of(name: &str) -> Self {
+        if name == AGENT {
+            Self::Agent
+        } else {
+            Self::Person
+        }
+    }
+
+    /// Whether what it says against a rule counts.
+    fn may_blame(self, rule: &Reflexion) -> bool {
+        self == Self::Person || rule.source == AGENT
+    }
+}
+
 /// Counts a verdict on an execution for or against the rules that had a part in it. `before` is the
 /// verdict that it had until now.
 pub(super) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
-    before: &Outcome,
-    now: &Outcome,
+    (before, before_by): (&Outcome, Witness),
+    (now, now_by): (&Outcome, Witness),
 ) -> Result<(), Error> {
     let (before, now) = (helped(before), helped(now));
-    if before == now {
+    if before == now && before_by == now_by {
         return Ok(());
     }
     let case = format!("{} {}", execution.input_summary, execution.output_summary);
@@ -50,10 +81,11 @@ pub(super) fn count_verdict(
     let utilities: Vec<f64> = concerned.iter().map(Reflexion::utility).collect();
     let mut changes = Vec::new();
     for (mut rule, blamed) in concerned.into_iter().zip(blamed(&utilities)) {
-        if let Some(helped) = before {
+        if let Some(helped) = before.filter(|helped| *helped || before_by.may_blame(&rule)) {
             rule.take_back_outcome(helped);
         }
-        if let Some(helped) = now.filter(|helped| *helped || blamed) {
+        let is_counted = |helped: &bool| *helped || (blamed && now_by.may_blame(&rule));
+        if let Some(helped) = now.filter(is_counted) {
             rule.count_outcome(helped);
         }
         changes.push((rule.reflexion_id.clone(), counts(&rule)));
@@ -66,11 +98,12 @@ pub(super) fn count_correction(
     writer: &mut Writer,
     execution: &Execution,
     correction: &str,
+    by: Witness,
 ) -> Result<(), Error> {
     let rules = rules_of(writer, execution)?;
     let concerned = rules
         .into_iter()
-        .filter(|rule| speaks_against(correction, rule));
+        .filter(|rule| by.may_blame(rule) && speaks_against(correction, rule));
     let changes: Vec<_> = concerned
         .map(|mut rule| {
             rule.count_outcome(false);

@@ -2,7 +2,7 @@
 //!
 //! What another program ran is taken as it says; only that its skill is within the scope, and that the
 //! rules which it names are rules of that skill, is looked at. Then it counts for those rules as a run of
-//! ours does.
+//! ours does, but that a rejection by a program does not speak against what a person has said.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,6 +11,7 @@ use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage
 use crate::store::{self, Selection};
 
 use super::door::kept_out;
+use super::evidence::{AGENT, Witness};
 use super::{Engine, Error, evidence, mended};
 
 /// An execution that ran elsewhere.
@@ -65,6 +66,8 @@ impl Engine {
     pub fn log_execution(&self, options: ExecutionOptions) -> Result<LoggedExecution, Error> {
         self.permit(&options.skill)?;
         let skill = options.skill.to_string();
+        let is_judged = matches!(options.outcome, Outcome::Accepted | Outcome::Rejected);
+        let judged_by = if is_judged { AGENT } else { "" }.to_owned();
         let mut writer = self.writer()?;
         for id in &options.reflexions_injected {
             let rule = writer.store().get::<Reflexion>(id)?;
@@ -91,13 +94,19 @@ impl Engine {
                 usage: options.usage,
                 nearest_case: None,
                 reviewer_notes: String::new(),
+                judged_by,
             },
             self.now,
         )?;
         // A count that cannot be kept is no reason to lose an execution.
         let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
             let before = Outcome::PendingReview;
-            evidence::count_verdict(&mut writer, &stored, &before, &stored.outcome)
+            evidence::count_verdict(
+                &mut writer,
+                &stored,
+                (&before, Witness::Person),
+                (&stored.outcome, Witness::Agent),
+            )
         });
         let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
         warnings.extend(kept_out(writer.take_left_out()));

@@ -12,10 +12,11 @@ use std::collections::{BTreeSet, HashMap};
 use crate::guard;
 use crate::learn::error_key::{error_key, normalised};
 use crate::learn::hint::{
-    Candidate, Failure, Hint, SCHEME, exact_term, select_hints, terms, word_term,
+    Candidate, Failure, Hint, SCHEME, approved_term, exact_term, is_sunk, select_hints, terms,
+    word_term,
 };
 use crate::learn::likeness::{key_words, similarity, weight};
-use crate::model::{Fix, Kind, Trust};
+use crate::model::{Fix, Kind, Record as _, Trust};
 use crate::store::{Entry, Scoped, Terms, Writer};
 
 use super::Error;
@@ -127,11 +128,38 @@ pub(super) fn prepare(store: &Scoped) -> Result<(), Error> {
 
 /// The terms that a fix is found by: none where it is not to be found.
 pub(super) fn terms_of(fix: &Fix) -> Vec<u64> {
-    if is_shown(fix) {
-        terms(&normalised(&fix.error_key))
-    } else {
-        Vec::new()
+    if !is_shown(fix) {
+        return Vec::new();
     }
+    let key = normalised(&fix.error_key);
+    let mut terms = terms(&key);
+    if fix.trust() != Trust::Observed {
+        terms.push(approved_term(&key));
+    }
+    terms
+}
+
+/// Approved fixes that use speaks against, each in a sentence. Sessions do not retire what a person has
+/// approved, so a person has to hear of it.
+pub(super) fn doubts<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<String> {
+    let doubt = |fix: &Fix| {
+        let (id, evidence) = (&fix.fix_id, fix.evidence());
+        let outcomes = evidence.helped.saturating_add(evidence.harmed);
+        let said = if fix.trust() == Trust::Observed {
+            return None;
+        } else if !fix.is_active() {
+            "retired, and no hint any more".to_owned()
+        } else if is_sunk(evidence) {
+            let of = if outcomes == 1 { "session" } else { "sessions" };
+            format!("harmful in {} of {outcomes} {of}", evidence.harmed)
+        } else {
+            return None;
+        };
+        Some(format!(
+            "`{id}` is approved and was {said}: memctl memory show {id}"
+        ))
+    };
+    fixes.into_iter().filter_map(doubt).collect()
 }
 
 /// Whether a fix may be shown: it works, waits for nobody, and says what to do otherwise. What merely
@@ -145,7 +173,11 @@ pub(super) fn is_shown(fix: &Fix) -> bool {
 
 /// Fixes that may apply: those of the same key, and those whose keys share telling words with it.
 fn candidates(terms: &dyn Fixes, key: &str) -> Vec<Candidate> {
-    let (same, _) = terms.holding(exact_term(key), SAME);
+    let (mut same, _) = terms.holding(exact_term(key), SAME);
+    let (approved, _) = terms.holding(approved_term(key), SAME);
+    same.extend(approved);
+    same.sort_unstable();
+    same.dedup();
     let asked = key_words(key);
     let mut weights: HashMap<String, f64> = HashMap::new();
     let mut shared: HashMap<u32, f64> = HashMap::new();

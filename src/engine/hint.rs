@@ -15,7 +15,7 @@ use crate::guard;
 use crate::learn::hint::{Failure, Hint, is_sunk};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
 use crate::learn::session_notes::{Credit, Outcome, SessionNotes};
-use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial};
+use crate::model::{ActionType, ExecutionLog, Fix, Kind, Record as _, Trial, Trust};
 use crate::store::{Scoped, Terms};
 
 use super::fixes::{key_of, known, table};
@@ -217,7 +217,7 @@ impl Adviser<'_> {
 
     /// Writes down what is known now: outcomes in the evidence of fixes, and trials that have ended in
     /// the log of hints. A fix that has failed too often is retired: it stays in its file, and is
-    /// shown no more.
+    /// shown no more. One that a person has approved is not: nobody has looked at these sessions.
     pub(super) fn settle(&self, credits: &[Credit], trials: &[Trial]) -> Result<(), Error> {
         if credits.is_empty() && trials.is_empty() {
             return Ok(());
@@ -257,7 +257,7 @@ impl Adviser<'_> {
                 ("helped", json!(evidence.helped)),
                 ("harmed", json!(evidence.harmed)),
             ];
-            if is_sunk(evidence) {
+            if is_sunk(evidence) && fix.trust() == Trust::Observed {
                 changes.push(("status", json!("retired")));
             }
             writer.update(Kind::Fix, &credit.id, &changes)?;

@@ -7,6 +7,7 @@ use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
 use super::door::kept_out;
+use super::evidence::Witness;
 use super::{Engine, Error, evidence, mended};
 
 /// The verdict as it is now recorded.
@@ -48,6 +49,10 @@ impl Engine {
         if execution.outcome != outcome {
             changes.push(("outcome", json!(outcome)));
         }
+        let before_by = Witness::of(&execution.judged_by);
+        if !execution.judged_by.is_empty() {
+            changes.push(("judged_by", json!("")));
+        }
         let notes = reason.clone().unwrap_or_default();
         if execution.reviewer_notes != notes {
             changes.push(("reviewer_notes", json!(notes)));
@@ -55,7 +60,12 @@ impl Engine {
         if !changes.is_empty() {
             writer.update(Kind::Execution, &id, &changes)?;
         }
-        evidence::count_verdict(&mut writer, &execution, &execution.outcome, &outcome)?;
+        evidence::count_verdict(
+            &mut writer,
+            &execution,
+            (&execution.outcome, before_by),
+            (&outcome, Witness::Person),
+        )?;
         Ok(ReviewReport {
             execution_id: id,
             skill: execution.skill,

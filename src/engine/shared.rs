@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use crate::learn::hint::{Failure, Hint};
+use crate::learn::hint::{Failure, Hint, truncate};
 use crate::model::{Reflexion, Trust, abroad, split_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
@@ -98,7 +98,7 @@ pub(super) fn hints(
         }
     }
     hints.sort_by(|a, b| b.score.total_cmp(&a.score));
-    hints.truncate(max_hints);
+    truncate(&mut hints, max_hints);
     hints
 }
 

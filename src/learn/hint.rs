@@ -13,7 +13,7 @@ use super::likeness::{key_words, of_commands, telling_words};
 
 /// Changed whenever the words of the search change, or which fixes are found by them, so that saved
 /// tables are made again.
-pub const SCHEME: u64 = 2;
+pub const SCHEME: u64 = 3;
 /// So many hints are shown where nobody says how many.
 pub const MAX_HINTS: usize = 3;
 /// What a hint's score must reach, as the source document's cache has it.
@@ -24,7 +24,8 @@ const COMMAND_SHARE: f64 = 0.25;
 const TELLING: usize = 3;
 /// How alike commands must be where the key says little.
 const ALIKE: f64 = 0.3;
-/// A fix whose posterior has sunk below this after [`TRIALS`] outcomes is retired.
+/// A fix whose posterior has sunk below this after [`TRIALS`] outcomes is retired, unless a person has
+/// approved it.
 const SUNK: f64 = 0.3;
 const TRIALS: u64 = 3;
 /// The longest code or output that is shown, in characters.
@@ -87,6 +88,12 @@ pub fn exact_term(key: &str) -> u64 {
     hash(b"=", key)
 }
 
+/// The term that only approved entries with exactly this key hold: however many others of that key
+/// there are, these are found.
+pub fn approved_term(key: &str) -> u64 {
+    hash(b"!", key)
+}
+
 /// The term of entries whose key holds a word.
 pub fn word_term(word: &str) -> u64 {
     hash(b"~", word)
@@ -102,12 +109,14 @@ fn hash(space: &[u8], text: &str) -> u64 {
         })
 }
 
-/// Whether a fix has failed so often that it is shown no more.
+/// Whether a fix has failed so often that it is shown no more; one that a person has approved is shown
+/// on, behind others, and reported.
 pub fn is_sunk(evidence: Evidence) -> bool {
-    evidence.helped + evidence.harmed >= TRIALS && evidence.posterior() < SUNK
+    evidence.helped.saturating_add(evidence.harmed) >= TRIALS && evidence.posterior() < SUNK
 }
 
-/// The best hints among the candidates, best first, none twice and none of `withheld`.
+/// The best hints among the candidates, best first, none twice and none of `withheld`. Sessions that
+/// nobody has looked at may sink a fix, but none that a person has approved.
 pub fn select_hints(
     failure: &Failure<'_>,
     candidates: Vec<Candidate>,
@@ -117,7 +126,9 @@ pub fn select_hints(
     let mut hints: Vec<Hint> = candidates
         .into_iter()
         .filter(|candidate| !withheld.contains(&candidate.fix.fix_id))
-        .filter(|candidate| !is_sunk(candidate.fix.evidence()))
+        .filter(|candidate| {
+            candidate.fix.trust() != Trust::Observed || !is_sunk(candidate.fix.evidence())
+        })
         .filter(|candidate| !candidate.fix.working_code.trim().is_empty())
         .filter_map(|candidate| judge(failure, candidate))
         .collect();
@@ -131,8 +142,21 @@ pub fn select_hints(
         seen.push(way);
         is_new
     });
-    hints.truncate(max_hints);
+    truncate(&mut hints, max_hints);
     hints
+}
+
+/// The first `max_hints`. The best one that a person has approved is among them: others cannot crowd
+/// it out.
+pub fn truncate(hints: &mut Vec<Hint>, max_hints: usize) {
+    let is_approved = |hint: &Hint| hint.trust != Trust::Observed;
+    if let Some(at) = hints.iter().position(is_approved)
+        && at >= max_hints
+        && max_hints > 0
+    {
+        hints.swap(max_hints - 1, at);
+    }
+    hints.truncate(max_hints);
 }
 
 fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {

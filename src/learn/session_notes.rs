@@ -4,6 +4,9 @@
 //! After a hint the next steps are watched. Success by the hinted way speaks for the fix; the same
 //! error again speaks against it. Each showing is judged once, by whichever comes first, and
 //! anything else that happens says nothing.
+//!
+//! A session speaks for a fix once and against it once, however often it goes round: a loop is one
+//! witness, not many.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +17,8 @@ use super::trial::Trials;
 
 /// The failures without an answer that are remembered, and the showings that are watched.
 const KEPT: usize = 32;
+/// The fixes that one session can speak of; of any more it says nothing.
+const WITNESSED: usize = 512;
 /// The longest code that is remembered, in bytes; a cut one still tells one way from another.
 const LONGEST: usize = 4_000;
 
@@ -29,6 +34,21 @@ pub struct SessionNotes {
     pub pitfalls: Vec<Pitfall>,
     /// The errors that memory had hints for, shown or withheld, and that are followed.
     pub trials: Trials,
+    /// What the session has said of which fixes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub witnessed: Vec<Witnessed>,
+}
+
+/// What a session has said of a fix.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Witnessed {
+    /// The fix.
+    pub id: String,
+    /// Whether it has spoken for it.
+    pub helped: bool,
+    /// Whether it has spoken against it.
+    pub harmed: bool,
 }
 
 /// A failure that waits for its answer.
@@ -165,16 +185,40 @@ impl SessionNotes {
         for shown in &mut self.shown {
             if shown.outcome.is_none() && concerns(shown) {
                 shown.outcome = Some(outcome);
+                let is_new = witness(&mut self.witnessed, &shown.id).is_some_and(|said| {
+                    let said = match outcome {
+                        Outcome::Helped => &mut said.helped,
+                        Outcome::Harmed => &mut said.harmed,
+                    };
+                    !std::mem::replace(said, true)
+                });
                 credits.push(Credit {
                     id: shown.id.clone(),
                     shown: !shown.counted,
-                    outcome: Some(outcome),
+                    outcome: is_new.then_some(outcome),
                 });
                 shown.counted = true;
             }
         }
         credits
     }
+}
+
+/// What has been said of a fix; `None` where the session has spoken of too many.
+fn witness<'w>(witnessed: &'w mut Vec<Witnessed>, id: &str) -> Option<&'w mut Witnessed> {
+    let known = witnessed.iter().position(|said| said.id == id);
+    let at = match known {
+        Some(at) => at,
+        None if witnessed.len() < WITNESSED => {
+            witnessed.push(Witnessed {
+                id: id.to_owned(),
+                ..Witnessed::default()
+            });
+            witnessed.len() - 1
+        }
+        None => return None,
+    };
+    witnessed.get_mut(at)
 }
 
 fn cut(code: &str) -> String {
@@ -250,6 +294,30 @@ mod tests {
         assert_eq!(notes.failed("E", "E", "pip install x", None), []);
         assert_eq!(notes.succeeded("pip install --user x"), []);
         assert_eq!(notes.withheld(), ["FIX-001"]);
+    }
+
+    #[test]
+    fn loop_of_one_session_speaks_once() {
+        let mut notes = SessionNotes::default();
+        let (mut helped, mut harmed, mut showings) = (0, 0, 0);
+        for turn in 0..20 {
+            let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
+            notes.showed("E", &[hint("FIX-001")]);
+            if turn % 2 == 0 {
+                credits.extend(notes.succeeded("pip install --user x"));
+            }
+            for credit in credits {
+                helped += usize::from(credit.outcome == Some(Outcome::Helped));
+                harmed += usize::from(credit.outcome == Some(Outcome::Harmed));
+                showings += usize::from(credit.shown);
+            }
+        }
+        assert_eq!((helped, harmed, showings), (1, 1, 19));
+        for other in 0..2 * WITNESSED {
+            witness(&mut notes.witnessed, &other.to_string());
+        }
+        assert_eq!(notes.witnessed.len(), WITNESSED);
+        assert_eq!(witness(&mut notes.witnessed, "one more"), None);
     }
 
     #[test]

@@ -73,6 +73,14 @@ pub struct Execution {
         skip_serializing_if = "String::is_empty"
     )]
     pub reviewer_notes: String,
+    /// `agent` where a program has brought the outcome with the execution; empty where a person has said
+    /// it, or nobody.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub judged_by: String,
 }
 
 /// Tokens of one question and its answer.

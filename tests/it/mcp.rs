@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// Calls a tool that must do it; answers its data and its text.
-    fn done(&mut self, tool: &str, arguments: &Value) -> (Value, String) {
+    pub(crate) fn done(&mut self, tool: &str, arguments: &Value) -> (Value, String) {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         let text = result["content"][0]["text"].as_str().unwrap().to_owned();

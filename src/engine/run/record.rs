@@ -39,6 +39,7 @@ impl Engine {
             usage: report.usage,
             nearest_case: report.nearest_case.clone(),
             reviewer_notes: String::new(),
+            judged_by: String::new(),
         };
         let stored = self.writer().and_then(|mut writer| {
             let stored = writer.append(execution.clone(), self.now)?;

@@ -11,6 +11,7 @@ use super::{
     Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, StatsReport, Used, mean,
     rounded,
 };
+use crate::engine::fixes::doubts;
 use crate::engine::{Engine, Error, dollars};
 
 /// So many rules and fixes are told.
@@ -52,6 +53,7 @@ impl Engine {
             (Kind::Reflexion, rules.records.len() as u64),
             (Kind::Fix, fixes.records.len() as u64),
         ]));
+        warnings.extend(doubts(&fixes.records));
         let trials = self.store.trials()?;
         let mut learning = Learning {
             corrections: corrections.records.len() as u64,

@@ -134,7 +134,7 @@ pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
     let mut warnings = report.warnings;
     warnings.extend(warning);
-    let results = report.results.into_iter().map(hit).collect();
+    let results = report.results.iter().map(hit).collect();
     let searched = Searched {
         notice: None,
         results,
@@ -144,7 +144,7 @@ pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched
     Ok(searched.within(room::of(args.max_tokens), &asked))
 }
 
-fn hit(found: Found) -> Hit {
+fn hit(found: &Found) -> Hit {
     Hit {
         id: room::name(&found.name()),
         kind: found.kind,

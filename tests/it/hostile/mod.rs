@@ -3,5 +3,7 @@
 //! One file a subject. `SECURITY.md` names the test behind each promise.
 
 mod clone;
+mod evidence;
+mod fences;
 mod forgeries;
 mod links;
