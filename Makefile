@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-remote-scale bench-sync
+.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -73,6 +73,22 @@ lint: ## formatting, lints, and documentation without a warning
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
+
+# Built from the registry, for there is no other source of it that every machine reaches; without optimisation, because it
+# runs for seconds.
+TOOLS = target/tools
+DENY = $(TOOLS)/bin/cargo-deny
+DENY_VERSION = 0.20.2
+deny-tool: ## install cargo-deny below `target/`: two minutes of processor time, once
+	@$(DENY) --version 2>/dev/null | grep -qxF 'cargo-deny $(DENY_VERSION)' \
+		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install cargo-deny@$(DENY_VERSION) --quiet --locked --debug --force \
+			--root $(TOOLS) --target-dir $(TOOLS)/build
+
+deny: deny-tool ## licences, duplicates and sources of all dependencies, by `.cargo/deny.toml`
+	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph licenses bans sources
+
+audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's database from GitHub
+	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph advisories
 
 check: lint test ## everything that has to pass before a change lands
 
