@@ -7,3 +7,4 @@ mod evidence;
 mod fences;
 mod forgeries;
 mod links;
+mod promises;
