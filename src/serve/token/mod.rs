@@ -3,6 +3,7 @@
 //! - `claims`: what a token says, and what of it counts.
 //! - `secret`: the secret that `memctl token` signs with and `memctl serve` verifies by.
 //! - `jwks`: the public keys of somebody else who signs.
+//! - `head`: the form of a token, before its signature.
 //! - `verify`: from a text to a [`Caller`], or to a reason.
 //! - `ring`: the signatures themselves.
 //!
@@ -11,6 +12,7 @@
 //! algorithm can only agree with that. No error repeats a token or a secret.
 
 mod claims;
+mod head;
 mod jwks;
 mod ring;
 mod secret;

@@ -5,6 +5,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 
 use super::claims::{Caller, Claims};
+use super::head;
 use super::jwks::Jwks;
 use super::secret::Secret;
 
@@ -69,7 +70,7 @@ impl Verifier {
     ///
     /// Why nobody does.
     pub async fn caller(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, Refused> {
-        if token.len() > LONGEST {
+        if token.len() > LONGEST || !head::is_understood(token) {
             return Err(Refused::Invalid);
         }
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refused::Invalid)?;

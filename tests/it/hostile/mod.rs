@@ -8,3 +8,4 @@ mod fences;
 mod forgeries;
 mod links;
 mod promises;
+mod tokens;

@@ -262,7 +262,7 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
 }
 
 /// A token with these claims, as another issuer makes it.
-pub(super) fn sign(claims: &Value, secret: &str) -> String {
+pub(crate) fn sign(claims: &Value, secret: &str) -> String {
     use hmac::Mac as _;
     let head = base64(b"{\"alg\":\"HS256\",\"typ\":\"JWT\"}");
     let message = format!("{head}.{}", base64(claims.to_string().as_bytes()));
@@ -273,7 +273,7 @@ pub(super) fn sign(claims: &Value, secret: &str) -> String {
 }
 
 /// Base64 as tokens have it.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::new();
     for part in bytes.chunks(3) {

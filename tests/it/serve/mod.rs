@@ -9,7 +9,7 @@
 //! - `defect`: a request that panics.
 //! - `clients`: supabase-js and schemathesis themselves (heavy; `make test-clients`).
 
-mod access;
+pub(crate) mod access;
 mod clients;
 mod defect;
 pub(crate) mod events;
@@ -121,7 +121,7 @@ impl Served {
 }
 
 /// Connects to this name and port.
-fn connect(host: &str) -> TcpStream {
+pub(crate) fn connect(host: &str) -> TcpStream {
     let stream = TcpStream::connect(host).unwrap();
     let limit = Some(Duration::from_mins(1));
     stream.set_read_timeout(limit).unwrap();
