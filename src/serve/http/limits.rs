@@ -27,9 +27,9 @@ pub struct Limits {
     pub rate: u32,
     /// How many requests work with the memory at once; others wait.
     pub at_once: usize,
-    /// How many connections are open at once; others wait to be accepted.
+    /// How many connections are open at once; for one more the longest idle one ends.
     pub connections: usize,
-    /// How many clients listen to events at once.
+    /// How many clients listen to events at once; one user may have a quarter of that, and at least 4.
     pub listeners: usize,
     /// How long a client may take nothing of what is sent to it, events included.
     pub stall: Duration,
@@ -117,6 +117,23 @@ impl Problem {
                 "rate",
                 "too many requests with tokens of this user",
                 "wait for the time in `retry-after`",
+            )
+        }
+    }
+}
+
+impl Problem {
+    /// Somebody listens to as many streams as one user may.
+    pub(super) fn too_many_streams(share: usize) -> Self {
+        Self {
+            retry_after: Some(10),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "listeners",
+                format!(
+                    "{share} streams are open with tokens of this user, and no user may have more"
+                ),
+                "close one, or wait for the time in `retry-after`",
             )
         }
     }

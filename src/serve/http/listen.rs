@@ -1,19 +1,23 @@
-//! The socket: where it listens, which connections it takes, and how it stops.
+//! The socket: where it listens, and how it stops.
 //!
 //! A stop is in order: nothing new is accepted, requests in flight get their answers, streams of events
 //! end. What has begun to write is finished whatever happens; only a kill does not wait for it, and then
 //! the store does what it does for every program.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
+use super::connections::{Answer, Connections};
 use super::stall::{Socket, is_stall};
 use super::state::Server;
 use super::table;
@@ -85,7 +89,7 @@ impl Bound {
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
-        let connections = std::sync::Arc::new(Semaphore::new(server.limits().connections));
+        let connections = Connections::new(server.limits().connections);
         let graceful = GracefulShutdown::new();
         let service = TowerToHyperService::new(table::router(&server));
         let mut builder = http1::Builder::new();
@@ -96,30 +100,42 @@ impl Bound {
             .max_headers(MOST_HEADERS);
         let mut stop = std::pin::pin!(stop);
         loop {
-            let accept = async {
-                // Whoever comes when all are taken waits in the queue of the system.
-                let slot = std::sync::Arc::clone(&connections).acquire_owned().await;
-                (slot, listener.accept().await)
-            };
-            let (slot, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 () = &mut stop => break,
-                accepted = accept => accepted,
+                accepted = listener.accept() => accepted,
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, peer)) = accepted else {
                 // Too many open files, or a client that is gone again.
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
+            let evicted = || server.metrics().evicted_connection();
+            let seat = tokio::select! {
+                () = &mut stop => break,
+                seat = connections.admit(peer.ip(), evicted) => Arc::new(seat),
+            };
             // Answers are short; waiting to send more at once only delays them.
             drop(stream.set_nodelay(true));
             let socket = Socket::new(stream, server.limits().stall);
-            let connection = builder.serve_connection(TokioIo::new(socket), service.clone());
+            let (service, of) = (service.clone(), Arc::clone(&seat));
+            let counted = service_fn(move |request| {
+                let busy = of.request();
+                let answer = service.call(request);
+                async move {
+                    let answer = answer.await?;
+                    Ok::<_, Infallible>(answer.map(|body| Body::new(Answer { body, _busy: busy })))
+                }
+            });
+            let connection = builder.serve_connection(TokioIo::new(socket), counted);
             let connection = graceful.watch(connection);
             let server = server.clone();
             tokio::spawn(async move {
-                let _slot = slot;
-                // A connection that breaks is the client's to notice.
-                if connection.await.is_err_and(|error| is_stall(&error)) {
+                let ended = tokio::select! {
+                    // A connection that breaks is the client's to notice.
+                    ended = connection => ended,
+                    () = seat.ended() => return,
+                };
+                if ended.is_err_and(|error| is_stall(&error)) {
                     server.metrics().stalled_connection();
                 }
             });

@@ -37,6 +37,8 @@ pub(super) struct Metrics {
     dropped: AtomicU64,
     /// Connections that were cut off.
     stalled: AtomicU64,
+    /// Idle connections that ended for others.
+    evicted: AtomicU64,
 }
 
 #[derive(Default)]
@@ -69,6 +71,11 @@ impl Metrics {
 
     pub(super) fn stalled_connection(&self) {
         self.stalled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an idle connection that ended for another one.
+    pub(super) fn evicted_connection(&self) {
+        self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
     fn text(&self, listeners: usize, records: &[(Kind, u64)]) -> String {
@@ -118,6 +125,7 @@ impl Metrics {
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         let dropped = self.dropped.load(Ordering::Relaxed);
         let stalled = self.stalled.load(Ordering::Relaxed);
+        let evicted = self.evicted.load(Ordering::Relaxed);
         let numbers = [
             (
                 "memctl_http_in_flight",
@@ -142,6 +150,12 @@ impl Metrics {
                 "counter",
                 "Connections that were cut off since the client did not read.",
                 stalled.to_string(),
+            ),
+            (
+                "memctl_connections_evicted_total",
+                "counter",
+                "Idle connections that ended to make room for others.",
+                evicted.to_string(),
             ),
         ];
         for (name, kind, help, value) in numbers {

@@ -1,6 +1,7 @@
 //! The memory over HTTP.
 //!
-//! - `listen`: the socket, connections and their limits, the stop in order. `stall`: who does not read.
+//! - `listen`: the socket, and the stop in order. `connections`: who has one, and which one ends where there
+//!   are too many. `stall`: who does not read.
 //! - `table`: every operation, once: the router is made of it, and so is the `OpenAPI` document.
 //! - `state`: what every request works with; the one place where a request opens the memory.
 //! - `auth`: who asks. `origin`: by which name and from which pages. `limits`: how much and how long.
@@ -21,6 +22,7 @@
 //! clients speak with TLS only.
 
 mod auth;
+mod connections;
 mod events;
 mod functions;
 mod input;

@@ -3,6 +3,7 @@
 //! One file a subject. `SECURITY.md` names the test behind each promise.
 
 mod clone;
+mod connections;
 mod evidence;
 mod fences;
 mod forgeries;

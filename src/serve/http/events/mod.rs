@@ -6,6 +6,7 @@
 //!
 //! - `follow`: the file system says when to look.
 //! - `news`: what has changed since the last look.
+//! - `seats`: how many streams there are, and how many of them one user may have.
 //!
 //! The ids of events are random: from numbers one could tell how much happens that one may not see.
 //!
@@ -17,6 +18,7 @@
 
 mod follow;
 mod news;
+mod seats;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -32,7 +34,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use notify::RecommendedWatcher;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use crate::serve::token::Caller;
@@ -42,6 +44,7 @@ use super::problem::Problem;
 use super::state::{Log, Server};
 
 use news::News;
+use seats::{NoSeat, Seat, Seats};
 
 /// So many batches may wait for a client before it is dropped.
 const WAITING: usize = 256;
@@ -53,8 +56,7 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// The news of a memory, and who listens to it.
 pub(super) struct Events {
     hub: Arc<Hub>,
-    seats: Arc<Semaphore>,
-    most: usize,
+    seats: Seats,
     // Dropping it ends the thread that looks.
     _watcher: RecommendedWatcher,
 }
@@ -168,14 +170,13 @@ impl Events {
         Ok(Self {
             _watcher: follow::follow(store, publish, log)?,
             hub,
-            seats: Arc::new(Semaphore::new(most)),
-            most,
+            seats: Seats::new(most),
         })
     }
 
     /// How many clients listen.
     pub(super) fn listeners(&self) -> usize {
-        self.most - self.seats.available_permits()
+        self.seats.taken()
     }
 }
 
@@ -194,7 +195,7 @@ struct Client {
     batch: Option<(Arc<Batch>, usize)>,
     stopping: watch::Receiver<bool>,
     until: Instant,
-    _seat: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 /// `GET /v1/events`
@@ -206,9 +207,10 @@ pub(super) async fn events(
     if crate::store::is_disabled(server.store(&caller).directory()) {
         return Err(Problem::disabled());
     }
-    let seats = Arc::clone(&server.events().seats);
-    let Ok(seat) = seats.try_acquire_owned() else {
-        return Err(Problem::busy("too many clients listen", 10));
+    let seat = match server.events().seats.take(caller.user.as_str()) {
+        Ok(seat) => seat,
+        Err(NoSeat::Full) => return Err(Problem::busy("too many clients listen", 10)),
+        Err(NoSeat::Share(share)) => return Err(Problem::too_many_streams(share)),
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let listening = server.events().hub.subscribe(last);
