@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::Environment;
 use crate::serve::http::{Address, Limits, NotListening, Options, Origins, Server, bind};
 use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 
@@ -67,6 +68,12 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     let origins = origins.map_err(|error| {
         CliError::from(error).with_hint("memctl serve --allow-origin https://app.example")
     })?;
+    if !Environment::has_http_time() {
+        return Err(CliError::usage(
+            "the clock of this machine stands before 1970 or after 9998, and HTTP cannot write that",
+            "set the clock; `memctl mcp` serves agents without HTTP",
+        ));
+    }
     let engine = context.engine(args.model.as_deref())?;
     engine.begin()?;
     primary::follow(&context.environment, &engine)?;

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 
 /// What a process is told by its environment.
 #[derive(Debug, Clone)]
@@ -39,7 +40,8 @@ impl Environment {
         let project = directories::ProjectDirs::from("", "", "memctl");
         let now = vars
             .get("MEMCTL_NOW")
-            .and_then(|at| DateTime::parse_from_rfc3339(at).ok());
+            .and_then(|at| DateTime::parse_from_rfc3339(at).ok())
+            .map(|at| written(at.to_utc()));
         Self {
             current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             home: base.map(|base| base.home_dir().to_owned()),
@@ -51,7 +53,7 @@ impl Environment {
                 .map(|project| project.data_local_dir().to_owned()),
             program: std::env::current_exe().ok(),
             temp_dir: std::env::temp_dir(),
-            now: now.map_or_else(Utc::now, |at| at.to_utc()),
+            now: now.unwrap_or_else(of_clock),
             vars,
         }
     }
@@ -60,7 +62,7 @@ impl Environment {
     #[must_use]
     pub fn later(&self) -> Self {
         let fixed = self.var("MEMCTL_NOW").is_some();
-        let now = if fixed { self.now } else { Utc::now() };
+        let now = if fixed { self.now } else { of_clock() };
         Self {
             now,
             ..self.clone()
@@ -110,11 +112,83 @@ impl Environment {
     /// What tells the time for as long as a process lives; it stands still where `MEMCTL_NOW` does.
     pub fn clock(&self) -> Box<dyn Fn() -> DateTime<Utc> + Send + Sync> {
         let fixed = self.var("MEMCTL_NOW").map(|_| self.now);
-        Box::new(move || fixed.unwrap_or_else(Utc::now))
+        Box::new(move || fixed.unwrap_or_else(of_clock))
+    }
+
+    /// Whether the clock of the machine shows a year that HTTP can write. The HTTP library panics on
+    /// any other, whatever `MEMCTL_NOW` says.
+    pub fn has_http_time() -> bool {
+        (1970..=9998).contains(&of_clock().year())
     }
 
     /// A path, seen from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
+    }
+}
+
+/// The first and the last second that RFC 3339 can write: years 0 to 9999.
+const FIRST: i64 = -62_167_219_200;
+const LAST: i64 = 253_402_300_799;
+
+/// The time of the machine's clock, wherever that stands: a machine without a battery may be in 1960.
+fn of_clock() -> DateTime<Utc> {
+    of_system(SystemTime::now())
+}
+
+/// A system time as UTC, held to what RFC 3339 can write.
+fn of_system(time: SystemTime) -> DateTime<Utc> {
+    let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => (
+            i64::try_from(since.as_secs()).unwrap_or(LAST),
+            since.subsec_nanos(),
+        ),
+        Err(error) => {
+            let before = error.duration();
+            let seconds = i64::try_from(before.as_secs()).map_or(FIRST, |seconds| -seconds);
+            match before.subsec_nanos() {
+                0 => (seconds, 0),
+                part => (seconds.saturating_sub(1), 1_000_000_000 - part),
+            }
+        }
+    };
+    let time = DateTime::from_timestamp(seconds.clamp(FIRST, LAST), nanoseconds);
+    time.unwrap_or(DateTime::UNIX_EPOCH)
+}
+
+/// A time held to the same limits: a zone may carry the first hours of year 0 into the year before.
+fn written(time: DateTime<Utc>) -> DateTime<Utc> {
+    match time.timestamp() {
+        FIRST..=LAST => time,
+        ..FIRST => DateTime::from_timestamp(FIRST, 0).unwrap_or_default(),
+        _ => DateTime::from_timestamp(LAST, 0).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod clock_tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn any_clock_has_a_time_that_can_be_written() {
+        let check = |time: Option<SystemTime>, expected: &str| {
+            let Some(time) = time else {
+                return;
+            };
+            assert_eq!(of_system(time).to_rfc3339(), expected);
+        };
+        let before = |seconds| UNIX_EPOCH.checked_sub(Duration::from_millis(seconds));
+        let after = |seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+        check(before(0), "1970-01-01T00:00:00+00:00");
+        check(before(1), "1969-12-31T23:59:59.999+00:00");
+        check(before(315_619_200_000), "1960-01-01T00:00:00+00:00");
+        check(before(1 << 55), "0000-01-01T00:00:00+00:00");
+        check(after(1 << 31), "2038-01-19T03:14:08+00:00");
+        check(after(1 << 50), "9999-12-31T23:59:59+00:00");
+        let zoned = |at: &str| written(DateTime::parse_from_rfc3339(at).unwrap().to_utc());
+        assert_eq!(zoned("0000-01-01T00:00:00+09:00").year(), 0);
+        assert_eq!(zoned("9999-12-31T23:59:59-09:00").year(), 9999);
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending};
+use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
 use crate::store::{Selection, Writer, compact};
 
 use super::door::kept_out;
@@ -167,7 +167,7 @@ impl Engine {
         let days = i64::from(self.settings.task_days);
         let ends = memory_type == MemoryType::TaskMemory && days > 0;
         // What ends after the last day of the calendar does not end.
-        ends.then(|| self.now.checked_add_signed(TimeDelta::try_days(days)?))
+        ends.then(|| later(self.now, TimeDelta::try_days(days)?))
             .flatten()
     }
 

@@ -1,6 +1,6 @@
 //! When a record is no longer to be found.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 
 /// What a record says of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,16 +47,25 @@ pub fn ending(given: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, 
         return Ok(None);
     }
     let end = match span(given) {
-        Some(span) => now.checked_add_signed(span).ok_or("that is too far away")?,
+        Some(span) => later(now, span).ok_or("that is too far away")?,
         None => moment(given).ok_or(
             "it must be a time, as in `2027-01-31T12:00:00Z` or `2027-01-31`, a span from now on, as in \
              `12h`, `30d`, `2w` or `1y`, or `never`",
         )?,
     };
+    if end.year() > 9999 {
+        return Err("that is too far away");
+    }
     if end <= now {
         return Err("that is over already; it must be in the future");
     }
     Ok(Some(end))
+}
+
+/// A time so much later; `None` after the year 9999, which RFC 3339 cannot write and nobody reads back.
+pub fn later(now: DateTime<Utc>, span: TimeDelta) -> Option<DateTime<Utc>> {
+    let end = now.checked_add_signed(span)?;
+    (end.year() <= 9999).then_some(end)
 }
 
 /// A whole number of hours, days, weeks or years of 365 days.

@@ -2,6 +2,7 @@
 //!
 //! One file a subject. `SECURITY.md` names the test behind each promise.
 
+mod clock;
 mod clone;
 mod connections;
 mod evidence;
