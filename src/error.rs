@@ -328,6 +328,10 @@ fn of_store(error: &store::Error) -> (Kind, Option<String>) {
             Kind::Store,
             Some("wait for the other process, or end it".to_owned()),
         ),
+        Error::Changing { .. } => (
+            Kind::Store,
+            Some("type it again when the other program has saved the file".to_owned()),
+        ),
         Error::Io { path, .. } => (
             Kind::Store,
             Some(format!(

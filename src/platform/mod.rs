@@ -13,6 +13,7 @@
 //! process of the same user that swaps directories meanwhile: it could write to the files itself.
 
 mod directory;
+mod exchange;
 mod file;
 pub(crate) mod named;
 mod refused;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::directory::FoundKind;
@@ -123,6 +123,28 @@ pub(super) fn rename(
     new: &OsStr,
 ) -> io::Result<()> {
     Ok(rustix::fs::renameat(from, name, to, new)?)
+}
+
+/// Lets two names in a directory change places in one step.
+pub(super) fn exchange(at: BorrowedFd<'_>, a: &OsStr, b: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::renameat_with(at, a, at, b, RenameFlags::EXCHANGE)?)
+}
+
+/// Moves a name to another one that must be free.
+pub(super) fn rename_to_free(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE)?)
+}
+
+/// Gives a file a second name that must be free.
+pub(super) fn link(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::linkat(at, from, at, to, AtFlags::empty())?)
+}
+
+/// Whether the file system or the kernel lacks a system call, or one of its flags.
+pub(super) fn is_unsupported(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    let lacks = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+    lacks.iter().any(|lack| number == Some(lack.raw_os_error()))
 }
 
 /// Waits until the names in a directory are on the disk.

@@ -12,7 +12,7 @@ use super::directory::Lock;
 use super::error::Error;
 use super::json_file::Snapshot;
 use super::json_text;
-use super::json_write::NewEntry;
+use super::json_write::{NewEntry, redone};
 use super::offsets::Row;
 use super::pulled::{PulledChange, PulledCount};
 use super::scoped::Scoped;
@@ -20,6 +20,15 @@ use super::scoped::Scoped;
 /// Brings records to what they are now. `store` is that of a writer who has this lock. All of it is on the
 /// disk when this returns.
 pub(super) fn apply(
+    store: &Scoped,
+    lock: &Lock,
+    kind: Kind,
+    changes: &[PulledChange],
+) -> Result<PulledCount, Error> {
+    redone(|| apply_once(store, lock, kind, changes))
+}
+
+fn apply_once(
     store: &Scoped,
     lock: &Lock,
     kind: Kind,

@@ -31,6 +31,18 @@ pub(crate) fn replace_with(
     replaced.map_err(Error::io("write", &directory.join(name)))
 }
 
+/// Replaces the whole file by what `write` writes, if it still is what `read` says; see
+/// [`Directory::replace_unchanged`].
+pub(super) fn replace_unchanged(
+    directory: &Directory,
+    path: &Path,
+    read: Option<&std::fs::Metadata>,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<bool, Error> {
+    let replaced = directory.replace_unchanged(path, read, write);
+    replaced.map_err(Error::io("write", path))
+}
+
 /// Replaces the whole file by these bytes, or leaves it as it was.
 pub(crate) fn replace(
     directory: &Directory,

@@ -18,7 +18,7 @@ use super::audit::Did;
 use super::changes::Step;
 use super::error::{Error, Problem};
 use super::inventory::{self, Role};
-use super::json_file::JsonFile;
+use super::json_file::{JsonFile, Snapshot};
 use super::json_write::CLOSING;
 use super::log::Sync;
 use super::scoped::{Entry, Scoped};
@@ -186,7 +186,33 @@ impl Writer {
                 return Err(Error::OutOfScope { what });
             }
         }
-        let snapshot = self.prepare(kind)?;
+        let mut is_first = true;
+        self.redone(kind, |writer, snapshot| {
+            if std::mem::take(&mut is_first) {
+                return writer.restore_to(snapshot, kind, entries, frame);
+            }
+            // The other program may have saved what the attempt before has written.
+            let mut missing = Vec::new();
+            for entry in entries {
+                let is_there = !entry.id.is_empty() && Scoped::holds(snapshot, kind, &entry.id)?;
+                if !is_there {
+                    missing.push(entry.clone());
+                }
+            }
+            writer.restore_to(snapshot, kind, &missing, frame)
+        })
+    }
+
+    fn restore_to(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        entries: &[Carried],
+        frame: Option<&Frame>,
+    ) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
         let texts: Vec<Cow<'_, str>> = entries
             .iter()
             .map(|entry| self.storable(&entry.text))
@@ -210,10 +236,10 @@ impl Writer {
         self.send(kind, &rows)?;
         let plain = Frame::plain(kind);
         let frame = frame.filter(|frame| frame.holds(kind)).unwrap_or(&plain);
-        let done =
-            self.store()
-                .file(kind)
-                .append_all(&snapshot, &texts, (&frame.head, &frame.tail));
+        let done = self
+            .store()
+            .file(kind)
+            .append_all(snapshot, &texts, (&frame.head, &frame.tail));
         self.followed(done)
     }
 
@@ -256,7 +282,20 @@ impl Writer {
         if *self.store().viewer() != Viewer::Owner && !kind.has_user() {
             return Ok(Vec::new());
         }
-        let snapshot = self.prepare(kind)?;
+        let mut gone = Vec::new();
+        self.redone(kind, |writer, snapshot| {
+            writer.remove_visible_of(snapshot, kind, at, &mut gone)
+        })?;
+        Ok(gone)
+    }
+
+    fn remove_visible_of(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        at: &str,
+        gone: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let mut rows = Vec::new();
         snapshot.each(false, &mut |row| {
             rows.push(row.clone());
@@ -265,7 +304,7 @@ impl Writer {
         let mut ids = Vec::new();
         let mut offsets = HashSet::new();
         for row in rows {
-            let entry = Scoped::read(&snapshot, kind, &row)?;
+            let entry = Scoped::read(snapshot, kind, &row)?;
             if self.store().sight().covers(kind, &entry.text) {
                 offsets.insert(row.at);
                 ids.push(entry.id);
@@ -276,10 +315,11 @@ impl Writer {
             self.store().audit(Did::Removed, &touched)?;
             self.bury_ids(kind, &ids, at)?;
             let file = self.store().file(kind);
-            let done = file.keep_only(&snapshot, &|row| !offsets.contains(&row.at));
+            let done = file.keep_only(snapshot, &|row| !offsets.contains(&row.at));
+            *gone = ids;
             self.followed(done)?;
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// Removes files and directories of the memory directory that hold what is remembered, in an order

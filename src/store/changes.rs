@@ -293,6 +293,31 @@ pub(super) fn append(
     Ok(())
 }
 
+/// The end of the journal at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark(u64);
+
+/// The end of the journal now.
+pub(super) fn mark(lock: &Lock) -> Mark {
+    let state = lock.directory().metadata(FILE);
+    Mark(state.ok().flatten().map_or(0, |m| m.len()))
+}
+
+/// Drops the lines behind a mark that was made under this lock: what they tell of did not happen.
+pub(super) fn back_to(lock: &Lock, mark: Mark) -> Result<(), Error> {
+    let directory = lock.directory();
+    let Some(file) = atomic::open_for_update(directory, FILE)? else {
+        return Ok(());
+    };
+    // A journal that was shortened meanwhile has other places.
+    let is_longer = file.metadata().is_ok_and(|m| m.len() > mark.0);
+    if is_longer {
+        let cut = file.set_len(mark.0);
+        cut.map_err(Error::io("write", &directory.join(FILE)))?;
+    }
+    Ok(())
+}
+
 /// Drops the oldest changes, whole ones, and never the one that is being made.
 fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
     let lines: Vec<Line> = log::read(lock.directory(), FILE)?;

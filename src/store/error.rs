@@ -29,6 +29,12 @@ pub enum Error {
         /// How long this process has waited.
         waited_ms: u128,
     },
+    /// Another program, which takes no lock, changes the file again and again. Nothing of this write is in it.
+    #[error("`{}` is being changed by another program", path.display())]
+    Changing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file was written by a newer program: it is read, but not written.
     #[error("`{}` has format {found}, and this program writes format {ours}", path.display())]
     NewerFormat {

@@ -7,6 +7,8 @@
 //! - Changing and removing copy the file with the one span replaced, sync, and rename.
 //! - What a crash has left behind the last whole entry is put aside, never thrown away.
 //! - A file that is damaged where it matters, or newer than this program, is not written.
+//! - A file that another program has changed since it was read is not written either: that is
+//!   [`Error::Changing`], nothing counts as done, and [`redone`] begins anew. See `foreign_edit`.
 //!
 //! All of it needs the [`Lock`].
 
@@ -14,12 +16,14 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::model::IdShape;
 
 use super::atomic;
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
+use super::foreign_edit::{Landed, Point, Spot, reach};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::offsets::{Header, Offsets, Row, Stamp};
 
@@ -32,6 +36,26 @@ const LONGEST_CLOSING: u64 = 1 << 20;
 /// What stands between two entries is a comma and some white space; more is looked at as damage.
 const LONGEST_GAP: usize = 1 << 16;
 pub(super) const CLOSING: &str = "\n  ]\n}\n";
+
+/// How often a write begins anew where another program changes the file.
+const TRIES: u32 = 12;
+/// Pauses between two tries, each twice as long as the one before: three seconds in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Does what reads a file and writes it, and does it again where another program has changed the file in
+/// between.
+pub(super) fn redone<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(Error::Changing { .. }) => std::thread::sleep(pause),
+            done => return done,
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    attempt()
+}
 
 /// An entry that is to be added.
 #[derive(Debug, Clone, Copy)]
@@ -47,11 +71,28 @@ impl JsonFile<'_> {
     /// The file as it is now, mended and fit to be written to. What was mended is reported.
     pub(super) fn prepare(self, lock: &Lock, mended: &mut Vec<Problem>) -> Result<Snapshot, Error> {
         debug_assert_eq!(lock.directory(), self.directory);
-        let snapshot = match self.by_table()? {
-            // A table spares the scan unless the file's end has to be looked at.
-            Some(s) if s.file.is_none() || s.table.header.close != 0 => s,
-            _ => self.by_scan()?,
+        let snapshot = self.as_it_is()?;
+        // What looks torn may be half of what another program is saving at this moment.
+        let snapshot = if self.await_save(&snapshot)? {
+            self.as_it_is()?
+        } else {
+            snapshot
         };
+        let snapshot = self.mended_tail(snapshot, mended)?;
+        reach(Point::Read, &snapshot.path);
+        Ok(snapshot)
+    }
+
+    fn as_it_is(self) -> Result<Snapshot, Error> {
+        match self.by_table()? {
+            // A table spares the scan unless the file's end has to be looked at.
+            Some(s) if s.file.is_none() || s.table.header.close != 0 => Ok(s),
+            _ => self.by_scan(),
+        }
+    }
+
+    /// The file with brackets at its end, once more where they had to be written.
+    fn mended_tail(self, snapshot: Snapshot, mended: &mut Vec<Problem>) -> Result<Snapshot, Error> {
         let header = &snapshot.table.header;
         if header.format > FORMAT {
             return Err(Error::NewerFormat {
@@ -72,8 +113,8 @@ impl JsonFile<'_> {
         if torn.kind != ProblemKind::TornTail {
             return Err(Error::Damaged(torn.clone()));
         }
+        self.cut_back(header)?;
         mended.push(torn.clone());
-        self.cut_back(header.tail)?;
         let snapshot = self.by_scan()?;
         if snapshot.table.header.close == 0 {
             return Err(self.endless());
@@ -86,10 +127,11 @@ impl JsonFile<'_> {
     }
 
     /// Puts what stands behind the last whole entry aside and closes the brackets there.
-    fn cut_back(self, tail: u64) -> Result<(), Error> {
+    fn cut_back(self, header: &Header) -> Result<(), Error> {
         let path = self.path();
+        let tail = header.tail;
         let Some(mut file) = atomic::open_for_update(self.directory, &path)? else {
-            return Ok(());
+            return Err(Error::Changing { path });
         };
         let mut rest = Vec::new();
         file.seek(SeekFrom::Start(tail))
@@ -103,6 +145,10 @@ impl JsonFile<'_> {
             atomic::create_dir(&aside)?;
             let name = format!("{}.{tail}.txt", self.kind.file());
             atomic::replace(&aside, name, &rest)?;
+        }
+        let now = file.metadata().map_err(Error::io("read", &path))?;
+        if Stamp::of(&now) != header.stamp {
+            return Err(Error::Changing { path });
         }
         // Shortening first: a crash here leaves a torn tail again, and nothing else.
         file.set_len(tail)
@@ -125,19 +171,14 @@ impl JsonFile<'_> {
     pub(super) fn append(self, snapshot: &Snapshot, entries: &[NewEntry<'_>]) -> Result<(), Error> {
         let path = self.path();
         let old = &snapshot.table.header;
-        let Some(file) = snapshot
-            .file
-            .is_some()
-            .then(|| atomic::open_for_update(self.directory, &path))
-            .transpose()?
-            .flatten()
-        else {
+        let changing = || Error::Changing { path: path.clone() };
+        if snapshot.file.is_none() {
             let opening = format!("{{\n  \"{}\": [\n    ", self.kind.root_key());
             let mut text = opening.into_bytes();
             let rows = lay_out(&mut text, 0, entries);
             let tail = text.len() as u64;
             text.extend_from_slice(CLOSING.as_bytes());
-            atomic::replace(self.directory, &path, &text)?;
+            let stamp = self.begin(snapshot, &text)?;
             // Behind the entry comes one line break and two spaces.
             let header = Header {
                 tail,
@@ -146,13 +187,21 @@ impl JsonFile<'_> {
                 format: FORMAT,
                 ..old.clone()
             };
-            self.record(&path, &header, &rows, None);
+            self.record(&header, stamp, &rows, None);
             return Ok(());
-        };
+        }
+        let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
         let cannot_write = |source| Error::io("write", &path)(source);
-        let closing = read_closing(&file, old).map_err(cannot_write)?;
+        let closing = read_closing(&file, old).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => changing(),
+            _ => cannot_write(source),
+        })?;
+        let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_write)?;
         let is_first = byte_before(&file, old.tail).map_err(cannot_write)? == b'[';
         let between = usize::try_from(old.close - old.tail).unwrap_or(0);
+        if !is_closing(&closing, between) {
+            return Err(self.distrust(&path)?);
+        }
         // Empty arrays are opened up; otherwise the layout behind the last entry is kept.
         let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
         let (gap, rest) = if keep {
@@ -167,24 +216,56 @@ impl JsonFile<'_> {
         let close = tail + gap.len() as u64;
         bytes.extend_from_slice(gap);
         bytes.extend_from_slice(rest);
-        let written = file
-            .write_all_at(&bytes, old.tail)
-            .and_then(|()| file.sync_data());
-        if let Err(source) = written {
-            // The old closing brackets fit where they were, however full the disk is.
-            drop(
-                file.write_all_at(&closing, old.tail)
-                    .and_then(|()| file.set_len(old.stamp.size)),
-            );
-            return Err(cannot_write(source));
+        let written = spot.write(&bytes, old.stamp).and_then(|is_written| {
+            file.sync_data()?;
+            Ok(is_written)
+        });
+        match written {
+            Ok(true) => {}
+            Ok(false) => return Err(changing()),
+            Err(source) => {
+                // The old closing brackets fit where they were, however full the disk is.
+                if spot.is_preceded_as_before() {
+                    drop(
+                        file.write_all_at(&closing, old.tail)
+                            .and_then(|()| file.set_len(old.stamp.size)),
+                    );
+                }
+                return Err(cannot_write(source));
+            }
         }
+        let landed = spot.landed(&bytes, self.kind.root_key());
+        let Landed::Here(stamp) = landed.map_err(Error::io("read", &path))? else {
+            return Err(changing());
+        };
         let header = Header {
             tail,
             close,
             ..old.clone()
         };
-        self.record(&path, &header, &rows, Some(&snapshot.table));
+        self.record(&header, stamp, &rows, Some(&snapshot.table));
         Ok(())
+    }
+
+    /// Makes the file with this text, where there was none, or an empty one. Answers its state.
+    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<Stamp, Error> {
+        let path = &snapshot.path;
+        let changing = || Error::Changing { path: path.clone() };
+        let read = snapshot.table.header.stamp;
+        let state = || self.directory.metadata(path).map_err(Error::io("read", path));
+        let empty = state()?;
+        if empty.as_ref().map_or_else(Stamp::default, Stamp::of) != read {
+            return Err(changing());
+        }
+        reach(Point::Compared, path);
+        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| file.write_all(text))? {
+            return Err(changing());
+        }
+        let made = state()?.ok_or_else(changing)?;
+        let stamp = Stamp::of(&made);
+        (stamp.size == text.len() as u64)
+            .then_some(stamp)
+            .ok_or_else(changing)
     }
 
     /// Adds entries behind the last one, the file being written once. `around` is what stands in front
@@ -198,7 +279,7 @@ impl JsonFile<'_> {
         let joined = entries.join(",\n    ");
         let Some(file) = &snapshot.file else {
             let text = [around.0, &joined, around.1].concat();
-            atomic::replace(self.directory, self.path(), text.as_bytes())?;
+            self.begin(snapshot, text.as_bytes())?;
             return self.refresh();
         };
         let path = &snapshot.path;
@@ -233,7 +314,7 @@ impl JsonFile<'_> {
             if !kept.is_empty() {
                 kept.extend_from_slice(b",\n    ");
             }
-            kept.extend_from_slice(&snapshot.read(row)?);
+            kept.extend_from_slice(&self.read_exactly(snapshot, row)?);
         }
         let end = snapshot.table.header.tail;
         self.rewrite(snapshot, &[(start..end, &kept)])
@@ -241,18 +322,11 @@ impl JsonFile<'_> {
 
     /// Moves the saved table on to a file that has just got some more entries. What fails here is
     /// made good by the next scan.
-    fn record(self, path: &Path, old: &Header, rows: &[Row], table: Option<&Offsets>) {
-        let Ok(Some(file)) = self.directory.open(path) else {
-            return;
-        };
-        let Ok(metadata) = file.metadata() else {
-            return;
-        };
+    fn record(self, old: &Header, stamp: Stamp, rows: &[Row], table: Option<&Offsets>) {
         let shape = |row: &Row| {
             IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default()
         };
         let highest = rows.iter().map(shape).max().unwrap_or_default();
-        let stamp = Stamp::of(&metadata);
         let header = Header {
             // A file that is new starts a generation of its own.
             generation: match old.generation {
@@ -295,6 +369,9 @@ impl JsonFile<'_> {
         snapshot: &Snapshot,
         entries: &[(&Row, &str)],
     ) -> Result<(), Error> {
+        for (row, _) in entries {
+            self.read_exactly(snapshot, row)?;
+        }
         let span = |row: &Row| row.at..row.at + u64::from(row.length);
         let changes: Vec<_> = entries
             .iter()
@@ -312,6 +389,7 @@ impl JsonFile<'_> {
         // Neighbours go as one: what each takes along by itself would overlap at the end.
         let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
         for row in rows {
+            self.read_exactly(snapshot, row)?;
             let end = row.at + u64::from(row.length);
             match runs.last_mut() {
                 Some(run)
@@ -339,7 +417,12 @@ impl JsonFile<'_> {
         let Some(file) = &snapshot.file else {
             return Ok(());
         };
-        atomic::replace_with(self.directory, &snapshot.path, |out| {
+        let path = &snapshot.path;
+        let read = file.metadata().map_err(Error::io("read", path))?;
+        if Stamp::of(&read) != snapshot.table.header.stamp {
+            return Err(Error::Changing { path: path.clone() });
+        }
+        let is_placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
             let mut source = file;
             let mut at = 0;
             for (span, new) in changes {
@@ -350,10 +433,40 @@ impl JsonFile<'_> {
             }
             source.seek(SeekFrom::Start(at))?;
             io::copy(&mut source, out)?;
+            reach(Point::Compared, path);
             Ok(())
         })?;
+        if !is_placed {
+            return Err(Error::Changing { path: path.clone() });
+        }
         // The table could be shifted, but changes are rare and a scan is sure.
         self.refresh()
+    }
+
+    /// Gives the file, which is there, another text.
+    pub(super) fn write_anew(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
+        let end = snapshot.table.header.stamp.size;
+        self.rewrite(snapshot, &[(0..end, text)])
+    }
+
+    /// The text of an entry that is to be written over.
+    fn read_exactly(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
+        match snapshot.read(row) {
+            Ok(text) if row.is_of(&text) => Ok(text),
+            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(Error::io("read", &snapshot.path)(source))
+            }
+            _ => Err(self.distrust(&snapshot.path)?),
+        }
+    }
+
+    /// Drops the saved table, which tells of other bytes than there are: two states of a file look the same
+    /// where they are equally long and the clock of the file system did not tick between them.
+    fn distrust(self, path: &Path) -> Result<Error, Error> {
+        atomic::remove(self.directory, self.table_path())?;
+        Ok(Error::Changing {
+            path: path.to_owned(),
+        })
     }
 
     /// Makes the saved table anew from the file.
@@ -395,6 +508,12 @@ fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
     let mut closing = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut closing, header.tail)?;
     Ok(closing)
+}
+
+/// Whether this is what may stand behind the last entry, with the bracket of the array at its place.
+fn is_closing(closing: &[u8], between: usize) -> bool {
+    let is_gap = |b: &u8| b.is_ascii_whitespace() || *b == b',';
+    closing.get(between) == Some(&b']') && closing[..between].iter().all(is_gap)
 }
 
 fn byte_before(file: &File, at: u64) -> io::Result<u8> {

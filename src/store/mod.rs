@@ -8,6 +8,7 @@
 //! - `directory`: where the directory is, who it is, the lock.
 //! - `json_file`, `json_write`: one seed file, read and written; O(1) append, recovery. `scan` and
 //!   `json_text` find entries in it.
+//! - `foreign_edit`: noticing what programs without the lock do to such a file in the middle of a write.
 //! - `offsets`: the derived table that spares reading the file.
 //! - `positions`, `derived`, `map`: what whoever derives something from the files needs: where
 //!   entries lie, and a place for files that can be made again.
@@ -46,6 +47,7 @@ mod derived;
 mod directory;
 mod error;
 mod execution_logs;
+mod foreign_edit;
 mod hints;
 mod inventory;
 mod json_file;

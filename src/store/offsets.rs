@@ -51,6 +51,11 @@ impl Stamp {
         }
     }
 
+    /// Whether both are states of one file.
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
     /// A generation for rows that were found in this state of the file.
     pub(super) fn generation(&self) -> u64 {
         fnv(format!("{self:?}").as_bytes())
@@ -107,6 +112,11 @@ impl Row {
             row.id_length = u8::try_from(id.len()).unwrap_or(CUT);
         }
         row
+    }
+
+    /// Whether this is the text that the row was made from.
+    pub(super) fn is_of(&self, entry: &[u8]) -> bool {
+        self.key == xxh3_64(entry)
     }
 
     /// The id, or as much of it as the table holds.

@@ -70,10 +70,25 @@ impl Writer {
         at: &str,
         content: &dyn Fn(&Entry) -> String,
     ) -> Result<Expired, Error> {
-        let snapshot = self.prepare(kind)?;
-        let (rows, expired) = self.store().expired_in(&snapshot, kind)?;
+        let mut gone = Expired::default();
+        self.redone(kind, |writer, snapshot| {
+            writer.remove_expired_of(snapshot, kind, at, content, &mut gone)
+        })?;
+        Ok(gone)
+    }
+
+    fn remove_expired_of(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        at: &str,
+        content: &dyn Fn(&Entry) -> String,
+        removed: &mut Expired,
+    ) -> Result<(), Error> {
+        let (rows, expired) = self.store().expired_in(snapshot, kind)?;
         if rows.is_empty() {
-            return Ok(expired);
+            removed.unreadable = expired.unreadable;
+            return Ok(());
         }
         let ids: Vec<&str> = expired.over.iter().map(|entry| entry.id.as_str()).collect();
         changes::scrub(self.lock(), kind, &ids)?;
@@ -81,8 +96,8 @@ impl Writer {
         let gone = expired.over.iter().zip(&contents);
         let gone: Vec<_> = gone.map(|(entry, text)| (entry, text.as_str())).collect();
         self.bury(kind, &gone, at)?;
-        let done = self.store().file(kind).remove_all(&snapshot, &rows);
-        self.followed(done)?;
-        Ok(expired)
+        let done = self.store().file(kind).remove_all(snapshot, &rows);
+        *removed = expired;
+        self.followed(done)
     }
 }

@@ -61,21 +61,38 @@ impl Writer {
         now: DateTime<Utc>,
         may_come_back: bool,
     ) -> Result<Vec<Entry>, Error> {
-        let snapshot = self.prepare(kind)?;
         let contents: HashMap<&str, &str> = removals.iter().copied().collect();
+        let mut gone = Vec::new();
+        self.redone(kind, |writer, snapshot| {
+            writer.take_out_of(snapshot, kind, &contents, now, may_come_back, &mut gone)
+        })?;
+        Ok(gone)
+    }
+
+    /// Removes the records of these ids. Those that went are in `gone`, also where an attempt before this one
+    /// has removed them.
+    fn take_out_of(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        contents: &HashMap<&str, &str>,
+        now: DateTime<Utc>,
+        may_come_back: bool,
+        gone: &mut Vec<Entry>,
+    ) -> Result<(), Error> {
         let ids: HashSet<&str> = contents.keys().copied().collect();
         let mut found: Vec<(Row, Entry, &str)> = Vec::new();
         self.store()
-            .each_of_in(&snapshot, kind, &ids, &mut |row, entry| {
+            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
                 let content = contents.get(entry.id.as_str()).copied();
                 found.push((row, entry, content.unwrap_or_default()));
             })?;
         if found.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         found.sort_by_key(|(row, ..)| row.at);
         if may_come_back {
-            let before = ids_before(&snapshot, found.iter().map(|(row, ..)| row.at))?;
+            let before = ids_before(snapshot, found.iter().map(|(row, ..)| row.at))?;
             // The last one first: on the way back each finds the one that it stood behind.
             for ((_, entry, _), after) in found.iter().zip(before).rev() {
                 let text = std::str::from_utf8(&entry.text);
@@ -91,15 +108,15 @@ impl Writer {
             let ids: Vec<&str> = found.iter().map(|(_, e, _)| e.id.as_str()).collect();
             changes::scrub(self.lock(), kind, &ids)?;
         }
-        let gone: Vec<_> = found
+        let going: Vec<_> = found
             .iter()
             .map(|(_, entry, content)| (entry, *content))
             .collect();
-        self.bury(kind, &gone, &now.to_rfc3339())?;
+        self.bury(kind, &going, &now.to_rfc3339())?;
         let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
-        let done = self.store().file(kind).remove_all(&snapshot, &rows);
-        self.followed(done)?;
-        Ok(found.into_iter().map(|(_, entry, _)| entry).collect())
+        let done = self.store().file(kind).remove_all(snapshot, &rows);
+        *gone = found.into_iter().map(|(_, entry, _)| entry).collect();
+        self.followed(done)
     }
 
     /// Notes in the audit, and with tombstones, that records are about to go, each with its content; in

@@ -19,12 +19,12 @@ use crate::model::{
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
-use super::json_write::RECOVERED;
+use super::json_write::{RECOVERED, redone};
 use super::primary::{self, AtPrimary};
 use super::scoped::{Entry, Scoped};
 use super::sight::expiry;
 use super::writer::Redaction;
-use super::{atomic, directory, json_text, scan};
+use super::{atomic, json_text, scan};
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -118,6 +118,15 @@ impl Scoped {
             });
         }
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        redone(|| self.repair_under(&lock, kind, now))
+    }
+
+    fn repair_under(
+        &self,
+        lock: &Lock,
+        kind: Kind,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Repaired>, Error> {
         let held = self.held();
         let file = held.file(kind);
         let snapshot = file.by_scan()?;
@@ -135,8 +144,8 @@ impl Scoped {
         }
         if self.primary_name()?.is_some() {
             // What is whole lies in the database.
-            let (_, copy) = copy_aside(&lock, kind, now)?;
-            primary::fetch_anew(self, &lock, kind)?;
+            let (_, copy) = copy_aside(lock, kind, &snapshot, now)?;
+            primary::fetch_anew(self, lock, kind)?;
             return Ok(Some(Repaired {
                 path,
                 copy,
@@ -144,7 +153,7 @@ impl Scoped {
                 salvaged: 0,
             }));
         }
-        mend(&lock, file, kind, &snapshot, now).map(Some)
+        mend(lock, file, kind, &snapshot, now).map(Some)
     }
 
     /// Writes every entry of a kind anew that the redaction takes something out of; the others keep
@@ -163,6 +172,17 @@ impl Scoped {
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
         let limit = std::time::Duration::from_secs(30);
         let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
+        redone(|| self.clean_under(&lock, kind, redact, now, at_primary.as_mut()))
+    }
+
+    fn clean_under(
+        &self,
+        lock: &Lock,
+        kind: Kind,
+        redact: Redaction,
+        now: DateTime<Utc>,
+        at_primary: Option<&mut AtPrimary>,
+    ) -> Result<Option<Cleaned>, Error> {
         let held = self.held();
         let file = held.file(kind);
         let snapshot = file.by_scan()?;
@@ -198,10 +218,10 @@ impl Scoped {
                 ours: FORMAT,
             });
         }
-        let (bytes, copy) = copy_aside(&lock, kind, now)?;
+        let (bytes, copy) = copy_aside(lock, kind, &snapshot, now)?;
         let mut text = Vec::with_capacity(bytes.len());
         let mut from = 0;
-        if let Some(at) = &mut at_primary {
+        if let Some(at) = at_primary {
             let rows: Vec<_> = edits
                 .iter()
                 .map(|(_, entry, id)| (id.as_str(), entry.as_str()))
@@ -214,8 +234,7 @@ impl Scoped {
             from = span.end;
         }
         text.extend_from_slice(&bytes[from..]);
-        atomic::replace(self.directory(), &path, &text)?;
-        file.refresh()?;
+        file.write_anew(&snapshot, &text)?;
         Ok(Some(Cleaned {
             path,
             copy,
@@ -255,7 +274,7 @@ fn mend(
     now: DateTime<Utc>,
 ) -> Result<Repaired, Error> {
     let path = lock.directory().join(kind.file());
-    let (bytes, copy) = copy_aside(lock, kind, now)?;
+    let (bytes, copy) = copy_aside(lock, kind, snapshot, now)?;
     let mut spans = Vec::new();
     snapshot.each(false, &mut |row| {
         let start = usize::try_from(row.at).unwrap_or(usize::MAX);
@@ -275,8 +294,7 @@ fn mend(
     } else {
         b"\n  ]\n}\n"
     });
-    atomic::replace(lock.directory(), &path, &text)?;
-    file.refresh()?;
+    file.write_anew(snapshot, &text)?;
     Ok(Repaired {
         path,
         copy,
@@ -285,15 +303,23 @@ fn mend(
     })
 }
 
-/// The bytes of a file, and where the copy of it lies in `recovered/`.
-fn copy_aside(lock: &Lock, kind: Kind, now: DateTime<Utc>) -> Result<(Vec<u8>, PathBuf), Error> {
-    let path = lock.directory().join(kind.file());
+/// The bytes of a file as it was read, and where the copy of it lies in `recovered/`.
+fn copy_aside(
+    lock: &Lock,
+    kind: Kind,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<(Vec<u8>, PathBuf), Error> {
+    let path = &snapshot.path;
     let mut bytes = Vec::new();
-    if let Some(mut source) = directory::open_data(lock.directory(), kind.file())? {
+    if let Some(mut source) = snapshot.file.as_ref() {
         source
             .rewind()
             .and_then(|()| source.read_to_end(&mut bytes))
-            .map_err(Error::io("read", &path))?;
+            .map_err(Error::io("read", path))?;
+    }
+    if bytes.len() as u64 != snapshot.table.header.stamp.size {
+        return Err(Error::Changing { path: path.clone() });
     }
     let aside = lock.directory().below(RECOVERED);
     atomic::create_dir(&aside)?;

@@ -53,8 +53,20 @@ impl Writer {
         fields: &[Field],
         dry_run: bool,
     ) -> Result<Reverted, Error> {
-        let snapshot = self.prepare(kind)?;
-        let Some((row, entry)) = self.store().find_in(&snapshot, kind, id)? else {
+        self.redone(kind, |writer, snapshot| {
+            writer.revert_in(snapshot, kind, id, fields, dry_run)
+        })
+    }
+
+    fn revert_in(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+        fields: &[Field],
+        dry_run: bool,
+    ) -> Result<Reverted, Error> {
+        let Some((row, entry)) = self.store().find_in(snapshot, kind, id)? else {
             return Ok(Reverted::Gone);
         };
         let text = String::from_utf8_lossy(&entry.text).into_owned();
@@ -104,7 +116,7 @@ impl Writer {
         };
         self.note(step, Did::Edited, entry.user_id().as_deref())?;
         self.send(kind, &[(id, &text)])?;
-        let done = self.store().file(kind).replace(&snapshot, &row, &text);
+        let done = self.store().file(kind).replace(snapshot, &row, &text);
         self.followed(done)?;
         Ok(Reverted::Done)
     }
@@ -118,11 +130,25 @@ impl Writer {
         run: &[Returning<'_>],
         at: &str,
     ) -> Result<usize, Error> {
-        let snapshot = self.prepare(kind)?;
+        let mut back = 0;
+        self.redone(kind, |writer, snapshot| {
+            back += writer.put_back_to(snapshot, kind, run, at)?;
+            Ok(())
+        })?;
+        Ok(back)
+    }
+
+    fn put_back_to(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        run: &[Returning<'_>],
+        at: &str,
+    ) -> Result<usize, Error> {
         let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
         let mut there: HashSet<String> = HashSet::new();
         self.store()
-            .each_of_in(&snapshot, kind, &ids, &mut |_, entry| {
+            .each_of_in(snapshot, kind, &ids, &mut |_, entry| {
                 there.insert(entry.id);
             })?;
         let mut missing = Vec::new();
@@ -159,7 +185,7 @@ impl Writer {
         self.store().audit(Did::Added, &touched)?;
         let rows: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
         self.send(kind, &rows)?;
-        let done = self.put_at(&snapshot, kind, foremost.after, &missing);
+        let done = self.put_at(snapshot, kind, foremost.after, &missing);
         self.followed(done)?;
         // Last: a crash before it leaves records with tombstones, which hide nothing.
         let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();

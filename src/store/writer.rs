@@ -15,7 +15,7 @@ use super::directory::{Identity, Lock};
 use super::error::{Error, Problem};
 use super::json_file::Snapshot;
 use super::json_text;
-use super::json_write::NewEntry;
+use super::json_write::{NewEntry, redone};
 use super::primary::AtPrimary;
 use super::scoped::{Entry, Scoped};
 use super::trust::{UserKey, acts};
@@ -150,8 +150,28 @@ impl Writer {
     /// Makes sure that records of this kind can be added now, before something is done that must
     /// not be in vain.
     pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
-        let snapshot = self.prepare(kind)?;
-        self.store.file(kind).check_writable(&snapshot)
+        self.redone(kind, |writer, snapshot| {
+            writer.store.file(kind).check_writable(snapshot)
+        })
+    }
+
+    /// Reads the file of a kind and writes it, anew where another program has changed it in between. An
+    /// attempt that came to nothing leaves no line in the journal.
+    pub(super) fn redone<T>(
+        &mut self,
+        kind: Kind,
+        mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        redone(|| {
+            let mark = changes::mark(&self.lock);
+            let done = self
+                .prepare(kind)
+                .and_then(|snapshot| attempt(self, &snapshot));
+            if matches!(done, Err(Error::Changing { .. })) {
+                changes::back_to(&self.lock, mark)?;
+            }
+            done
+        })
     }
 
     /// Adds a record and answers it with its id, as it is stored. A record that brings an id keeps it, if it is
@@ -162,19 +182,46 @@ impl Writer {
             return Err(Error::OutOfScope { what });
         }
         self.claim(&mut record)?;
-        let snapshot = self.prepare(R::KIND)?;
-        if record.id().is_empty() {
-            record.set_id(free_id(&snapshot, R::KIND, now)?);
-        } else if Scoped::holds(&snapshot, R::KIND, record.id())? {
+        let mut own = Numbered {
+            is_given: !record.id().is_empty(),
+            written: None,
+        };
+        self.redone(R::KIND, |writer, snapshot| {
+            writer.append_to(snapshot, &mut record, &mut own, now)
+        })?;
+        if record.trust() != model::Trust::Observed {
+            self.vouch(R::KIND, record.id())?;
+        }
+        Ok(record)
+    }
+
+    fn append_to<R: Record>(
+        &mut self,
+        snapshot: &Snapshot,
+        record: &mut R,
+        own: &mut Numbered,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        if let Some(text) = own.written.take()
+            && self.is_there(snapshot, R::KIND, record.id(), &text)?
+        {
+            // The other program has saved what it found here.
+            let (kind, id) = (R::KIND, record.id().to_owned());
+            self.journal(Step::Added { kind, id });
+            return Ok(());
+        }
+        if !own.is_given {
+            record.set_id(free_id(snapshot, R::KIND, now)?);
+        } else if Scoped::holds(snapshot, R::KIND, record.id())? {
             return Err(Error::Exists {
                 id: record.id().to_owned(),
             });
         }
-        let (text, is_less) = self.redacted(&record)?;
+        let (text, is_less) = self.redacted(record)?;
         if is_less {
             // Whoever goes on with the record goes on with what is stored of it.
-            record = serde_json::from_str(&text)?;
-            self.claim(&mut record)?;
+            *record = serde_json::from_str(&text)?;
+            self.claim(record)?;
         }
         let text = json_text::pretty(&text, 2);
         let skill = record.skill().unwrap_or_default();
@@ -186,12 +233,29 @@ impl Writer {
             skill,
         };
         self.send(kind, &[(record.id(), &text)])?;
-        let done = self.store.file(kind).append(&snapshot, &[entry]);
-        self.followed(done)?;
-        if record.trust() != model::Trust::Observed {
-            self.vouch(kind, record.id())?;
+        let done = self.store.file(kind).append(snapshot, &[entry]);
+        if matches!(done, Err(Error::Changing { .. })) {
+            own.written = Some(text);
         }
-        Ok(record)
+        self.followed(done)
+    }
+
+    /// Whether a record stands in a file already, in whatever layout.
+    fn is_there(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+        text: &str,
+    ) -> Result<bool, Error> {
+        let Some((_, entry)) = self.store.find_in(snapshot, kind, id)? else {
+            return Ok(false);
+        };
+        let value = serde_json::from_slice::<serde_json::Value>;
+        Ok(match (value(&entry.text), value(text.as_bytes())) {
+            (Ok(there), Ok(own)) => there == own,
+            _ => entry.text == text.as_bytes(),
+        })
     }
 
     /// Notes that this user stands behind a record as it is now: what it says counts as theirs in every
@@ -241,18 +305,19 @@ impl Writer {
         changes: &[(&str, V)],
         gone: &[&str],
     ) -> Result<Entry, Error> {
-        let snapshot = self.prepare(kind)?;
-        let (row, mut entry) = self
-            .store
-            .find_in(&snapshot, kind, id)?
-            .ok_or_else(|| not_found(kind, id))?;
-        let (text, step) = self.changed(&entry, changes, gone)?;
-        self.note(step, Did::Edited, entry.user_id().as_deref())?;
-        self.send(kind, &[(id, &text)])?;
-        let done = self.store.file(kind).replace(&snapshot, &row, &text);
-        self.followed(done)?;
-        entry.text = text.into_bytes();
-        Ok(entry)
+        self.redone(kind, |writer, snapshot| {
+            let (row, mut entry) = writer
+                .store
+                .find_in(snapshot, kind, id)?
+                .ok_or_else(|| not_found(kind, id))?;
+            let (text, step) = writer.changed(&entry, changes, gone)?;
+            writer.note(step, Did::Edited, entry.user_id().as_deref())?;
+            writer.send(kind, &[(id, &text)])?;
+            let done = writer.store.file(kind).replace(snapshot, &row, &text);
+            writer.followed(done)?;
+            entry.text = text.into_bytes();
+            Ok(entry)
+        })
     }
 
     /// Sets fields of several records at once: the file is written once. A record that is not there
@@ -265,10 +330,20 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
-        let snapshot = self.prepare(kind)?;
+        self.redone(kind, |writer, snapshot| {
+            writer.update_in(snapshot, kind, changes)
+        })
+    }
+
+    fn update_in<V: Serialize>(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        changes: &[(String, Vec<(&str, V)>)],
+    ) -> Result<(), Error> {
         let (mut found, mut touched) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
-            if let Some((row, entry)) = self.store.find_in(&snapshot, kind, id)? {
+            if let Some((row, entry)) = self.store.find_in(snapshot, kind, id)? {
                 let (text, step) = self.changed(&entry, fields, &[])?;
                 self.journal(step);
                 found.push((row, text, id.as_str()));
@@ -289,7 +364,7 @@ impl Writer {
             .iter()
             .map(|(row, text, _)| (row, text.as_str()))
             .collect();
-        let done = self.store.file(kind).replace_all(&snapshot, &entries);
+        let done = self.store.file(kind).replace_all(snapshot, &entries);
         self.followed(done)
     }
 
@@ -373,6 +448,14 @@ impl Writer {
     pub(super) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
         self.store.file(kind).prepare(&self.lock, &mut self.mended)
     }
+}
+
+/// A record on its way into a file.
+struct Numbered {
+    /// It brought its id with it.
+    is_given: bool,
+    /// Its text, where it was written and then not found in the file that has the name.
+    written: Option<String>,
 }
 
 impl Drop for Writer {

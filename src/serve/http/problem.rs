@@ -221,7 +221,9 @@ impl From<store::Error> for Problem {
                 message,
                 "use a token whose `domain_scope` covers it",
             ),
-            Of::Locked { .. } => Self::busy("another program is writing to the memory", 1),
+            Of::Locked { .. } | Of::Changing { .. } => {
+                Self::busy("another program is writing to the memory", 1)
+            }
             Of::Disabled { .. } => Self::disabled(),
             Of::Primary(error) => Self {
                 inner: Some(chain(&*error)),

@@ -8,6 +8,7 @@ mod connections;
 mod evidence;
 mod fences;
 mod forgeries;
+mod hand_edits;
 mod links;
 mod promises;
 mod tokens;
