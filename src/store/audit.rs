@@ -9,7 +9,8 @@
 //! - A line is written before the write that it tells of, and before what was read is answered.
 //! - A new line never covers up what is wrong: where the log does not go on from the anchor, the next
 //!   line says so, and the check finds it for good.
-//! - The log is locked for itself, and for microseconds: a reader does not wait for a long write.
+//! - The log is locked for itself, and for microseconds: a reader does not wait for a long write. Who keeps
+//!   the lock is not waited for without an end.
 //!
 //! Two branches of version control that both went on from the same log are joined by [`join()`].
 //!
@@ -30,6 +31,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,10 @@ pub use verify::{Audited, Flaw};
 pub(super) const FILE: &str = "audit.jsonl";
 /// The anchor; it is also what is locked.
 pub(super) const ANCHOR: &str = "audit.anchor";
+
+/// Nobody needs the lock of the log for longer than a line takes. Who keeps it for so long is no writer of
+/// this program.
+const LOCK_LIMIT: Duration = Duration::from_secs(5);
 
 /// What was done with records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +120,7 @@ fn append(store: &Scoped, did: Did, touched: &[Touched<'_>]) -> Result<(), Error
         of.extend(other.map(str::to_owned));
     }
     let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
-    let mut chain = Chain::open(directory, &identity.tombstone_key)?;
+    let mut chain = Chain::open(directory, store.lock_limit(), &identity.tombstone_key)?;
     if chain.is_blank() && store.approvals().remembers_audit(&identity.origin) {
         chain.doubt();
     }
@@ -124,7 +130,8 @@ fn append(store: &Scoped, did: Did, touched: &[Touched<'_>]) -> Result<(), Error
 /// Begins the audit of a workspace that has just got its identity: with an anchor and no line, so that from
 /// here on a missing anchor is a removed one.
 pub(super) fn begin(store: &Scoped, identity: &Identity) -> Result<(), Error> {
-    let mut chain = Chain::open(store.directory(), &identity.tombstone_key)?;
+    let mut chain =
+        Chain::open(store.directory(), store.lock_limit(), &identity.tombstone_key)?;
     if chain.is_blank() {
         chain.begin()?;
     }
@@ -176,7 +183,7 @@ impl Scoped {
 
     /// Checks the whole log. `noted` is a hash that was noted elsewhere and must still stand in it.
     pub fn verify_audit(&self, noted: Option<&str>) -> Result<Audited, Error> {
-        let mut audited = verify::verify(self.directory(), noted)?;
+        let mut audited = verify::verify(self.directory(), self.lock_limit(), noted)?;
         let origin = self.identity().map(|identity| identity.origin);
         let origin = origin.unwrap_or_default();
         if audited.is_begun {
@@ -193,11 +200,11 @@ impl Scoped {
     }
 }
 
-/// Opens the file that the log is locked by, and waits for the lock.
-fn lock(directory: &Directory) -> Result<File, Error> {
+/// Opens the file that the log is locked by, and waits for the lock, at most so long.
+fn lock(directory: &Directory, limit: Duration) -> Result<File, Error> {
     let file = atomic::open_or_create(directory, ANCHOR)?;
-    file.lock()
-        .map_err(Error::io("lock", &directory.join(ANCHOR)))?;
+    let path = directory.join(ANCHOR);
+    directory::wait_for(&path, limit.min(LOCK_LIMIT), || file.try_lock())?;
     Ok(file)
 }
 
@@ -300,6 +307,23 @@ mod tests {
             store.audit(Did::Read, &[("MEM-777", None)]).unwrap();
             assert!(!flaws(&store).is_empty(), "{name}, and a line more");
         }
+    }
+
+    #[test]
+    fn who_keeps_the_lock_of_the_log_is_not_waited_for_without_an_end() {
+        let (dir, store) = logged(1);
+        let store = store.with_lock_limit(Duration::from_millis(20));
+        let held = atomic::open_or_create(&dir.path().join(ANCHOR)).unwrap();
+        held.lock().unwrap();
+        let locked = |done: Result<(), Error>| match done {
+            Err(Error::Locked { path, .. }) => path.ends_with(ANCHOR),
+            _ => false,
+        };
+        assert!(locked(store.audit(Did::Read, &[("MEM-002", None)])));
+        assert!(locked(store.verify_audit(None).map(drop)));
+        drop(held);
+        store.audit(Did::Read, &[("MEM-002", None)]).unwrap();
+        assert_eq!(flaws(&store), []);
     }
 
     #[test]

@@ -75,32 +75,11 @@ impl Lock {
             .map_err(Error::io("open", &directory))?;
         let file = directory.open_or_create(LOCK);
         let file = file.map_err(Error::io("lock", &directory.join(LOCK)))?;
-        let start = Instant::now();
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match file.try_lock() {
-                Ok(()) => {
-                    return Ok(Self {
-                        directory,
-                        _file: file,
-                    });
-                }
-                Err(TryLockError::Error(source)) => {
-                    return Err(Error::io("lock", &directory)(source));
-                }
-                Err(TryLockError::WouldBlock) if start.elapsed() >= limit => {
-                    return Err(Error::Locked {
-                        path: directory.path().to_owned(),
-                        waited_ms: start.elapsed().as_millis(),
-                    });
-                }
-                Err(TryLockError::WouldBlock) => {
-                    std::thread::sleep(pause);
-                    // Short pauses while a single write is in the way, longer ones in a crowd.
-                    pause = (pause * 2).min(Duration::from_millis(8));
-                }
-            }
-        }
+        wait_for(&directory, limit, || file.try_lock())?;
+        Ok(Self {
+            directory,
+            _file: file,
+        })
     }
 
     /// The directory that is locked.
@@ -128,6 +107,34 @@ impl Lock {
         };
         name(self, &identity)?;
         Ok(identity)
+    }
+}
+
+/// Tries to get a lock until it is there, at most so long: no lock is ever waited for without an end, since
+/// whoever may open the file may keep it. `path` is what is locked, for the error.
+pub(super) fn wait_for(
+    path: &Path,
+    limit: Duration,
+    mut attempt: impl FnMut() -> Result<(), TryLockError>,
+) -> Result<(), Error> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match attempt() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
+            Err(TryLockError::WouldBlock) if start.elapsed() >= limit => {
+                return Err(Error::Locked {
+                    path: path.to_owned(),
+                    waited_ms: start.elapsed().as_millis(),
+                });
+            }
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(pause);
+                // Short pauses while a single write is in the way, longer ones in a crowd.
+                pause = (pause * 2).min(Duration::from_millis(8));
+            }
+        }
     }
 }
 

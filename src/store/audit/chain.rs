@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -173,8 +174,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn open(directory: &Directory, key: &str) -> Result<Self, Error> {
-        let anchor_file = super::lock(directory)?;
+    pub(super) fn open(directory: &Directory, limit: Duration, key: &str) -> Result<Self, Error> {
+        let anchor_file = super::lock(directory, limit)?;
         let anchor_path = directory.join(super::ANCHOR);
         let log_path = super::log_path(directory);
         let log = super::open_log(directory)?;

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::io::BufRead as _;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -39,7 +40,11 @@ pub struct Flaw {
     pub message: String,
 }
 
-pub(super) fn verify(directory: &Directory, noted: Option<&str>) -> Result<Audited, Error> {
+pub(super) fn verify(
+    directory: &Directory,
+    limit: Duration,
+    noted: Option<&str>,
+) -> Result<Audited, Error> {
     let mut audited = Audited {
         lines: 0,
         is_begun: false,
@@ -60,8 +65,9 @@ pub(super) fn verify(directory: &Directory, noted: Option<&str>) -> Result<Audit
     };
     // Nobody writes while the two are compared.
     if let Some(file) = &anchor_file {
-        file.lock_shared()
-            .map_err(Error::io("lock", &directory.join(super::ANCHOR)))?;
+        let path = directory.join(super::ANCHOR);
+        let limit = limit.min(super::LOCK_LIMIT);
+        directory::wait_for(&path, limit, || file.try_lock_shared())?;
     }
     let anchor = match &anchor_file {
         Some(file) => super::read_anchor(file, &directory.join(super::ANCHOR))?,
