@@ -3,9 +3,10 @@
 //! The hot path of the program: a host calls it at every failing call of a tool. It reads a derived
 //! table, the few entries that the table points at, and the notes of the session; no model, no
 //! network, no runtime. What is written at a failing call are the notes; the fixes themselves, and
-//! the log of hints, are written when an outcome is known, which is rare.
+//! the log of hints, are written when an outcome is known, which is rare. Whoever keeps the lock of the
+//! memory delays what is written, by some events of the session, and no answer.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,13 +15,16 @@ use serde_json::json;
 use crate::guard;
 use crate::learn::hint::{Failure, Hint, is_sunk};
 use crate::learn::pitfall::{self, MAX_RULES, Pitfall};
-use crate::learn::session_notes::{Credit, Outcome, SessionNotes};
-use crate::model::{ActionType, ExecutionLog, Fix, Kind, Record as _, Trial, Trust};
-use crate::store::{Scoped, Terms};
+use crate::learn::session_notes::{Credit, Outcome, Owed, SessionNotes};
+use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial, Trust};
+use crate::store::{self, Scoped, Terms};
 
 use super::fixes::{key_of, known, table};
 use super::session::{Scribe, data};
 use super::{Error, Share, door, milliseconds, shared};
+
+/// How long a writer is waited for while an agent waits for an answer.
+const PATIENCE: Duration = Duration::from_millis(120);
 
 /// Looks things up in a store, and keeps watch.
 #[derive(Debug)]
@@ -78,8 +82,6 @@ impl Adviser<'_> {
         };
         let tool = options.tool.as_deref();
         let own = pitfall::of_error(&options.error, tool);
-        // The table is opened before the notes, and with them the lock: making it anew waits for
-        // whoever writes, and must not wait for itself.
         let terms = key.is_some().then(|| table(self.store)).transpose()?;
         let key = key.zip(terms);
         let Some(session) = &options.session else {
@@ -90,13 +92,14 @@ impl Adviser<'_> {
             report.took_ms = milliseconds(start.elapsed());
             return Ok(report);
         };
-        let notes = self.store.notes(session)?;
-        let mut known = SessionNotes::read(&notes.read());
+        // Whoever keeps the notes to himself keeps no hint back.
+        let notes = unless_locked(self.store.notes(session))?;
+        let mut known = SessionNotes::read(&self.store.read_notes(session));
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
-        let (mut credits, mut trials) = (Vec::new(), Vec::new());
+        let mut owed = std::mem::take(&mut known.owed);
         if let Some((key, terms)) = key {
-            credits = known.failed(&key, &options.error, &code, tool);
-            trials = known.trials.failed(&key);
+            let credits = known.failed(&key, &options.error, &code, tool);
+            let mut trials = known.trials.failed(&key);
             let hints = self.look_up(&terms, &key, options, &known.withheld());
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
@@ -112,6 +115,7 @@ impl Adviser<'_> {
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
+            owed = owed.and(Owed { credits, trials });
             if withheld {
                 report.withheld = ids;
             } else {
@@ -119,12 +123,14 @@ impl Adviser<'_> {
                 report.hints = hints;
             }
         }
-        notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
-        drop(notes);
-        self.settle(&credits, &trials)?;
-        if !report.hints.is_empty() {
-            // A log that takes nothing is no reason to keep a hint back.
-            drop(self.note_shown(session, tool, &report));
+        if let Some(notes) = notes {
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            drop(notes);
+            let is_free = self.settle(session, owed)?;
+            if is_free && !report.hints.is_empty() {
+                // A log that takes nothing is no reason to keep a hint back.
+                drop(self.note_shown(session, tool, &report));
+            }
         }
         report.pitfalls = rules(&known.pitfalls);
         report.took_ms = milliseconds(start.elapsed());
@@ -146,7 +152,7 @@ impl Adviser<'_> {
             output_data: data(&json!({ "hints": ids })),
             ..scribe.line("hint", ActionType::MemoryRead)
         };
-        let mut writer = door::open_logs(self.store, &mut || (self.random)())?;
+        let mut writer = door::open_logs(&self.impatient(), &mut || (self.random)())?;
         Ok(writer.note_execution_logs(vec![line])?)
     }
 
@@ -173,7 +179,7 @@ impl Adviser<'_> {
     /// Takes in that a session has ended.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
         let known = SessionNotes::read(&self.store.read_notes(session));
-        if known.shown.is_empty() && !known.trials.are_open() {
+        if known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty() {
             return Ok(());
         }
         let end = |known: &mut SessionNotes| (known.ended(), known.trials.ended());
@@ -208,19 +214,32 @@ impl Adviser<'_> {
     ) -> Result<Vec<Credit>, Error> {
         let notes = self.store.notes(session)?;
         let mut known = SessionNotes::read(&notes.read());
+        let owed = std::mem::take(&mut known.owed);
         let (credits, trials) = change(&mut known);
-        notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
+        notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
         drop(notes);
-        self.settle(&credits, &trials)?;
+        let own = Owed {
+            credits: credits.clone(),
+            trials,
+        };
+        self.settle(session, owed.and(own))?;
         Ok(credits)
+    }
+
+    /// The store for a writer whom an agent waits for.
+    fn impatient(&self) -> Scoped {
+        let limit = self.store.lock_limit().min(PATIENCE);
+        self.store.clone().with_lock_limit(limit)
     }
 
     /// Writes down what is known now: outcomes in the evidence of fixes, and trials that have ended in
     /// the log of hints. A fix that has failed too often is retired: it stays in its file, and is
-    /// shown no more. One that a person has approved is not: nobody has looked at these sessions.
-    pub(super) fn settle(&self, credits: &[Credit], trials: &[Trial]) -> Result<(), Error> {
-        if credits.is_empty() && trials.is_empty() {
-            return Ok(());
+    /// shown no more. One that a person has approved is not: nobody has looked at these sessions. Where
+    /// somebody else is writing for long, the next event of the session does it: `false`.
+    pub(super) fn settle(&self, session: &str, owed: Owed) -> Result<bool, Error> {
+        let Owed { credits, trials } = &owed;
+        if owed.is_empty() {
+            return Ok(true);
         }
         let mut random = || (self.random)();
         // Where the fixes lie in a database, an agent that waits for an answer does not wait for that.
@@ -230,13 +249,20 @@ impl Adviser<'_> {
         } else {
             door::open
         };
-        let mut writer = open(self.store, &mut random)?;
+        let Some(mut writer) = unless_locked(open(&self.impatient(), &mut random))? else {
+            let notes = self.store.notes(session)?;
+            let mut known = SessionNotes::read(&notes.read());
+            known.owed = owed.and(std::mem::take(&mut known.owed));
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            return Ok(false);
+        };
         for trial in trials {
             writer.append_trial(trial)?;
         }
         if only_logs {
-            return Ok(());
+            return Ok(true);
         }
+        let standing = writer.store().standing();
         for credit in credits {
             let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
                 // It was forgotten in the meantime.
@@ -257,13 +283,21 @@ impl Adviser<'_> {
                 ("helped", json!(evidence.helped)),
                 ("harmed", json!(evidence.harmed)),
             ];
-            if is_sunk(evidence) && fix.trust() == Trust::Observed {
+            if is_sunk(evidence) && standing.level(&fix) == Trust::Observed {
                 changes.push(("status", json!("retired")));
             }
             writer.update(Kind::Fix, &credit.id, &changes)?;
         }
         // The table is made anew now, while nobody waits for an answer.
-        table(writer.store()).map(drop)
+        table(writer.store()).map(|_| true)
+    }
+}
+
+/// What a lock was needed for; `None` where somebody else keeps it.
+fn unless_locked<T, E: Into<Error>>(done: Result<T, E>) -> Result<Option<T>, Error> {
+    match done.map_err(Into::into) {
+        Err(Error::Store(store::Error::Locked { .. })) => Ok(None),
+        done => done.map(Some),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::guard;
 use crate::learn::likeness::of_commands;
-use crate::learn::session_notes::{Pending, SessionNotes};
+use crate::learn::session_notes::{Owed, Pending, SessionNotes};
 use crate::model::{Fix, Kind, Record as _};
 use crate::store::Writer;
 
@@ -108,13 +108,14 @@ impl Adviser<'_> {
         let notes = self.store.notes(&success.session)?;
         let mut known = SessionNotes::read(&notes.read());
         known.pending.clear();
+        let owed = std::mem::take(&mut known.owed);
         let credits = known.succeeded(&success.code);
         let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
         let keys: Vec<&str> = answered.iter().map(|a| a.error_key.as_str()).collect();
         let trials = known.trials.overcame(&keys, &helped);
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.settle(&credits, &trials)?;
+        self.settle(&success.session, owed.and(Owed { credits, trials }))?;
         report.helped = helped;
         if !report.learned.is_empty() || !report.merged.is_empty() {
             report.not_learned = None;

@@ -10,6 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Trial;
+
 use super::hint::Hint;
 use super::likeness::follows;
 use super::pitfall::{self, Pitfall};
@@ -37,6 +39,9 @@ pub struct SessionNotes {
     /// What the session has said of which fixes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<Witnessed>,
+    /// Outcomes that could not be written down yet, because somebody else was writing.
+    #[serde(skip_serializing_if = "Owed::is_empty")]
+    pub owed: Owed,
 }
 
 /// What a session has said of a fix.
@@ -49,6 +54,34 @@ pub struct Witnessed {
     pub helped: bool,
     /// Whether it has spoken against it.
     pub harmed: bool,
+}
+
+/// Outcomes that have to be written down.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owed {
+    /// For the evidence of fixes.
+    pub credits: Vec<Credit>,
+    /// For the log of hints.
+    pub trials: Vec<Trial>,
+}
+
+impl Owed {
+    /// Whether there is nothing to write down.
+    pub fn is_empty(&self) -> bool {
+        self.credits.is_empty() && self.trials.is_empty()
+    }
+
+    /// These and others, the oldest first; of very many the newest.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.credits.extend(other.credits);
+        self.trials.extend(other.trials);
+        self.credits
+            .drain(..self.credits.len().saturating_sub(KEPT));
+        self.trials.drain(..self.trials.len().saturating_sub(KEPT));
+        self
+    }
 }
 
 /// A failure that waits for its answer.
@@ -90,7 +123,8 @@ pub enum Outcome {
 }
 
 /// What is to be added to a fix's evidence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Credit {
     /// The fix.
     pub id: String,
@@ -232,7 +266,7 @@ fn cut(code: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Evidence, Kind, Trial, Trust};
+    use crate::model::{Evidence, Kind, Trust};
 
     fn hint(id: &str) -> Hint {
         Hint {

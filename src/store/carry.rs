@@ -23,7 +23,7 @@ use super::json_write::CLOSING;
 use super::log::Sync;
 use super::scoped::{Entry, Scoped};
 use super::writer::Writer;
-use super::{atomic, directory, json_text, log};
+use super::{atomic, directory, json_text, log, notes};
 
 /// What stands around the entries of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -349,6 +349,8 @@ impl Writer {
             _ => 6,
         };
         let directory = self.lock().directory().clone();
+        // No event of a session writes notes while they go.
+        let _notes = notes::lock(&directory, self.store().lock_limit())?;
         let mut items = inventory::inventory(&directory)?;
         items.retain(|item| item.role.is_memory());
         items.sort_by_key(|item| rank(item.role));

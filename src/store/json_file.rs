@@ -24,6 +24,8 @@ use super::{json_text, tombstones};
 pub(super) const FORMAT: u64 = 1;
 /// Below this size a scan costs no more than reading a table would.
 const SMALL: u64 = 64 << 10;
+/// How long a reader asks a crowd of writers for quiet.
+const QUIET: Duration = Duration::from_millis(100);
 
 /// One seed file of a memory directory.
 #[derive(Debug, Clone, Copy)]
@@ -100,25 +102,34 @@ impl<'a> JsonFile<'a> {
             self.keep(&snapshot);
             return Ok(snapshot);
         }
+        let mut before = None;
         for _ in 0..60 {
             if let Some(snapshot) = self.by_table()? {
                 return Ok(snapshot);
             }
-            if directory::is_being_written(self.directory) {
+            let state = self.stamp()?;
+            let is_busy = directory::is_being_written(self.directory);
+            // A writer's file that has not moved since the last look is whole, whatever else it is busy with:
+            // who keeps the lock keeps nobody from reading.
+            if is_busy && before != Some(state) {
+                before = Some(state);
                 std::thread::sleep(Duration::from_micros(500));
                 continue;
             }
             let snapshot = self.by_scan()?;
-            if self.stamp()? == Some(snapshot.table.header.stamp)
-                && !directory::is_being_written(self.directory)
-            {
+            let is_steady = self.stamp()? == Some(snapshot.table.header.stamp);
+            if is_steady && !directory::is_being_written(self.directory) {
                 self.keep(&snapshot);
+                return Ok(snapshot);
+            }
+            let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
+            if is_steady && is_busy && !snapshot.problems.iter().any(is_torn) {
                 return Ok(snapshot);
             }
         }
         // In a crowd of writers a reader asks for one moment of quiet. Without it, what is being
         // written is at least not called torn.
-        let quiet = directory::share(self.directory, Duration::from_secs(1));
+        let quiet = directory::share(self.directory, QUIET);
         if let Some(snapshot) = self.by_table()? {
             return Ok(snapshot);
         }

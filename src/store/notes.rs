@@ -5,20 +5,26 @@
 //! them a hint may be shown twice, and nothing else is lost. Their file is named by a hash, because
 //! a session's name comes from outside.
 //!
-//! Whoever changes notes holds the lock of the directory, so that two events of one moment do not
-//! undo each other's notes.
+//! Whoever changes notes holds a lock of their own, so that two events of one moment do not undo each
+//! other's notes, and so that whoever keeps the lock of the memory keeps no agent waiting.
 //!
 //! Deliberately absent: what the notes say, and waiting for the disk.
+
+use std::fs::File;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::platform::Directory;
 
-use super::directory::{DERIVED, Lock};
+use super::atomic;
+use super::directory::{self, DERIVED};
 use super::error::Error;
 use super::scoped::Scoped;
 
 const DIRECTORY: &str = "sessions";
+/// What is locked, beside the directory.
+const LOCK: &str = "sessions.lock";
 /// So many sessions keep their notes; then those that were not touched for longest go.
 const KEPT: usize = 256;
 /// Notes are a page of text; what is larger was not written here.
@@ -29,7 +35,8 @@ const LARGEST: u64 = 1 << 20;
 pub struct Notes {
     directory: Directory,
     name: String,
-    _lock: Lock,
+    // Closing the file gives the lock back.
+    _lock: File,
 }
 
 impl Scoped {
@@ -46,10 +53,11 @@ impl Scoped {
             let missing = std::io::ErrorKind::NotFound.into();
             return Err(Error::io("read", directory)(missing));
         }
-        let lock = Lock::take(directory, self.lock_limit())?;
+        self.must_be_enabled()?;
+        let lock = lock(directory, self.lock_limit())?;
         self.must_be_enabled()?;
         Ok(Notes {
-            directory: directory_of(lock.directory()),
+            directory: directory_of(directory),
             name: name_of(session),
             _lock: lock,
         })
@@ -78,6 +86,15 @@ impl Notes {
     pub fn remove(&self) {
         drop(self.directory.remove(&self.name));
     }
+}
+
+/// Keeps everybody else from changing notes.
+pub(super) fn lock(directory: &Directory, limit: Duration) -> Result<File, Error> {
+    let derived = directory.below(DERIVED);
+    atomic::create_dir(&derived)?;
+    let file = atomic::open_or_create(&derived, LOCK)?;
+    directory::wait_for(&derived.join(LOCK), limit, || file.try_lock())?;
+    Ok(file)
 }
 
 fn directory_of(memory: &Directory) -> Directory {

@@ -188,7 +188,7 @@ impl Scoped {
     }
 
     /// How long a writer waits for another one.
-    pub(super) fn lock_limit(&self) -> Duration {
+    pub fn lock_limit(&self) -> Duration {
         self.lock_limit
     }
 

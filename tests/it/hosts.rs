@@ -224,16 +224,20 @@ fn what_is_no_failure_of_the_agent_gets_no_hint() {
 
 #[test]
 fn nothing_that_is_wrong_with_us_gets_in_the_way() {
-    let check = |what: &str, workspace: &Workspace, event: &[u8]| {
+    let check_said = |what: &str, workspace: &Workspace, event: &[u8], is_told: bool| {
         // A machine under load may be late once; being late is only wrong when it stays so.
-        let late = (0..3).all(|_| {
+        let late = (0..3).all(|n| {
             let start = Instant::now();
             let ran = hook(workspace, "claude-code", event);
             let took = start.elapsed();
-            assert!(is_silent(&ran), "{what}: {ran:?}");
+            assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{what}: {ran:?}");
+            assert_eq!(ran.stdout.is_empty(), !is_told || n > 0, "{what}: {ran:?}");
             took > PATIENCE
         });
         assert!(!late, "{what} took longer than {PATIENCE:?}");
+    };
+    let check = |what: &str, workspace: &Workspace, event: &[u8]| {
+        check_said(what, workspace, event, false);
     };
     let workspace = taught();
     let event = |workspace: &Workspace| failure(workspace, "a", COMMAND, ERROR).into_bytes();
@@ -251,11 +255,12 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     let none = Workspace::empty();
     check("no memory", &none, &event(&none));
     assert!(!none.memory("").exists());
-    for file in ["fixes.json", ".lock"] {
+    // Without the lock nothing is written, and what is known is told.
+    for (file, is_told) in [("fixes.json", false), (".lock", true)] {
         let workspace = taught();
         fs::remove_file(workspace.memory(file)).unwrap();
         fs::create_dir(workspace.memory(file)).unwrap();
-        check(file, &workspace, &event(&workspace));
+        check_said(file, &workspace, &event(&workspace), is_told);
     }
     let corrupt = taught();
     fs::write(
@@ -267,7 +272,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     let locked = taught();
     let lock = fs::File::open(locked.memory(".lock")).unwrap();
     lock.lock().unwrap();
-    check("locked", &locked, &event(&locked));
+    check_said("locked", &locked, &event(&locked), true);
     drop(lock);
     let huge = failure(
         &workspace,

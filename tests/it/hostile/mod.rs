@@ -10,5 +10,6 @@ mod fences;
 mod forgeries;
 mod hand_edits;
 mod links;
+mod locks;
 mod promises;
 mod tokens;

@@ -1,0 +1,221 @@
+//! Another process keeps a lock of the memory, and nobody may hang on it: who reads is answered, who writes
+//! is told.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::workspace::{Ran, Workspace};
+
+const SKILL: &str = "hr/resume-screen";
+const ERROR: &str = "error: externally-managed-environment";
+/// No command that only reads waits for anybody; a busy machine may be slow.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+/// A memory with an execution, a correction with its rule, a note and a fix.
+fn remembered() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
+    let run = [
+        "run",
+        SKILL,
+        "--input",
+        "fixtures/sample_input.json",
+        "--model",
+        "scripted:replies.jsonl",
+    ];
+    workspace.json(&run);
+    let rule = "When an application names no employer, ALWAYS ask for one.";
+    workspace.json(&[
+        "correct", SKILL, "--execution-id", "latest", "--correction", rule, "--model", "offline",
+    ]);
+    workspace
+        .run(&[
+            "memory",
+            "add",
+            "--type",
+            "task_memory",
+            "--content",
+            "The deployment is on Fridays.",
+        ])
+        .succeeds();
+    workspace
+        .run(&[
+            "record", "failure", "--code", "pip install x", "--error", ERROR,
+        ])
+        .succeeds();
+    workspace
+        .run(&[
+            "record",
+            "success",
+            "--code",
+            "pip install --user x",
+            "--output",
+            "Successfully installed x",
+        ])
+        .succeeds();
+    workspace
+}
+
+/// Tells the hook of an event.
+fn hook(workspace: &Workspace, event: &str) -> String {
+    let event = File::open(workspace.write("event.json", event)).unwrap();
+    let start = Instant::now();
+    let mut command = workspace.command();
+    let ran = Ran::of(
+        command
+            .args(["hook", "claude-code"])
+            .stdin(event)
+            .output()
+            .unwrap(),
+    );
+    assert!(start.elapsed() < AT_ONCE);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    ran.stdout
+}
+
+fn keep(workspace: &Workspace, name: &str) -> File {
+    let file = File::options()
+        .write(true)
+        .open(workspace.memory(name))
+        .unwrap();
+    file.lock().unwrap();
+    file
+}
+
+fn timed(workspace: &Workspace, args: &[&str]) -> Ran {
+    let start = Instant::now();
+    let ran = workspace.run(args);
+    assert!(
+        start.elapsed() < AT_ONCE,
+        "{args:?} took {:?}: {ran:?}",
+        start.elapsed()
+    );
+    ran
+}
+
+/// A failing call, as Claude Code tells its hooks of it.
+fn failing(session: &str) -> String {
+    json!({
+        "session_id": session,
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "pip install y"},
+        "error": ERROR,
+    })
+    .to_string()
+}
+
+fn succeeding(session: &str) -> String {
+    json!({
+        "session_id": session,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "pip install --user y"},
+        "tool_response": {"stdout": "Successfully installed y"},
+    })
+    .to_string()
+}
+
+fn evidence(workspace: &Workspace) -> [u64; 3] {
+    let file = workspace.stored("fixes.json");
+    let entries: Vec<&Value> = file
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_array)
+        .flatten()
+        .collect();
+    ["shown", "helped", "harmed"].map(|name| entries[0][name].as_u64().unwrap_or_default())
+}
+
+#[test]
+fn who_reads_is_answered_while_another_process_keeps_the_lock() {
+    // With what was derived from the files, and as a fresh clone has it.
+    for derived in [true, false] {
+        let workspace = remembered();
+        if !derived {
+            std::fs::remove_dir_all(workspace.memory(".index")).unwrap();
+        }
+        let _kept = keep(&workspace, ".lock");
+        for args in [
+            &["memory", "status"][..],
+            &["memory", "list", "executions"],
+            &["memory", "list", "fixes"],
+            &["memory", "show", "REFL-001"],
+            &["memory", "show", "FIX-001"],
+            &["memory", "search", "employer"],
+            &["memory", "prompt", SKILL],
+            &["memory", "audit"],
+            &["memory", "why", "REFL-001"],
+            &["stats"],
+            &["doctor"],
+            &[
+                "run",
+                SKILL,
+                "--no-record",
+                "--input",
+                "fixtures/sample_input.json",
+                "--model",
+                "scripted:replies.jsonl",
+            ],
+        ] {
+            timed(&workspace, args).succeeds();
+        }
+        let args = ["hint", "--error", ERROR, "--command", "pip install y"];
+        for args in [&args[..], &[&args[..], &["--session", "s"]].concat()] {
+            let ran = timed(&workspace, args);
+            assert!(ran.succeeds().stdout.contains("--user"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_gets_its_hint_while_another_process_keeps_the_lock_and_what_came_of_it_is_counted_later()
+ {
+    let workspace = remembered();
+    let before = evidence(&workspace);
+    let hook = |event: &str| hook(&workspace, event);
+    let kept = keep(&workspace, ".lock");
+    assert!(hook(&failing("a")).contains("--user"));
+    // The same error again: the hint is not shown twice, and it was of no use.
+    assert!(!hook(&failing("a")).contains("--user"));
+    assert!(hook(&failing("b")).contains("--user"));
+    hook(&succeeding("b"));
+    assert_eq!(evidence(&workspace), before, "nobody could write");
+    drop(kept);
+    for session in ["a", "b"] {
+        let end = json!({"session_id": session, "hook_event_name": "SessionEnd"});
+        hook(&end.to_string());
+    }
+    let [shown, helped, harmed] = before;
+    assert_eq!(evidence(&workspace), [shown + 2, helped + 1, harmed + 1]);
+}
+
+#[test]
+fn who_writes_is_told_that_another_process_keeps_the_lock_of_the_audit() {
+    let workspace = remembered();
+    let kept = keep(&workspace, "audit.anchor");
+    let start = Instant::now();
+    for args in [
+        &[
+            "memory", "add", "--type", "task_memory", "--content", "Another note.",
+        ][..],
+        &["memory", "audit", "verify"],
+    ] {
+        workspace.run(args).fails(3, "audit.anchor");
+    }
+    // What was read is shown, and what could not be noted of it is said.
+    let ran = workspace.run(&["memory", "show", "MEM-001"]);
+    assert!(ran.succeeds().stderr.contains("audit.anchor"), "{ran:?}");
+    // A hook says nothing of it.
+    assert!(hook(&workspace, &failing("a")).contains("--user"));
+    assert!(start.elapsed() < Duration::from_secs(120));
+    drop(kept);
+    workspace
+        .run(&[
+            "memory", "add", "--type", "task_memory", "--content", "Another note.",
+        ])
+        .succeeds();
+}
