@@ -3,7 +3,11 @@
 //! The trace is the only source. A pattern that is known already counts up, once for each session
 //! and step that showed it; one that was removed on purpose is not learnt again. A session that
 //! shows no pattern leaves nothing behind but the note that it was read.
+//!
+//! A fix and its procedure are two writes, the procedure first. Where the process ends between them, the
+//! next reading of the session finds the procedure without a fix and completes the pair.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -220,10 +224,12 @@ impl Engine {
                 .map(|name| name.to_string_lossy().into_owned());
             let session_id = session.id.or(name).unwrap_or_default();
             let mut writer = self.writer()?;
-            let known = writer.store().list::<Fix>(&Selection::default())?.records;
-            let mut known: Vec<Fix> = known;
             // Read once: nothing is removed while the lock is held.
-            let buried = writer.store().all_buried()?;
+            let mut known = Known {
+                fixes: writer.store().list(&Selection::default())?.records,
+                buried: writer.store().all_buried()?,
+                alone: None,
+            };
             for found in &session.found {
                 if let Some(lesson) = &found.lesson {
                     let origin = Origin {
@@ -231,8 +237,7 @@ impl Engine {
                         workspace: found.workspace.clone(),
                         step: found.episode.fail_step as u64,
                     };
-                    let stored = (&mut known, &buried);
-                    self.store_lesson(&mut writer, stored, lesson, origin, report)?;
+                    self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
                 }
             }
             self.note_learned(
@@ -285,31 +290,33 @@ impl Engine {
     fn store_lesson(
         &self,
         writer: &mut Writer,
-        (known, buried): (&mut Vec<Fix>, &Buried),
+        known: &mut Known,
         lesson: &Lesson,
         origin: Origin,
         report: &mut LearnReport,
     ) -> Result<(), Error> {
         let seen = self.timestamp();
-        if let Some(fix) = known.iter_mut().find(|fix| is_same(fix, lesson)) {
-            if !count_up(fix, origin) {
-                return Ok(());
-            }
+        if let Some(fix) = known.fixes.iter_mut().find(|fix| is_same(fix, lesson)) {
+            let is_new = count_up(fix, origin);
             let changes = [
                 ("occurrences", raw(&fix.occurrences)?),
                 ("origins", raw(&fix.origins)?),
                 ("last_seen", raw(&seen)?),
             ];
-            writer.update(Kind::Fix, &fix.fix_id, &changes)?;
+            if is_new {
+                writer.update(Kind::Fix, &fix.fix_id, &changes)?;
+                report.merged.push(fix.fix_id.clone());
+            }
+            // The second of the two may be what an end of the process has kept from being written.
             let procedure = writer.store().find(Kind::Procedure, &fix.procedure_id)?;
-            if procedure.is_some() {
+            let procedure = procedure.and_then(|entry| entry.parse::<Procedure>().ok());
+            if procedure.is_some_and(|p| p.origins.len() < fix.origins.len()) {
                 writer.update(Kind::Procedure, &fix.procedure_id, &changes)?;
             }
-            report.merged.push(fix.fix_id.clone());
             return Ok(());
         }
         let mut fix = fix_of(lesson, origin.clone(), &seen);
-        if buried.has_content(Kind::Fix, &fix.content()) {
+        if known.buried.has_content(Kind::Fix, &fix.content()) {
             report.buried += 1;
             return Ok(());
         }
@@ -326,15 +333,49 @@ impl Engine {
             trust: "observed".to_owned(),
         };
         // The how-to of a fix that stays may have been removed alone.
-        if !buried.has_content(Kind::Procedure, &procedure.content()) {
-            let procedure = writer.append(procedure, self.now)?;
-            fix.procedure_id.clone_from(&procedure.procedure_id);
-            report.learned.push(procedure.procedure_id);
+        if !known
+            .buried
+            .has_content(Kind::Procedure, &procedure.content())
+        {
+            let id = match known.alone(writer, &procedure)? {
+                Some(id) => id,
+                None => writer.append(procedure, self.now)?.procedure_id,
+            };
+            fix.procedure_id.clone_from(&id);
+            report.learned.push(id);
         }
         let fix = writer.append(fix, self.now)?;
         report.learned.push(fix.fix_id.clone());
-        known.push(fix);
+        known.fixes.push(fix);
         Ok(())
+    }
+}
+
+/// What the memory holds when a session is learnt from.
+struct Known {
+    fixes: Vec<Fix>,
+    buried: Buried,
+    /// Procedures without a fix; read when the first lesson is new.
+    alone: Option<Vec<Procedure>>,
+}
+
+impl Known {
+    /// The procedure that an earlier reading of the same steps has stored, where the process ended before its
+    /// fix was. It is no procedure without a fix any more.
+    fn alone(&mut self, writer: &Writer, wanted: &Procedure) -> Result<Option<String>, Error> {
+        if self.alone.is_none() {
+            let used: HashSet<&str> = self.fixes.iter().map(|f| f.procedure_id.as_str()).collect();
+            let all = writer.store().list::<Procedure>(&Selection::default())?;
+            let mut all = all.records;
+            all.retain(|procedure| !used.contains(procedure.procedure_id.as_str()));
+            self.alone = Some(all);
+        }
+        let alone = self.alone.get_or_insert_default();
+        let is_wanted = |procedure: &Procedure| {
+            procedure.origins == wanted.origins && procedure.content() == wanted.content()
+        };
+        let found = alone.iter().position(is_wanted);
+        Ok(found.map(|at| alone.swap_remove(at).procedure_id))
     }
 }
 

@@ -6,6 +6,7 @@ mod clock;
 mod clone;
 mod connections;
 mod evidence;
+mod faults;
 mod fences;
 mod forgeries;
 mod hand_edits;
