@@ -53,12 +53,7 @@ impl Directory {
 }
 
 /// Puts a file in the place of the one that was read; `false` leaves it under its temporary name.
-fn exchange(
-    place: &Place,
-    temporary: &OsStr,
-    read: &Metadata,
-    own: &Metadata,
-) -> io::Result<bool> {
+fn exchange(place: &Place, temporary: &OsStr, read: &Metadata, own: &Metadata) -> io::Result<bool> {
     let is_as_read = look(place)?.is_some_and(|there| {
         is_unchanged(&there, read)
             && (there.ctime(), there.ctime_nsec()) == (read.ctime(), read.ctime_nsec())
@@ -166,9 +161,8 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         let put = |name: &str, text: &[u8]| directory.replace_file(name, text).unwrap();
         let state = |name: &str| directory.metadata(name).unwrap().unwrap();
-        let exchange = |read: &Metadata, own: &Metadata| {
-            exchange_now(&place, own_name, read, own).unwrap()
-        };
+        let exchange =
+            |read: &Metadata, own: &Metadata| exchange_now(&place, own_name, read, own).unwrap();
         put("a.json", b"read");
         put("own", b"own");
         let (read, own) = (state("a.json"), state("own"));
@@ -198,11 +192,17 @@ mod tests {
     fn a_file_that_was_not_there_is_not_written_over() {
         let dir = tempfile::tempdir().unwrap();
         let directory = Directory::at(dir.path());
-        let write = |text: &'static [u8]| {
-            move |file: &mut File| file.write_all(text)
-        };
-        assert!(directory.replace_unchanged("a.json", None, write(b"own")).unwrap());
-        assert!(!directory.replace_unchanged("a.json", None, write(b"other")).unwrap());
+        let write = |text: &'static [u8]| move |file: &mut File| file.write_all(text);
+        assert!(
+            directory
+                .replace_unchanged("a.json", None, write(b"own"))
+                .unwrap()
+        );
+        assert!(
+            !directory
+                .replace_unchanged("a.json", None, write(b"other"))
+                .unwrap()
+        );
         assert_eq!(fs::read(dir.path().join("a.json")).unwrap(), b"own");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
@@ -215,8 +215,16 @@ mod tests {
         let state = outside.as_file().metadata().unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join("a.json")).unwrap();
         let write = |file: &mut File| file.write_all(b"own");
-        assert!(directory.replace_unchanged("a.json", Some(&state), write).is_err());
-        assert!(!directory.replace_unchanged("a.json", None, write).unwrap_or(false));
+        assert!(
+            directory
+                .replace_unchanged("a.json", Some(&state), write)
+                .is_err()
+        );
+        assert!(
+            !directory
+                .replace_unchanged("a.json", None, write)
+                .unwrap_or(false)
+        );
         assert_eq!(fs::read(outside.path()).unwrap(), b"");
     }
 }

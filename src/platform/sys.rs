@@ -127,12 +127,24 @@ pub(super) fn rename(
 
 /// Lets two names in a directory change places in one step.
 pub(super) fn exchange(at: BorrowedFd<'_>, a: &OsStr, b: &OsStr) -> io::Result<()> {
-    Ok(rustix::fs::renameat_with(at, a, at, b, RenameFlags::EXCHANGE)?)
+    Ok(rustix::fs::renameat_with(
+        at,
+        a,
+        at,
+        b,
+        RenameFlags::EXCHANGE,
+    )?)
 }
 
 /// Moves a name to another one that must be free.
 pub(super) fn rename_to_free(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
-    Ok(rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE)?)
+    Ok(rustix::fs::renameat_with(
+        at,
+        from,
+        at,
+        to,
+        RenameFlags::NOREPLACE,
+    )?)
 }
 
 /// Gives a file a second name that must be free.

@@ -130,8 +130,11 @@ fn append(store: &Scoped, did: Did, touched: &[Touched<'_>]) -> Result<(), Error
 /// Begins the audit of a workspace that has just got its identity: with an anchor and no line, so that from
 /// here on a missing anchor is a removed one.
 pub(super) fn begin(store: &Scoped, identity: &Identity) -> Result<(), Error> {
-    let mut chain =
-        Chain::open(store.directory(), store.lock_limit(), &identity.tombstone_key)?;
+    let mut chain = Chain::open(
+        store.directory(),
+        store.lock_limit(),
+        &identity.tombstone_key,
+    )?;
     if chain.is_blank() {
         chain.begin()?;
     }
@@ -313,7 +316,7 @@ mod tests {
     fn who_keeps_the_lock_of_the_log_is_not_waited_for_without_an_end() {
         let (dir, store) = logged(1);
         let store = store.with_lock_limit(Duration::from_millis(20));
-        let held = atomic::open_or_create(&dir.path().join(ANCHOR)).unwrap();
+        let held = atomic::open_or_create(&Directory::at(dir.path()), ANCHOR).unwrap();
         held.lock().unwrap();
         let locked = |done: Result<(), Error>| match done {
             Err(Error::Locked { path, .. }) => path.ends_with(ANCHOR),

@@ -252,13 +252,19 @@ impl JsonFile<'_> {
         let path = &snapshot.path;
         let changing = || Error::Changing { path: path.clone() };
         let read = snapshot.table.header.stamp;
-        let state = || self.directory.metadata(path).map_err(Error::io("read", path));
+        let state = || {
+            self.directory
+                .metadata(path)
+                .map_err(Error::io("read", path))
+        };
         let empty = state()?;
         if empty.as_ref().map_or_else(Stamp::default, Stamp::of) != read {
             return Err(changing());
         }
         reach(Point::Compared, path);
-        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| file.write_all(text))? {
+        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
+            file.write_all(text)
+        })? {
             return Err(changing());
         }
         let made = state()?.ok_or_else(changing)?;

@@ -135,7 +135,7 @@ mod tests {
     use crate::model::Scope;
 
     fn store(directory: &Path) -> Scoped {
-        Scoped::new(directory, Scope::All).with_lock_limit(std::time::Duration::ZERO)
+        Scoped::new(directory, Scope::All).with_lock_limit(Duration::ZERO)
     }
 
     #[test]

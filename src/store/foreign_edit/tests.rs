@@ -26,7 +26,9 @@ fn rename_over(path: &Path, text: &[u8]) {
 }
 
 fn write_in_place(path: &Path, text: &[u8]) {
-    let mut file = atomic::open_for_update(&above(path), path).unwrap().unwrap();
+    let mut file = atomic::open_for_update(&above(path), path)
+        .unwrap()
+        .unwrap();
     file.set_len(0).unwrap();
     file.write_all(text).unwrap();
 }
@@ -194,11 +196,15 @@ fn an_append_into_a_file_that_was_just_emptied_leaves_no_rest_in_it() {
         let (was_emptied, was_filled) = (Rc::clone(&emptied), Rc::clone(&filled));
         MEANWHILE.set(Some(Box::new(move |point, path| {
             if point == Point::Compared && !emptied.replace(true) {
-                let file = atomic::open_for_update(&above(path), path).unwrap().unwrap();
+                let file = atomic::open_for_update(&above(path), path)
+                    .unwrap()
+                    .unwrap();
                 file.set_len(0).unwrap();
             }
             if point == Point::Written && !filled.replace(true) {
-                let mut file = atomic::open_for_update(&above(path), path).unwrap().unwrap();
+                let mut file = atomic::open_for_update(&above(path), path)
+                    .unwrap()
+                    .unwrap();
                 file.write_all(&edited).unwrap();
             }
         })));
@@ -226,7 +232,9 @@ fn an_emptied_file_is_waited_for() {
         let slow = Rc::new(Cell::new(None));
         let thread = Rc::clone(&slow);
         let came = meanwhile(at, move |path| {
-            let mut file = atomic::open_for_update(&above(path), path).unwrap().unwrap();
+            let mut file = atomic::open_for_update(&above(path), path)
+                .unwrap()
+                .unwrap();
             file.set_len(0).unwrap();
             let edited = edited.clone();
             thread.set(Some(std::thread::spawn(move || {
@@ -352,7 +360,9 @@ fn a_table_of_other_bytes_is_not_written_by() {
     write_in_place(&path, moved.as_bytes());
     let table = Offsets::path(&dir.path().join(directory::DERIVED), Kind::Execution);
     let old = Offsets::open(&above(&table), &table).unwrap();
-    let file = atomic::open_for_update(&above(&path), &path).unwrap().unwrap();
+    let file = atomic::open_for_update(&above(&path), &path)
+        .unwrap()
+        .unwrap();
     let header = Header {
         stamp: Stamp::of(&file.metadata().unwrap()),
         ..old.header.clone()
