@@ -57,6 +57,7 @@ mod log;
 mod map;
 mod notes;
 mod offsets;
+mod origin_directory;
 mod positions;
 mod primary;
 mod prune;

@@ -16,6 +16,7 @@ use super::apply::{apply, places};
 use super::atomic;
 use super::directory::{Lock, SMALL_FILE};
 use super::error::Error;
+use super::origin_directory::{directory_name, origin_of, unescaped};
 use super::scoped::Scoped;
 
 /// The directory of what was pulled, inside the memory directory.
@@ -72,7 +73,7 @@ pub struct Puller {
     lock: Lock,
 }
 
-/// Whether a name can be that of a workspace, and of its directory.
+/// Whether a name can be that of a workspace.
 pub fn is_origin(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= 64
@@ -91,15 +92,20 @@ impl Scoped {
     /// The records that were pulled from other workspaces, in the order of their names, each within what
     /// the caller may see.
     pub fn pulled(&self) -> Vec<Pulled> {
-        let found = self.pulled_directory().list().unwrap_or_default();
-        let directories = found.into_iter().filter(|f| f.kind == FoundKind::Directory);
-        let names = directories.map(|found| found.name.to_string_lossy().into_owned());
-        let mut origins: Vec<String> = names.filter(|name| is_origin(name)).collect();
+        let names = directories_in(&self.pulled_directory()).into_iter();
+        // The next pull gives directories of earlier versions the names that they have now.
+        let mut origins: Vec<(String, bool, String)> = names
+            .filter_map(|name| match origin_of(&name) {
+                Some(origin) => Some((origin, false, name)),
+                None => unescaped(&name).map(|origin| (origin, true, name)),
+            })
+            .collect();
         origins.sort_unstable();
+        origins.dedup_by(|one, other| one.0 == other.0);
         origins
             .into_iter()
-            .map(|origin| Pulled {
-                store: self.pulled_from(&origin),
+            .map(|(origin, _, name)| Pulled {
+                store: self.moved_to(self.pulled_directory().below(name), &origin),
                 origin,
             })
             .collect()
@@ -120,7 +126,8 @@ impl Scoped {
     }
 
     fn pulled_from(&self, origin: &str) -> Self {
-        self.moved_to(self.pulled_directory().below(origin), origin)
+        let directory = self.pulled_directory().below(directory_name(origin));
+        self.moved_to(directory, origin)
     }
 
     /// Whether the memory is shared through a database: it has pulled from one.
@@ -135,14 +142,73 @@ impl Scoped {
             let what = "what other workspaces share".to_owned();
             return Err(Error::OutOfScope { what });
         }
-        Ok(Puller {
+        let puller = Puller {
             store: self.clone(),
             lock: Lock::take(self.pulled_directory(), PATIENCE)?,
-        })
+        };
+        puller.escape_names()?;
+        Ok(puller)
     }
 }
 
+/// The names of the directories in a directory; links are none.
+fn directories_in(directory: &Directory) -> Vec<String> {
+    let found = directory.list().unwrap_or_default().into_iter();
+    let directories = found.filter(|found| found.kind == FoundKind::Directory);
+    let names = directories.map(|found| found.name.to_string_lossy().into_owned());
+    names.collect()
+}
+
 impl Puller {
+    /// Gives directories of earlier versions the names that they have now.
+    fn escape_names(&self) -> Result<(), Error> {
+        let directory = self.lock.directory();
+        for name in directories_in(directory) {
+            let Some(origin) = unescaped(&name) else {
+                continue;
+            };
+            let to = directory_name(&origin);
+            if matches!(directory.kind(&to), Ok(None)) {
+                atomic::set_aside(directory, &name, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Origins with a file here that cannot be read as a whole.
+    pub fn damaged(&self) -> Vec<String> {
+        // No file is ever empty: each holds an object around its records.
+        let is_empty = |store: &Scoped, kind: Kind| {
+            let state = store.directory().metadata(kind.file());
+            state.is_ok_and(|state| state.is_some_and(|state| state.len() == 0))
+        };
+        let is_damaged = |store: &Scoped, kind| match store.file(kind).snapshot() {
+            Ok(snapshot) => snapshot.table.header.problems > 0 || is_empty(store, kind),
+            Err(Error::NewerFormat { .. }) => false,
+            Err(_) => true,
+        };
+        let pulled = self.store.pulled().into_iter();
+        pulled
+            .filter(|pulled| {
+                Kind::ALL
+                    .iter()
+                    .any(|kind| is_damaged(&pulled.store, *kind))
+            })
+            .map(|pulled| pulled.origin)
+            .collect()
+    }
+
+    /// Forgets everything of an origin, to pull it again.
+    pub fn discard(&self, origin: &str) -> Result<(), Error> {
+        let (above, name) = (self.lock.directory(), directory_name(origin));
+        match above.remove_tree(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &above.join(name))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How far it has been pulled, as it was last kept.
     pub fn state(&self) -> Option<Vec<u8>> {
         self.lock.directory().read(STATE, SMALL_FILE).ok().flatten()
@@ -156,7 +222,10 @@ impl Puller {
     /// How many of these records are here.
     pub fn count_held(&self, origin: &str, kind: Kind, ids: &[&str]) -> Result<u64, Error> {
         let store = self.store.pulled_from(origin);
-        let snapshot = store.file(kind).snapshot()?;
+        let Ok(snapshot) = store.file(kind).snapshot() else {
+            // It is pulled again as a whole.
+            return Ok(0);
+        };
         let places = places(&snapshot, kind, ids)?;
         Ok(places.len() as u64)
     }
@@ -166,7 +235,8 @@ impl Puller {
         let mut total = 0;
         for pulled in self.store.pulled() {
             for kind in Kind::ALL {
-                total += pulled.store.file(kind).snapshot()?.table.header.count;
+                let snapshot = pulled.store.file(kind).snapshot();
+                total += snapshot.map_or(0, |snapshot| snapshot.table.header.count);
             }
         }
         Ok(total)
@@ -185,7 +255,7 @@ impl Puller {
             let what = format!("the workspace `{}`", origin.escape_debug());
             return Err(Error::OutOfScope { what });
         }
-        let directory = self.lock.directory().below(origin);
+        let directory = self.lock.directory().below(directory_name(origin));
         let lock = Lock::take(&directory, PATIENCE)?;
         let store = self.store.moved_to(directory, origin).held();
         apply(&store, &lock, kind, changes)
@@ -335,6 +405,69 @@ mod tests {
         }
         let hr = Scoped::new(store.directory(), Scope::parse("hr"));
         assert!(matches!(hr.pull(), Err(Error::OutOfScope { .. })));
+    }
+
+    #[test]
+    fn an_origin_called_like_a_file_of_ours_is_in_nobodys_way() {
+        let (_dir, store) = store();
+        let puller = store.pull().unwrap();
+        // One after the other, and one that an earlier version has given its own name.
+        let origins = ["state.json", "workspace.json", "Support", "support"];
+        for origin in origins {
+            puller
+                .apply(origin, Kind::Reflexion, &[put("REFL-001", origin)])
+                .unwrap();
+        }
+        puller.keep_state(b"{}").unwrap();
+        assert_eq!(puller.state().unwrap(), b"{}");
+        let mut found: Vec<String> = store.pulled().into_iter().map(|p| p.origin).collect();
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            ["Support", "state.json", "support", "workspace.json"]
+        );
+        assert_eq!(texts(&store).len(), 4);
+        drop(puller);
+        let at = |name: &str| store.directory().join("remote").join(name);
+        fs::remove_file(at("state.json")).unwrap();
+        atomic::set_aside(&at("state%2ejson"), &at("state.json")).unwrap();
+        assert_eq!(texts(&store).len(), 4);
+        let puller = store.pull().unwrap();
+        puller.keep_state(b"{}").unwrap();
+        assert_eq!(texts(&store).len(), 4);
+    }
+
+    #[test]
+    fn a_damaged_origin_is_known_and_can_be_thrown_away() {
+        let (_dir, store) = store();
+        let puller = store.pull().unwrap();
+        for origin in ["one", "two"] {
+            puller
+                .apply(origin, Kind::Reflexion, &[put("REFL-001", "a")])
+                .unwrap();
+        }
+        assert_eq!(puller.damaged(), Vec::<String>::new());
+        let path = store
+            .directory()
+            .join("remote/one")
+            .join(Kind::Reflexion.file());
+        let whole = fs::read(&path).unwrap();
+        for damage in [
+            &b""[..],
+            b"\0\0\0",
+            b"[]",
+            b"{\"reflexions\": [nonsense]}",
+            &whole[..10],
+            &whole[..60],
+        ] {
+            atomic::replace(&path, damage).unwrap();
+            assert_eq!(puller.damaged(), ["one"], "{}", damage.escape_ascii());
+            assert!(puller.total().is_ok());
+        }
+        puller.discard("one").unwrap();
+        puller.discard("never").unwrap();
+        assert_eq!(puller.damaged(), Vec::<String>::new());
+        assert_eq!(puller.total().unwrap(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What others have sent comes here: every change after the last one that is here, in its order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
@@ -34,6 +34,9 @@ pub(super) struct PullPlan {
     database: String,
     kinds: Vec<KindPlan>,
     shrinking: Shrinking,
+    /// Origins of which everything is pulled again: a file of theirs here is damaged.
+    again: BTreeSet<String>,
+    warnings: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -51,6 +54,7 @@ impl Pull<'_> {
     pub(super) async fn plan(&self, connection: &Connection) -> Result<PullPlan, Error> {
         let state = State::read(self.puller);
         let database = connection.name().await?;
+        let (again, warnings) = self.damaged(connection, &state).await?;
         let failed = connection.failed("what others have sent cannot be counted");
         let client = &connection.client;
         let mut kinds = Vec::new();
@@ -67,7 +71,7 @@ impl Pull<'_> {
             let gone = format!(
                 "select origin, entry_id from public.{name}
                  where user_id = (select memctl.current_user_id()) and seq > $1 and seq <= $2
-                   and origin <> $3 and deleted_at is not null"
+                   and origin <> $3 and deleted_at is not null and entry_id is not null"
             );
             let parameters: [&(dyn ToSql + Sync); 3] = [&after, &until, &self.origin];
             let rows = client.query_raw(&gone, parameters).await.map_err(&failed)?;
@@ -102,7 +106,50 @@ impl Pull<'_> {
             database,
             kinds,
             shrinking,
+            again,
+            warnings,
         })
+    }
+
+    /// Origins that have to be pulled again as a whole, and what is to be said of damage here.
+    async fn damaged(
+        &self,
+        connection: &Connection,
+        state: &State,
+    ) -> Result<(BTreeSet<String>, Vec<String>), Error> {
+        let mut again = state.again.clone();
+        let mut warnings = Vec::new();
+        for origin in self.puller.damaged() {
+            if self.is_known(connection, &origin).await? {
+                warnings.push(format!(
+                    "a file of the workspace `{origin}` was damaged here: everything of it is pulled again"
+                ));
+                again.insert(origin);
+            } else {
+                // It came from another database: this one cannot make it whole.
+                warnings.push(format!(
+                    "a file of the workspace `{origin}` is damaged here, and `{}` has nothing of it",
+                    connection.address.shown()
+                ));
+            }
+        }
+        Ok((again, warnings))
+    }
+
+    /// Whether the database has rows of an origin.
+    async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
+        let failed = connection.failed("the rows of a workspace cannot be looked for");
+        for kind in ORDER {
+            let any = format!(
+                "select exists (select from public.{} where user_id = (select memctl.current_user_id()) and origin = $1)",
+                table(kind).name
+            );
+            let row = connection.client.query_one(&any, &[&origin]).await;
+            if row.map_err(&failed)?.get(0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// How many of these records are here.
@@ -124,8 +171,12 @@ impl Pull<'_> {
         on: OnSync<'_>,
     ) -> Result<(), Error> {
         let total = plan.kinds.iter().map(|plan| plan.records).sum();
-        let (mut done, mut refused) = (0, 0);
+        let mut done = 0;
+        let mut refused = Refused::default();
         let mut state = plan.state.clone();
+        report.warnings.extend(plan.warnings.iter().cloned());
+        self.pull_again(connection, plan, &mut state, report, &mut refused)
+            .await?;
         let failed = connection.failed("what others have sent cannot be read");
         for KindPlan { kind, until, .. } in &plan.kinds {
             let name = table(*kind).name;
@@ -133,6 +184,7 @@ impl Pull<'_> {
             let query = format!(
                 "select seq, origin, entry_id, entry from public.{name}
                  where user_id = (select memctl.current_user_id()) and seq > $1 and seq <= $2 and origin <> $3
+                   and entry_id is not null
                  order by seq"
             );
             let parameters: [&(dyn ToSql + Sync); 3] = [&after, until, &self.origin];
@@ -143,14 +195,14 @@ impl Pull<'_> {
                 batch.add(row.get(1), row.get(2), row.get(3));
                 done += 1;
                 if batch.is_full() {
-                    refused += self.store(&batch, *kind, report)?;
+                    self.store(&batch, *kind, report, &mut refused)?;
                     state.reach(&plan.database, name, row.get(0));
                     state.keep(self.puller)?;
                     batch = Batch::default();
                     on(SyncStage::Pulled(done, total));
                 }
             }
-            refused += self.store(&batch, *kind, report)?;
+            self.store(&batch, *kind, report, &mut refused)?;
             // Behind what came lies what is this workspace's own: it need not be looked at again.
             state.reach(&plan.database, name, *until);
             on(SyncStage::Pulled(done, total));
@@ -158,29 +210,112 @@ impl Pull<'_> {
         if state != plan.state {
             state.keep(self.puller)?;
         }
-        if refused > 0 {
-            report.warnings.push(format!(
-                "{refused} rows of others are no records with the id that they claim, and were left there"
-            ));
+        report.warnings.extend(refused.told());
+        Ok(())
+    }
+
+    /// Pulls everything of origins whose files here are damaged. That they are to be pulled is kept before
+    /// anything is thrown away, and until all of it is here.
+    async fn pull_again(
+        &self,
+        connection: &Connection,
+        plan: &PullPlan,
+        state: &mut State,
+        report: &mut SyncReport,
+        refused: &mut Refused,
+    ) -> Result<(), Error> {
+        if plan.again.is_empty() {
+            return Ok(());
+        }
+        state.again.clone_from(&plan.again);
+        state.keep(self.puller)?;
+        let failed = connection.failed("what others have sent cannot be read");
+        for origin in &plan.again {
+            self.puller.discard(origin)?;
+            for KindPlan { kind, until, .. } in &plan.kinds {
+                // Where nothing is new, everything is from before.
+                let until = (*until).max(state.reached(&plan.database, table(*kind).name));
+                let query = format!(
+                    "select origin, entry_id, entry from public.{}
+                     where user_id = (select memctl.current_user_id()) and origin = $1 and seq <= $2
+                       and entry is not null and entry_id is not null
+                     order by seq",
+                    table(*kind).name
+                );
+                let parameters: [&(dyn ToSql + Sync); 2] = [origin, &until];
+                let rows = connection.client.query_raw(&query, parameters).await;
+                let mut rows = std::pin::pin!(rows.map_err(&failed)?);
+                let mut batch = Batch::default();
+                while let Some(row) = rows.try_next().await.map_err(&failed)? {
+                    batch.add(row.get(0), row.get(1), row.get(2));
+                    if batch.is_full() {
+                        self.store(&batch, *kind, report, refused)?;
+                        batch = Batch::default();
+                    }
+                }
+                self.store(&batch, *kind, report, refused)?;
+            }
+            state.again.remove(origin);
+            state.keep(self.puller)?;
         }
         Ok(())
     }
 
-    /// Stores a batch; answers how many rows of it are no records.
-    fn store(&self, batch: &Batch, kind: Kind, report: &mut SyncReport) -> Result<u64, Error> {
-        let mut refused = 0;
+    /// Stores a batch, and counts what of it is not fit to be stored.
+    fn store(
+        &self,
+        batch: &Batch,
+        kind: Kind,
+        report: &mut SyncReport,
+        refused: &mut Refused,
+    ) -> Result<(), Error> {
         for (origin, changes) in &batch.changes {
             if !is_origin(origin) {
-                refused += changes.len() as u64;
+                *refused.origins.entry(origin.clone()).or_default() += changes.len() as u64;
                 continue;
             }
             let count = self.puller.apply(origin, kind, changes)?;
             let moved = report.of(kind);
             moved.pulled += count.added + count.changed;
             moved.pull_removed += count.removed;
-            refused += count.refused;
+            refused.records += count.refused;
         }
-        Ok(refused)
+        Ok(())
+    }
+}
+
+/// Rows that were left in the database.
+#[derive(Debug, Default)]
+struct Refused {
+    /// Rows that are no records with their id.
+    records: u64,
+    /// Rows of an origin whose name no workspace can have.
+    origins: BTreeMap<String, u64>,
+}
+
+impl Refused {
+    /// Warnings that say so.
+    fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.records > 0 {
+            told.push(format!(
+                "{} rows of others are no records with the id that they claim, and were left there",
+                self.records
+            ));
+        }
+        if !self.origins.is_empty() {
+            let rows: u64 = self.origins.values().sum();
+            let shown = self.origins.keys().take(3).map(|origin| {
+                let beginning: String = origin.chars().take(40).collect();
+                format!("`{}`", beginning.escape_debug())
+            });
+            told.push(format!(
+                "{rows} rows of {} origins whose name no workspace can have were left there: {}",
+                self.origins.len(),
+                shown.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        told
     }
 }
 
@@ -192,6 +327,7 @@ impl PullPlan {
 
     /// Says what would be done.
     pub(super) fn count(&self, report: &mut SyncReport) {
+        report.warnings.extend(self.warnings.iter().cloned());
         for plan in &self.kinds {
             let moved = report.of(plan.kind);
             moved.pulled = plan.records;

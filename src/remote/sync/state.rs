@@ -1,6 +1,6 @@
 //! How far was pulled from which database: kept beside what was pulled, since both go together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ use super::super::error::Error;
 pub(super) struct State {
     #[serde(default)]
     pulled: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Origins that have been thrown away here, and are to be pulled as a whole.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) again: BTreeSet<String>,
 }
 
 impl State {
