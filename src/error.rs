@@ -378,7 +378,18 @@ fn of_remote(error: &remote::Error) -> (Kind, Option<String>) {
             Kind::Usage,
             Some("choose another name, or remove it on the server: drop role".into()),
         ),
-        Error::Tls { .. } => remote("name the certificate in the URL: sslrootcert=FILE"),
+        Error::Tls { .. } => remote(
+            "turn TLS on at the server (ssl = on), and name who signed its certificate in the URL: \
+             sslrootcert=FILE",
+        ),
+        Error::Login { refusal, .. } => remote(of_refusal(*refusal)),
+        Error::Locked { holder, .. } => remote(&match holder {
+            Some(holder) => format!(
+                "wait for it, or end it as an administrator: select pg_terminate_backend({})",
+                holder.process
+            ),
+            None => "wait for the other session, or end it".to_owned(),
+        }),
         Error::Unreachable { .. } => remote("check host and port, and that the server runs"),
         Error::Refused { .. } => remote("check user and password in the URL"),
         Error::Unsuitable { .. } => remote("install PostgreSQL 15 and pgvector 0.8 or newer"),
@@ -420,6 +431,32 @@ fn of_remote(error: &remote::Error) -> (Kind, Option<String>) {
             Some("memctl sync --dry-run, then memctl sync --yes".into()),
         ),
         Error::Store(error) => of_store(error),
+    }
+}
+
+/// The remedy where a login was refused on this side.
+fn of_refusal(refusal: remote::Refusal) -> &'static str {
+    use remote::Refusal;
+    match refusal {
+        Refusal::ClearText => {
+            "use scram-sha-256 in pg_hba.conf of the server; to send it all the same, say so in the URL: \
+             sslmode=verify-full&require_auth=password"
+        }
+        Refusal::Md5 => {
+            "use scram-sha-256 on the server (password_encryption, then set the password again); to go on \
+             all the same, say so in the URL: sslmode=verify-full&require_auth=md5"
+        }
+        Refusal::Unbound => {
+            "connect to the server itself; where a pooler ends TLS, trust it by its certificate: \
+             sslmode=verify-full&channel_binding=prefer"
+        }
+        Refusal::Unproven => {
+            "set a password method (scram-sha-256) in pg_hba.conf of the server; to trust it all the same, \
+             say so in the URL: require_auth=none"
+        }
+        Refusal::Scram => "add scram-sha-256 to `require_auth` in the URL",
+        Refusal::Unknown => "use scram-sha-256 in pg_hba.conf of the server",
+        Refusal::Rounds | Refusal::Garbled => "check host and port: this is no sound server",
     }
 }
 

@@ -208,6 +208,10 @@ impl Report for UserReport {
         page.line("  memctl remote check");
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The password is what was asked for.
     fn reveals(&self) -> bool {
         true

@@ -3,35 +3,32 @@
 //! A URL holds a password, so there is no `Display`, and `Debug` shows host and name only.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslNegotiation};
 use url::Url;
 
 use super::error::Error;
+use super::policy::{Circumstances, Encryption, Given, Policy};
 
 /// How long a connection may take to come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Who must have signed the server's certificate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trusted {
-    /// Nobody: the way is encrypted where it can be, and who is at its end is not known.
-    Anybody,
-    /// Those whom this system trusts.
-    System,
-    /// Those in this file.
-    File(PathBuf),
-}
+/// How long a silent connection stays unasked, how often it is then asked, and how often in vain. What
+/// was sent and not received for a minute ends it too.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+const UNRECEIVED: Duration = Duration::from_mins(1);
 
 /// A database and a login.
 #[derive(Clone)]
 pub struct Address {
     url: Url,
     config: Config,
-    trusted: Trusted,
+    policy: Policy,
 }
 
 impl fmt::Debug for Address {
@@ -43,10 +40,8 @@ impl fmt::Debug for Address {
 impl Address {
     /// Reads `postgres://user:password@host:port/name?sslmode=…`.
     ///
-    /// `sslmode` means what it does elsewhere: `disable`; `prefer`, which is the default on this
-    /// machine; `require`, the default to another one, which encrypts and does not look at the
-    /// certificate; `verify-full`, which does (and `verify-ca` is taken for it). With `sslrootcert`,
-    /// a file or `system`, the certificate is always looked at.
+    /// How the way is secured, `policy` says: by default the certificate of another machine has to be one
+    /// that this system trusts, for this host, and the login is bound to it.
     ///
     /// # Errors
     ///
@@ -58,20 +53,23 @@ impl Address {
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(bad("it does not begin with `postgres://`"));
         }
-        let mut mode = None;
-        let mut root = None;
+        let mut given = Given::default();
         let mut rest = Vec::new();
         for (name, value) in url.query_pairs() {
+            let value = value.into_owned();
             match &*name {
-                "sslmode" => mode = Some(value.into_owned()),
-                "sslrootcert" => root = Some(value.into_owned()),
-                _ => rest.push((name.into_owned(), value.into_owned())),
+                "sslmode" => given.mode = Some(value),
+                "sslrootcert" => given.root = Some(value),
+                "channel_binding" => given.binding = Some(value),
+                "require_auth" => given.require_auth = Some(value),
+                _ => rest.push((name.into_owned(), value)),
             }
         }
         let full = url.clone();
         url.set_query(None);
         if !rest.is_empty() {
-            url.query_pairs_mut().extend_pairs(rest);
+            url.query_pairs_mut().extend_pairs(&rest);
+            write_spaces_out(&mut url);
         }
         let mut config: Config = url
             .as_str()
@@ -86,36 +84,44 @@ impl Address {
         if config.get_user().is_none() {
             return Err(bad("it names no user"));
         }
-        let root = match root.as_deref() {
-            None | Some("") => None,
-            Some("system") => Some(Trusted::System),
-            Some(path) => Some(Trusted::File(path.into())),
-        };
-        let is_here = all_here(&config);
-        let (ssl, trusted) = match (mode.as_deref(), root) {
-            (Some("disable"), _) => (SslMode::Disable, Trusted::Anybody),
-            (Some("prefer"), None) => (SslMode::Prefer, Trusted::Anybody),
-            (None, None) if is_here => (SslMode::Prefer, Trusted::Anybody),
-            (Some("require") | None, None) => (SslMode::Require, Trusted::Anybody),
-            (Some("verify-ca" | "verify-full"), None) => (SslMode::Require, Trusted::System),
-            // Who names a certificate does not want to go on without it.
-            (Some("prefer" | "require" | "verify-ca" | "verify-full") | None, Some(root)) => {
-                (SslMode::Require, root)
-            }
-            (Some(_), _) => {
-                return Err(bad(
-                    "its `sslmode` is none of disable, prefer, require, verify-ca, verify-full",
-                ));
-            }
-        };
-        config.ssl_mode(ssl).application_name("memctl");
+        let hosts = config.get_hosts();
+        let policy = Policy::decide(
+            &given,
+            Circumstances {
+                is_here: all_here(&config),
+                is_socket: hosts.iter().all(is_socket),
+                has_password: config.get_password().is_some(),
+            },
+        )
+        .map_err(bad)?;
+        if config.get_ssl_negotiation() == SslNegotiation::Direct
+            && policy.encryption == Encryption::IfOffered
+        {
+            return Err(bad(
+                "its `sslnegotiation=direct` needs `sslmode=require` or more",
+            ));
+        }
+        config.application_name("memctl");
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_WITHIN);
+        }
+        let is_given = |name: &str| rest.iter().any(|(given, _)| given == name);
+        if !is_given("keepalives_idle") {
+            config.keepalives_idle(KEEPALIVE_IDLE);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_interval(KEEPALIVE_INTERVAL);
+        }
+        if config.get_keepalives_retries().is_none() {
+            config.keepalives_retries(KEEPALIVE_RETRIES);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNRECEIVED);
         }
         Ok(Self {
             url: full,
             config,
-            trusted,
+            policy,
         })
     }
 
@@ -159,6 +165,7 @@ impl Address {
                     .append_pair("password", password);
             }
         }
+        write_spaces_out(&mut url);
         if url.path().trim_start_matches('/').is_empty() {
             // Else the login's own name would be taken for that of the database.
             let name = self.config.get_dbname().or(self.config.get_user());
@@ -177,9 +184,9 @@ impl Address {
         &self.config
     }
 
-    /// Whose certificates count.
-    pub(super) fn trusted(&self) -> &Trusted {
-        &self.trusted
+    /// How the way there is secured.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The text without the password.
@@ -192,49 +199,96 @@ impl Address {
     }
 }
 
-/// Whether all hosts are this machine.
+/// Spells spaces as databases read them, `%20`, and not as forms do.
+fn write_spaces_out(url: &mut Url) {
+    // A plus itself is written `%2B`.
+    let query = url.query().map(|query| query.replace('+', "%20"));
+    url.set_query(query.as_deref());
+}
+
+/// Whether all hosts are this machine. Names that only look like an address of it are not; where an
+/// address is given beside a name, the address is what counts.
 fn all_here(config: &Config) -> bool {
-    config.get_hosts().iter().all(|host| match host {
+    let addresses = config.get_hostaddrs();
+    let is_here = |host: &Host| match host {
         Host::Tcp(name) => {
-            matches!(name.as_str(), "localhost" | "::1" | "[::1]") || name.starts_with("127.")
+            let address = name.parse::<IpAddr>();
+            name.eq_ignore_ascii_case("localhost")
+                || address.is_ok_and(|address| address.to_canonical().is_loopback())
         }
         #[cfg(unix)]
         Host::Unix(_) => true,
-    })
+    };
+    addresses.iter().all(|at| at.to_canonical().is_loopback())
+        && (!addresses.is_empty() || config.get_hosts().iter().all(is_here))
+}
+
+fn is_socket(host: &Host) -> bool {
+    match host {
+        Host::Tcp(_) => false,
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::policy::Trusted;
     use super::*;
 
     #[test]
     fn a_url_says_how_the_way_is_secured() {
-        let check = |url: &str, expected: (SslMode, Trusted)| {
+        let check = |url: &str, encryption, trusted, is_here| {
             let address = Address::parse(url).unwrap();
-            let found = (address.config.get_ssl_mode(), address.trusted);
-            assert_eq!(found, expected, "{url}");
+            let policy = address.policy();
+            let found = (policy.encryption, policy.trusted.clone(), address.is_here());
+            assert_eq!(found, (encryption, trusted, is_here), "{url}");
         };
-        let file = || Trusted::File("ca.pem".into());
+        use Encryption::{Always, IfOffered, Never};
+        let any = || Trusted::Anybody;
+        let system = || Trusted::System;
+        check("postgres://u@localhost/db", IfOffered, any(), true);
+        check("postgres://u@[::1]/db", IfOffered, any(), true);
+        check("postgres:///db?host=/run/pg&user=u", IfOffered, any(), true);
+        check("postgres://u@db.example/db", Always, system(), false);
         check(
-            "postgres://u@localhost/db",
-            (SslMode::Prefer, Trusted::Anybody),
-        );
-        check(
-            "postgres://u@db.example/db",
-            (SslMode::Require, Trusted::Anybody),
-        );
-        check(
-            "postgresql://u@db.example/db?sslmode=verify-full",
-            (SslMode::Require, Trusted::System),
+            "postgres://u@db.example/db?sslmode=require",
+            Always,
+            any(),
+            false,
         );
         check(
             "postgres://u@db.example/db?sslmode=require&sslrootcert=ca.pem",
-            (SslMode::Require, file()),
+            Always,
+            Trusted::File("ca.pem".into()),
+            false,
         );
         check(
             "postgres://u@db.example/db?sslmode=disable",
-            (SslMode::Disable, Trusted::Anybody),
+            Never,
+            any(),
+            false,
         );
+        // A name that begins like an address, and a name of this machine at another address.
+        check("postgres://u@127.evil.example/db", Always, system(), false);
+        check(
+            "postgres://u@localhost/db?hostaddr=192.0.2.7",
+            Always,
+            system(),
+            false,
+        );
+        check("postgres://u@localhost,h/db", Always, system(), false);
+    }
+
+    #[test]
+    fn options_reach_the_driver_with_their_spaces() {
+        let url =
+            "postgres://u@h/db?sslmode=disable&options=-c%20lock_timeout%3D1s%20-c%20a%3Db%2Bc";
+        let address = Address::parse(url).unwrap();
+        let expected = Some("-c lock_timeout=1s -c a=b+c");
+        assert_eq!(address.config().get_options(), expected);
+        let login = Address::parse(&address.for_login("ann", "pw")).unwrap();
+        assert_eq!(login.config().get_options(), expected);
     }
 
     #[test]
@@ -248,6 +302,18 @@ mod tests {
         check("mysql://u:hunter2@h/db", "does not begin with");
         check("postgres://u:hunter2@h/db?sslmode=allow", "`sslmode`");
         check("postgres://u:hunter2@h/db?colour=red", "colour");
+        check(
+            "postgres://u:hunter2@h/db?sslmode=require&require_auth=password",
+            "verify-full",
+        );
+        check(
+            "postgres://u:hunter2@h/db?require_auth=hunter2",
+            "scram-sha-256",
+        );
+        check(
+            "postgres://u:hunter2@h/db?channel_binding=hunter2",
+            "prefer",
+        );
         check("postgres://u:hunter2@h:x/db", "it is not");
         check("postgres:///db", "no host");
         check("postgres://h/db", "no user");

@@ -1,14 +1,13 @@
 //! One session with the database.
 
-use std::sync::atomic::Ordering;
-
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Transaction};
 
-use super::address::{Address, Trusted};
+use super::address::Address;
+use super::dial::{Dialled, dial};
 use super::error::Error;
-use super::tls;
+use super::limits;
 
 /// The oldest server that is supported.
 const OLDEST_SERVER: i32 = 150_000;
@@ -41,22 +40,11 @@ impl Connection {
         address: &Address,
         heard: Option<UnboundedSender<String>>,
     ) -> Result<Self, Error> {
-        let database = || address.shown();
-        let security = tls::security(address.trusted()).map_err(|reason| Error::Tls {
-            database: database(),
-            reason,
-        })?;
-        let opened = address.config().connect(security.connector).await;
-        let (client, mut connection) = opened.map_err(|error| match error.as_db_error() {
-            Some(said) => Error::Refused {
-                database: database(),
-                reason: address.scrub(said.message()),
-            },
-            None => Error::Unreachable {
-                database: database(),
-                reason: address.scrub(&whole(&error)),
-            },
-        })?;
+        let Dialled {
+            client,
+            session: mut connection,
+            security,
+        } = dial(address).await?;
         // What ends a connection is said to whoever asks it something next.
         let task = tokio::spawn(async move {
             while let Some(Ok(message)) =
@@ -67,16 +55,14 @@ impl Connection {
                 }
             }
         });
-        Ok(Self {
+        let opened = Self {
             client,
             address: address.clone(),
-            security: match address.trusted() {
-                _ if !security.used.load(Ordering::Relaxed) => "plain",
-                Trusted::Anybody => "encrypted",
-                Trusted::System | Trusted::File(_) => "verified",
-            },
+            security,
             task,
-        })
+        };
+        limits::set(&opened).await?;
+        Ok(opened)
     }
 
     /// What a failed statement says: what was being done, and the server's message.
@@ -177,6 +163,12 @@ impl Server {
 
 /// See [`Connection::failed`].
 pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Error {
+    if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return Error::Locked {
+            doing: doing.to_owned(),
+            holder: None,
+        };
+    }
     let (message, denied) = match error.as_db_error() {
         Some(said) => (
             said.message().to_owned(),
@@ -192,7 +184,7 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
 }
 
 /// An error with its causes, on one line.
-fn whole(error: &dyn std::error::Error) -> String {
+pub(super) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

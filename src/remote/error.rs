@@ -4,6 +4,8 @@
 
 use crate::store;
 
+use super::limits::Holder;
+use super::login_guard::Refusal;
 use super::sync::Shrinking;
 
 /// Why the shared store did not do what was asked.
@@ -35,6 +37,22 @@ pub enum Error {
         database: String,
         /// What the server said.
         reason: String,
+    },
+    /// The server asks for a login that would give the password away, or that proves nothing.
+    #[error("`{database}` {refusal}")]
+    Login {
+        /// Host and name.
+        database: String,
+        /// The reason.
+        refusal: Refusal,
+    },
+    /// Another session holds a lock for too long.
+    #[error("{doing}: {} holds a lock on it", holder.as_ref().map_or_else(|| "another session".to_owned(), ToString::to_string))]
+    Locked {
+        /// What was being done.
+        doing: String,
+        /// The session, where the server says which it is.
+        holder: Option<Holder>,
     },
     /// The server is older than what is needed, or lacks something.
     #[error("`{database}` cannot be used: {reason}")]

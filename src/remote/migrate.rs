@@ -11,6 +11,7 @@ use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
 use super::foreign;
+use super::limits;
 
 /// A version of the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,13 +25,14 @@ pub struct Migration {
 }
 
 /// All of them, in their order.
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
     migration(4, "policies", include_str!("schema/004_policies.sql")),
     migration(5, "functions", include_str!("schema/005_functions.sql")),
     migration(6, "primary", include_str!("schema/006_primary.sql")),
+    migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
 ];
 
 /// The one that makes the tables; before it, tables of those names are not ours.
@@ -68,7 +70,15 @@ pub struct InitReport {
 
 /// Brings the schema of a database to the newest version, or finds that it is.
 pub async fn init(address: &Address) -> Result<InitReport, Error> {
+    match Box::pin(migrated(address)).await {
+        Err(error) => Err(limits::name_holder(address, error, true).await),
+        done => done,
+    }
+}
+
+async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let mut connection = Connection::open(address).await?;
+    limits::let_work(&connection).await?;
     let server = connection.server().await?;
     let trouble = server.trouble().or_else(|| server.pgvector_trouble());
     if let Some(reason) = trouble {
@@ -77,10 +87,14 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
             reason,
         });
     }
-    // Two of us take turns; the lock ends with the session.
+    // Two of us take turns; the lock ends with the session. Anybody may hold it, so the wait has a limit.
     let failed = connection.failed("the lock of the schema cannot be had");
-    let lock = "select pg_advisory_lock(hashtext('memctl remote init'))";
-    connection.client.execute(lock, &[]).await.map_err(failed)?;
+    let lock = format!("select pg_advisory_lock({})", limits::INIT_LOCK);
+    connection
+        .client
+        .execute(&lock, &[])
+        .await
+        .map_err(failed)?;
 
     let found = version(&connection).await?.unwrap_or(0);
     if found < TABLES_ARE_OURS_FROM {
@@ -94,6 +108,10 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
         transaction.commit().await.map_err(failed)?;
         applied.push(migration.clone());
     }
+    // Columns and partitions that somebody has added since have statistics.
+    let failed = connection.failed("the planner cannot be made to forget values");
+    let hide = "select memctl.hide_statistics()";
+    connection.client.execute(hide, &[]).await.map_err(failed)?;
     let server = connection.server().await?;
     let mut warnings = Vec::new();
     if connection.security == "plain" && !address.is_here() {

@@ -1,7 +1,9 @@
 //! The shared store: a PostgreSQL database with pgvector, plain or Supabase's.
 //!
-//! - `address`: a database's URL, and what of it may be shown. `tls`: how the way there is secured.
-//! - `connection`: a session, and what its errors say.
+//! - `address`: a database's URL, and what of it may be shown. `policy`: how the way there is secured.
+//! - `dial`: from an address to a session, by `stream`, `tls` and `login_guard`, which keeps the password from
+//!   servers that ask for it.
+//! - `connection`: a session, and what its errors say. `limits`: how long it waits, and for whom.
 //! - `migrate`: the schema in its versions. `foreign`: what else lies in the database.
 //! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
 //! - `search`, `prune`: the shared store asked itself, and rid of what has expired.
@@ -19,13 +21,18 @@
 mod address;
 mod check;
 mod connection;
+mod dial;
 mod error;
 mod foreign;
+mod limits;
+mod login_guard;
 mod migrate;
+mod policy;
 mod primary;
 mod prune;
 mod search;
 mod status;
+mod stream;
 mod sync;
 mod tls;
 mod users;
@@ -33,6 +40,8 @@ mod users;
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
+pub use limits::Holder;
+pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init};
 pub use primary::{JoinReport, PgStore, join};
 pub use prune::{RemotePruneReport, prune};

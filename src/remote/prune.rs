@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
+use super::limits;
 use super::migrate;
 
 /// What was removed.
@@ -26,6 +27,10 @@ pub struct RemotePruneReport {
 
 /// Removes what has expired; `dry_run` counts it.
 pub async fn prune(address: &Address, dry_run: bool) -> Result<RemotePruneReport, Error> {
+    limits::named(address, pruned(address, dry_run)).await
+}
+
+async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, Error> {
     let mut connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
     let failed = connection.failed("what has expired cannot be removed");
@@ -55,10 +60,12 @@ pub async fn prune(address: &Address, dry_run: bool) -> Result<RemotePruneReport
              set entry = null, deleted_at = now(), content = '', metadata = '{{}}', embedding = null, expires_at = null
              where {own} and {expired} and origin is not null and deleted_at is null"
         );
-        let delete =
-            format!("delete from public.agent_memory where {own} and {expired} and origin is null");
         removed = transaction.execute(&bury, &[]).await.map_err(&failed)?;
-        removed += transaction.execute(&delete, &[]).await.map_err(&failed)?;
+        // A login has no right to delete: with it, it could lock the table against everybody.
+        let delete = "select memctl.delete_expired()";
+        let row = transaction.query_one(delete, &[]).await;
+        let deleted: i64 = row.map_err(&failed)?.get(0);
+        removed += u64::try_from(deleted).unwrap_or_default();
     }
     transaction.commit().await.map_err(&failed)?;
     Ok(RemotePruneReport {

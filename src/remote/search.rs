@@ -11,6 +11,7 @@ use crate::model::{Kind, MemoryType};
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
+use super::limits;
 use super::migrate;
 use super::sync::as_vector;
 
@@ -62,6 +63,10 @@ pub async fn search(
     address: &Address,
     question: &RemoteQuestion<'_>,
 ) -> Result<Vec<RemoteHit>, Error> {
+    limits::named(address, found(address, question)).await
+}
+
+async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<RemoteHit>, Error> {
     let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
     let failed = connection.failed("the shared store cannot be searched");

@@ -6,6 +6,7 @@ use super::TABLES;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
+use super::limits;
 use super::migrate;
 
 /// The standing of a database, seen by the user who logged in.
@@ -42,6 +43,10 @@ pub struct TableCount {
 
 /// Looks at a database. Changes nothing.
 pub async fn status(address: &Address) -> Result<StatusReport, Error> {
+    limits::named(address, counted(address)).await
+}
+
+async fn counted(address: &Address) -> Result<StatusReport, Error> {
     let connection = Connection::open(address).await?;
     let server = connection.server().await?;
     let Some(schema) = migrate::version(&connection).await? else {

@@ -1,7 +1,6 @@
 //! TLS by `rustls` with `ring`, as everywhere else in this program.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -11,26 +10,20 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Trusted;
+use super::policy::Trusted;
 
-/// What secures a connection, and whether it came to that.
-pub(super) struct Security {
-    pub(super) connector: MakeRustlsConnect,
-    pub(super) used: Arc<AtomicBool>,
-}
-
-/// Makes a connector that trusts these.
+/// Makes a connector that trusts these. With `is_direct` it says which protocol follows, as a server asks
+/// that takes TLS without being asked for it first.
 ///
 /// # Errors
 ///
-/// Why there is none, in words.
-pub(super) fn security(trusted: &Trusted) -> Result<Security, String> {
+/// The reason why there is none, in words.
+pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let used = Arc::new(AtomicBool::new(false));
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let config = match trusted {
+    let mut config = match trusted {
         Trusted::System => builder
             .with_platform_verifier()
             .map_err(|error| error.to_string())?
@@ -53,26 +46,20 @@ pub(super) fn security(trusted: &Trusted) -> Result<Security, String> {
         }
         Trusted::Anybody => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody {
-                provider,
-                used: Arc::clone(&used),
-            }))
+            .with_custom_certificate_verifier(Arc::new(Anybody { provider }))
             .with_no_client_auth(),
     };
-    if *trusted != Trusted::Anybody {
-        // Such a connection is a secure one or none.
-        used.store(true, Ordering::Relaxed);
+    if is_direct {
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
     }
-    let connector = MakeRustlsConnect::new(config);
-    Ok(Security { connector, used })
+    Ok(MakeRustlsConnect::new(config))
 }
 
 /// Takes every certificate, as `sslmode=require` says, and still demands that the other side holds
-/// its key. Where the login is by SCRAM, its binding to the channel keeps others from standing between.
+/// its key. The login is then bound to the channel, which keeps others from standing in between.
 #[derive(Debug)]
 struct Anybody {
     provider: Arc<CryptoProvider>,
-    used: Arc<AtomicBool>,
 }
 
 impl ServerCertVerifier for Anybody {
@@ -84,7 +71,6 @@ impl ServerCertVerifier for Anybody {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        self.used.store(true, Ordering::Relaxed);
         Ok(ServerCertVerified::assertion())
     }
 

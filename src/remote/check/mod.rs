@@ -13,6 +13,7 @@ use tokio_postgres::Transaction;
 use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
+use super::limits;
 use super::migrate;
 
 /// What was found.
@@ -43,6 +44,10 @@ pub struct Check {
 
 /// Looks for all ways in which one user could see or change what is another's.
 pub async fn check(address: &Address) -> Result<CheckReport, Error> {
+    limits::named(address, proven(address)).await
+}
+
+async fn proven(address: &Address) -> Result<CheckReport, Error> {
     let mut connection = Connection::open(address).await?;
     let server = connection.server().await?;
     let mut checks = Checks::default();
@@ -135,6 +140,14 @@ async fn behaviour(
         "search paths pinned, rights as they must be, nothing for everybody",
     );
 
+    let wrong = list(transaction, rights::STATISTICS)
+        .await
+        .map_err(failed)?;
+    let wrong = remedied(wrong, "memctl remote init");
+    checks.none_of("statistics", &wrong, "the planner knows no content");
+    let wrong = list(transaction, rights::NO_LIMITS).await.map_err(failed)?;
+    checks.none_of("time limits", &wrong, "no statement waits for ever");
+
     let user_id = identity(transaction).await.map_err(failed)?;
     let trouble = user_id.is_none().then(|| {
         format!(
@@ -165,6 +178,14 @@ async fn behaviour(
         "rows of one user are neither seen nor changed by another",
     );
     Ok(user_id)
+}
+
+/// Says, behind what is wrong, which command an administrator mends it with.
+fn remedied(mut wrong: Vec<String>, command: &str) -> Vec<String> {
+    if let Some(last) = wrong.last_mut() {
+        last.extend([": `", command, " --url ADMIN_URL`"]);
+    }
+    wrong
 }
 
 type Answer<T> = Result<T, tokio_postgres::Error>;

@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// What is expected of a function: its signature, and whether it runs with its owner's rights.
-const FUNCTIONS: [(&str, bool); 16] = [
+const FUNCTIONS: [(&str, bool); 19] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -14,6 +14,9 @@ const FUNCTIONS: [(&str, bool); 16] = [
     ("memctl.clock()", true),
     ("memctl.begin_write()", true),
     ("memctl.keyword_candidates(text,integer)", true),
+    ("memctl.delete_expired()", true),
+    ("memctl.bind_login()", false),
+    ("memctl.hide_statistics()", false),
     ("memctl.stamp()", false),
     ("memctl.write_fts()", false),
     ("memctl.update_updated_at_column()", false),
@@ -51,6 +54,37 @@ pub(super) const TABLES_WITHOUT: &str = "
       and (n.nspname = 'memctl' or n.nspname = 'public' and c.relname in (
         'executions', 'corrections', 'reflexions', 'fixes',
         'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))";
+
+/// Columns, indexes and groups of columns whose values the planner knows, and everybody can ask it for; the
+/// three columns that keep their statistics reveal no content (`schema/007_neighbours.sql`).
+pub(super) const STATISTICS: &str = "
+    with recursive tables (id) as (
+      select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'p') and (n.nspname = 'memctl' or n.nspname = 'public' and c.relname in (
+        'executions', 'corrections', 'reflexions', 'fixes',
+        'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))
+      union
+      select i.inhrelid from pg_catalog.pg_inherits i join tables t on t.id = i.inhparent
+    )
+    select format('the planner knows values of `%s`.`%s`', t.id::regclass, a.attname)
+    from tables t join pg_catalog.pg_attribute a on a.attrelid = t.id
+    where a.attnum > 0 and not a.attisdropped and coalesce(a.attstattarget, -1) <> 0
+      and a.attname not in ('user_id', 'seq', 'memory_type')
+    union all
+    select format('the planner knows values of the index `%s`', x.indexrelid::regclass)
+    from tables t join pg_catalog.pg_index x on x.indrelid = t.id,
+      unnest(x.indkey::int2[]) with ordinality k (attribute, place)
+    where k.attribute = 0 and coalesce((select a.attstattarget from pg_catalog.pg_attribute a
+      where a.attrelid = x.indexrelid and a.attnum = k.place), -1) <> 0
+    union all
+    select format('the planner knows values of `%s` together: `%s`', t.id::regclass, s.stxname)
+    from tables t join pg_catalog.pg_statistic_ext s on s.stxrelid = t.id";
+
+/// Time limits that a session was given and does not have, as behind a pooler that forgets settings.
+pub(super) const NO_LIMITS: &str = "
+    select format('`%s` is not in force', name)
+    from unnest(array['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']) name
+    where current_setting(name) = '0'";
 
 /// What is wrong with functions: one is missing, unknown, runs with rights that it must not have,
 /// looks names up where the caller says, or may be called by everybody.

@@ -13,6 +13,7 @@ use crate::store::{Identity, Moving, PrimaryName, Scoped, is_origin};
 use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
+use super::super::limits;
 use super::super::sync::{self, OnSync, SyncReport, table};
 
 /// What came of it.
@@ -35,6 +36,16 @@ pub struct JoinReport {
 /// Makes the directory of `store` a copy of the memory of this name. The store has to see everything, and
 /// has a redaction; `random` makes names and keys.
 pub async fn join(
+    address: &Address,
+    store: &Scoped,
+    name: &str,
+    random: &mut dyn FnMut() -> String,
+    on: OnSync<'_>,
+) -> Result<JoinReport, Error> {
+    limits::named(address, joined(address, store, name, random, on)).await
+}
+
+async fn joined(
     address: &Address,
     store: &Scoped,
     name: &str,

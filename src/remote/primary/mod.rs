@@ -27,6 +27,7 @@ use crate::store::{self, Fault, Primary, PrimaryChange, PrimaryName, Turn};
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
+use super::limits;
 use super::migrate;
 
 pub use join::{JoinReport, join};
@@ -100,7 +101,10 @@ impl PgStore {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        ask(&self.handle, ANSWER_WITHIN, future)
+        let address = self.shared.address.clone();
+        ask(&self.handle, ANSWER_WITHIN, async move {
+            limits::named(&address, future).await
+        })
     }
 }
 
@@ -202,7 +206,7 @@ impl Primary for PgStore {
         let handle = self.handle.clone();
         let shared = Arc::clone(&self.shared);
         let sessions = ask(&handle, limit + ANSWER_WITHIN, async move {
-            turn::Sessions::take(&shared, limit).await
+            limits::named(&shared.address, turn::Sessions::take(&shared, limit)).await
         })?;
         let shared = Arc::clone(&self.shared);
         Ok(Box::new(turn::PgTurn::new(handle, shared, sessions)))

@@ -17,12 +17,17 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
+use super::super::limits;
 use super::super::sync::{blank, fields, is_fit, table};
 use super::fetch::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
 /// So many rows go in one statement.
 const ROWS: usize = 2_000;
+
+/// How long a turn may last without a word on the session that holds it. The other session writes, and looks
+/// whether the turn was lost.
+const LONGEST_TURN: Duration = Duration::from_mins(10);
 
 /// The sessions of a writer.
 pub(super) struct Sessions {
@@ -69,8 +74,9 @@ impl Sessions {
         let client = &self.lock.client;
         // A turn that is over has ended its transaction; one that was cut off may not have.
         let begin = format!(
-            "rollback; begin; set local lock_timeout = {}",
-            limit.as_millis().max(1)
+            "rollback; begin; set local lock_timeout = {}; set local idle_in_transaction_session_timeout = {}",
+            limit.as_millis().max(1),
+            LONGEST_TURN.as_millis()
         );
         client.batch_execute(&begin).await.map_err(&failed)?;
         let origin = &shared.name.origin;
@@ -220,8 +226,13 @@ impl PgTurn {
         F: Future<Output = (Sessions, Result<Reached, Error>)> + Send + 'static,
     {
         let sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
-        let work = work(sessions, Arc::clone(&self.shared));
-        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async { Ok(work.await) })?;
+        let shared = Arc::clone(&self.shared);
+        let work = work(sessions, Arc::clone(&shared));
+        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
+            let (sessions, reached) = work.await;
+            let reached = limits::named(&shared.address, async { reached }).await;
+            Ok((sessions, reached))
+        })?;
         self.sessions = Some(sessions);
         Ok(reached?)
     }

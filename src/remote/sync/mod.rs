@@ -35,6 +35,7 @@ use super::address::Address;
 use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
+use super::limits;
 use super::migrate;
 
 pub(super) use manifest::is_fit;
@@ -165,6 +166,20 @@ pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
 /// Brings both sides together. `store` has to see everything, and has a redaction; `random` names a copy of
 /// a workspace that has no name yet.
 pub async fn sync(
+    address: &Address,
+    store: &Scoped,
+    options: SyncOptions,
+    random: &mut dyn FnMut() -> String,
+    on: OnSync<'_>,
+) -> Result<SyncReport, Error> {
+    limits::named(
+        address,
+        brought_together(address, store, options, random, on),
+    )
+    .await
+}
+
+async fn brought_together(
     address: &Address,
     store: &Scoped,
     options: SyncOptions,

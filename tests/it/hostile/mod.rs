@@ -5,6 +5,11 @@
 mod clock;
 mod clone;
 mod connections;
+pub(crate) mod database_explain;
+pub(crate) mod database_locks;
+pub(crate) mod database_logins;
+pub(crate) mod database_origins;
+pub(crate) mod database_tls;
 mod evidence;
 mod faults;
 mod fences;

@@ -4,13 +4,13 @@
 use tokio::runtime::Runtime;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-pub(super) struct Client {
+pub(crate) struct Client {
     runtime: Runtime,
     client: tokio_postgres::Client,
 }
 
 impl Client {
-    pub(super) fn try_connect(url: &str) -> Result<Self, String> {
+    pub(crate) fn try_connect(url: &str) -> Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -22,12 +22,12 @@ impl Client {
         Ok(Self { runtime, client })
     }
 
-    pub(super) fn connect(url: &str) -> Self {
+    pub(crate) fn connect(url: &str) -> Self {
         Self::try_connect(url).unwrap()
     }
 
     /// The rows of the last statement, as text; or the code of the error and what it says.
-    pub(super) fn query(&self, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    pub(crate) fn query(&self, sql: &str) -> Result<Vec<Vec<String>>, String> {
         let messages = self
             .runtime
             .block_on(self.client.simple_query(sql))
@@ -55,19 +55,19 @@ impl Client {
     }
 
     /// The rows of statements that must succeed.
-    pub(super) fn run(&self, sql: &str) -> Vec<Vec<String>> {
+    pub(crate) fn run(&self, sql: &str) -> Vec<Vec<String>> {
         self.query(sql).unwrap_or_else(|e| panic!("{e}\n{sql}"))
     }
 
     /// The only value of a statement that must succeed.
-    pub(super) fn value(&self, sql: &str) -> String {
+    pub(crate) fn value(&self, sql: &str) -> String {
         let rows = self.run(sql);
         assert_eq!((rows.len(), rows[0].len()), (1, 1), "{sql}: {rows:?}");
         rows[0][0].clone()
     }
 
     /// Sends rows by COPY.
-    pub(super) fn copy_in(&self, sql: &str, text: &str) {
+    pub(crate) fn copy_in(&self, sql: &str, text: &str) {
         use futures_util::SinkExt as _;
         self.runtime.block_on(async {
             let sink = self
@@ -86,14 +86,14 @@ impl Client {
     }
 
     /// How many rows a statement changed; the code of its error where it must not be.
-    pub(super) fn changed(&self, sql: &str) -> Result<u64, String> {
+    pub(crate) fn changed(&self, sql: &str) -> Result<u64, String> {
         self.runtime
             .block_on(self.client.execute(sql, &[]))
             .map_err(|e| e.code().map_or(e.to_string(), |c| c.code().to_owned()))
     }
 
     /// A statement that the server must refuse with this code.
-    pub(super) fn refused(&self, code: &str, sql: &str) {
+    pub(crate) fn refused(&self, code: &str, sql: &str) {
         match self.query(sql) {
             Err(said) => assert!(said.starts_with(code), "{said}\n{sql}"),
             Ok(rows) => panic!("not refused: {rows:?}\n{sql}"),
@@ -102,7 +102,7 @@ impl Client {
 }
 
 /// The messages of a channel that come while something is done.
-pub(super) fn heard(url: &str, channel: &str, meanwhile: impl FnOnce()) -> Vec<String> {
+pub(crate) fn heard(url: &str, channel: &str, meanwhile: impl FnOnce()) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -161,7 +161,7 @@ fn a_schema_of_another_time_is_told_from_ours() {
     let (url, admin) = (&store.database.url, store.database.admin());
     let init = || store.workspace.run(&["remote", "init", "--url", url]);
     admin.run("insert into memctl.migrations values (99, 'of tomorrow', 'x')");
-    init().fails(6, "has the schema 99; this memctl knows 6");
+    init().fails(6, "has the schema 99; this memctl knows 7");
     store
         .workspace
         .run(&["remote", "user", "add", "x", "--url", url])
@@ -191,7 +191,7 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     let workspace = Workspace::empty();
     let database = server.database();
     let admin = database.admin();
-    // The fourth of six cannot be applied, halfway through: its last grant has no such role.
+    // The fourth of seven cannot be applied, halfway through: its last grant has no such role.
     admin.run(
         "create function pg_temp.no() returns int language sql as 'select 1';
          create function public.refuse() returns event_trigger language plpgsql as
@@ -217,7 +217,7 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     // Then it can, and goes on where it stopped.
     admin.run("drop event trigger refuse");
     let report = workspace.json(&["remote", "init", "--url", &database.url]);
-    assert_eq!(report["applied"].as_array().unwrap().len(), 3, "{report}");
+    assert_eq!(report["applied"].as_array().unwrap().len(), 4, "{report}");
 }
 
 #[test]

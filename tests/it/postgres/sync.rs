@@ -45,7 +45,7 @@ impl Drop for Done<'_> {
 
 impl Store {
     /// One more login of a user: its URL.
-    pub(super) fn login(&self, user: &str) -> String {
+    pub(crate) fn login(&self, user: &str) -> String {
         static LOGINS: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "{}_{}",
@@ -73,7 +73,7 @@ impl Store {
     }
 
     /// A workspace whose syncs go here, as this user.
-    pub(super) fn laptop(&self, user: &str) -> Workspace {
+    pub(crate) fn laptop(&self, user: &str) -> Workspace {
         let mut laptop = Workspace::sample();
         laptop.set("DATABASE_URL", &self.login(user));
         laptop.run(&["init"]).succeeds();
@@ -631,7 +631,7 @@ fn a_connection_that_is_cut_anywhere_loses_and_doubles_nothing() {
                     "delete from executions where entry_id < 'EXEC-2026010100{:04}'",
                     round * 9 % 9_000
                 );
-                store.ann.run(&rows);
+                store.database.admin().run(&rows);
             }
         }
     });

@@ -104,17 +104,23 @@ fn a_connection_is_as_secure_as_it_says() {
     };
     for (url, connection) in [
         (store.database.url.clone(), "plain"),
-        (url("127.0.0.1", "?sslmode=prefer"), "encrypted"),
-        (url("127.0.0.1", "?sslmode=require"), "encrypted"),
+        // TLS ends at the front, so no login through it is bound to the channel.
+        (
+            url("127.0.0.1", "?sslmode=prefer&channel_binding=prefer"),
+            "encrypted",
+        ),
         (
             url(
                 "localhost",
-                &format!("?sslmode=verify-full&sslrootcert={ours}"),
+                &format!("?sslmode=verify-full&channel_binding=prefer&sslrootcert={ours}"),
             ),
             "verified",
         ),
         (
-            url("localhost", &format!("?sslrootcert={ours}")),
+            url(
+                "localhost",
+                &format!("?channel_binding=disable&sslrootcert={ours}"),
+            ),
             "verified",
         ),
     ] {
@@ -124,6 +130,18 @@ fn a_connection_is_as_secure_as_it_says() {
         assert_eq!(done(&ran)["connection"], connection, "{url}");
     }
     for (url, said) in [
+        (
+            url("127.0.0.1", "?sslmode=prefer"),
+            "does not bind the login",
+        ),
+        (
+            url("127.0.0.1", "?sslmode=require"),
+            "does not bind the login",
+        ),
+        (
+            url("localhost", &format!("?sslrootcert={ours}")),
+            "does not bind the login",
+        ),
         // Not for this host; by nobody whom the system, or this file, trusts; no file at all.
         (
             url(

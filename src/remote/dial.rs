@@ -1,0 +1,299 @@
+//! Dialling: from an address to a session that has logged in.
+//!
+//! Hosts and their addresses are tried one after the other until one answers. A server that asks for a
+//! login that the policy refuses ends the search: the next one could be a friend of the first.
+//!
+//! Invariants: an address that counts as this machine is never left for another one, whatever the name
+//! resolves to. Each attempt has a time limit that covers the handshake and the login.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_postgres::config::{
+    ChannelBinding, Config, Host, SslMode, SslNegotiation, TargetSessionAttrs,
+};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect as _};
+use tokio_postgres::{Client, Connection as Driver, SimpleQueryMessage};
+
+use super::address::Address;
+use super::error::Error;
+use super::login_guard::{LoginGuard, Refusal};
+use super::policy::{Binding, Encryption, Trusted};
+use super::stream::{Established, Guarded, Socket};
+use super::tls;
+
+/// The driver's part that has to be polled.
+pub(super) type Session = Driver<Guarded, Guarded>;
+
+/// A session that has logged in.
+pub(super) struct Dialled {
+    pub(super) client: Client,
+    pub(super) session: Session,
+    /// `verified`, `encrypted` or `plain`.
+    pub(super) security: &'static str,
+}
+
+/// Reason why an attempt failed.
+enum Failed {
+    /// Nobody answers, or not in time: the next address may.
+    Unreachable(String),
+    Tls(String),
+    Refused(String),
+    Login(Refusal),
+}
+
+/// The request for TLS, and what a server answers that speaks it.
+const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+const TLS_GRANTED: u8 = b'S';
+const TLS_DENIED: u8 = b'N';
+
+/// Logs in to the first server that answers.
+pub(super) async fn dial(address: &Address) -> Result<Dialled, Error> {
+    let config = address.config();
+    let count = config.get_hosts().len().max(config.get_hostaddrs().len());
+    let mut last = Failed::Unreachable("its URL names no host".to_owned());
+    'hosts: for number in 0..count {
+        let host = config.get_hosts().get(number);
+        let known = config.get_hostaddrs().get(number).copied();
+        let ports = config.get_ports();
+        let port = ports.get(number).or(ports.first()).copied().unwrap_or(5432);
+        let targets = match targets(address, host, known, port).await {
+            Ok(targets) => targets,
+            Err(failed) => {
+                last = failed;
+                continue;
+            }
+        };
+        for target in targets {
+            let attempt = attempt(address, host, &target);
+            let limit = config.get_connect_timeout().copied();
+            let limit = limit.unwrap_or(Duration::from_secs(10));
+            last = match tokio::time::timeout(limit, attempt).await {
+                Ok(Ok(dialled)) => return Ok(dialled),
+                Ok(Err(failed)) => failed,
+                Err(_) => Failed::Unreachable(format!("no answer within {} s", limit.as_secs())),
+            };
+            if !matches!(last, Failed::Unreachable(_)) {
+                break 'hosts;
+            }
+        }
+    }
+    let database = address.shown();
+    Err(match last {
+        Failed::Unreachable(reason) => Error::Unreachable {
+            database,
+            reason: address.scrub(&reason),
+        },
+        Failed::Tls(reason) => Error::Tls {
+            database,
+            reason: address.scrub(&reason),
+        },
+        Failed::Refused(reason) => Error::Refused {
+            database,
+            reason: address.scrub(&reason),
+        },
+        Failed::Login(refusal) => Error::Login { database, refusal },
+    })
+}
+
+/// A place that a socket can be opened to.
+enum Target {
+    Tcp(SocketAddr),
+    #[cfg(unix)]
+    Unix(std::path::PathBuf),
+}
+
+/// The places of a host.
+async fn targets(
+    address: &Address,
+    host: Option<&Host>,
+    known: Option<IpAddr>,
+    port: u16,
+) -> Result<Vec<Target>, Failed> {
+    let addresses = match (known, host) {
+        (Some(known), _) => vec![SocketAddr::new(known, port)],
+        #[cfg(unix)]
+        (None, Some(Host::Unix(directory))) => {
+            return Ok(vec![Target::Unix(
+                directory.join(format!(".s.PGSQL.{port}")),
+            )]);
+        }
+        (None, Some(Host::Tcp(name))) => {
+            let found = tokio::net::lookup_host((name.as_str(), port)).await;
+            found
+                .map_err(|e| Failed::Unreachable(e.to_string()))?
+                .collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    let is_allowed = |at: &SocketAddr| !address.is_here() || at.ip().to_canonical().is_loopback();
+    let targets: Vec<Target> = addresses
+        .into_iter()
+        .filter(is_allowed)
+        .map(Target::Tcp)
+        .collect();
+    if targets.is_empty() {
+        let reason = "the name has no address that it may have";
+        return Err(Failed::Unreachable(reason.to_owned()));
+    }
+    Ok(targets)
+}
+
+/// One attempt: the socket, TLS, the login, and the kind of server that is wanted.
+async fn attempt(
+    address: &Address,
+    host: Option<&Host>,
+    target: &Target,
+) -> Result<Dialled, Failed> {
+    let unreachable = |e: std::io::Error| Failed::Unreachable(e.to_string());
+    let (socket, security) = match target {
+        #[cfg(unix)]
+        Target::Unix(path) => {
+            let socket = tokio::net::UnixStream::connect(path).await;
+            (Socket::Unix(socket.map_err(unreachable)?), "plain")
+        }
+        Target::Tcp(at) => {
+            let socket = TcpStream::connect(at).await.map_err(unreachable)?;
+            tune(&socket, address.config()).map_err(unreachable)?;
+            encrypt(address, host, at, socket).await?
+        }
+    };
+    let policy = address.policy();
+    let is_encrypted = security != "plain";
+    let binding = match policy.binding {
+        Binding::Always if is_encrypted || policy.is_binding_given => ChannelBinding::Require,
+        Binding::IfOffered if is_encrypted => ChannelBinding::Prefer,
+        _ => ChannelBinding::Disable,
+    };
+    let must_bind = binding == ChannelBinding::Require;
+    let guard = LoginGuard::new(policy.methods, must_bind);
+    // The driver is told that TLS comes at once, and finds that it is there.
+    let mut config = address.config().clone();
+    config
+        .ssl_mode(SslMode::Require)
+        .ssl_negotiation(SslNegotiation::Direct)
+        .channel_binding(binding);
+    let logged_in = config.connect_raw(Guarded::new(socket, guard), Established);
+    let (client, mut session) = logged_in.await.map_err(|error| failed(&error, must_bind))?;
+    let wanted = config.get_target_session_attrs();
+    if wanted != TargetSessionAttrs::Any {
+        let is_read_only = is_read_only(&client, &mut session).await?;
+        if is_read_only == (wanted == TargetSessionAttrs::ReadWrite) {
+            let reason = "it is not the kind of server that `target_session_attrs` asks for";
+            return Err(Failed::Unreachable(reason.to_owned()));
+        }
+    }
+    Ok(Dialled {
+        client,
+        session,
+        security,
+    })
+}
+
+/// Reason why the driver did not log in.
+fn failed(error: &tokio_postgres::Error, must_bind: bool) -> Failed {
+    if let Some(said) = error.as_db_error() {
+        let message = said.message().to_owned();
+        // It is starting or stopping: another one may be up.
+        return if *said.code() == SqlState::CANNOT_CONNECT_NOW {
+            Failed::Unreachable(message)
+        } else {
+            Failed::Refused(message)
+        };
+    }
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    let refusal = io.and_then(std::io::Error::get_ref);
+    let refusal = refusal.and_then(|inner| inner.downcast_ref::<Refusal>());
+    if let Some(refusal) = refusal {
+        return Failed::Login(*refusal);
+    }
+    let reason = super::connection::whole(error);
+    // It offers a binding that this side cannot make, as with a certificate signed by Ed25519.
+    if must_bind && reason.contains("channel binding") {
+        return Failed::Login(Refusal::Unbound);
+    }
+    Failed::Unreachable(reason)
+}
+
+/// Notices a server that is gone without a word, within about a minute.
+fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
+    socket.set_nodelay(true)?;
+    let socket = SockRef::from(socket);
+    if config.get_keepalives() {
+        let mut keepalive = TcpKeepalive::new().with_time(config.get_keepalives_idle());
+        if let Some(interval) = config.get_keepalives_interval() {
+            keepalive = keepalive.with_interval(interval);
+        }
+        if let Some(retries) = config.get_keepalives_retries() {
+            keepalive = keepalive.with_retries(retries);
+        }
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(config.get_tcp_user_timeout().copied())?;
+    Ok(())
+}
+
+/// Asks for TLS, and verifies the certificate, as the policy says.
+async fn encrypt(
+    address: &Address,
+    host: Option<&Host>,
+    at: &SocketAddr,
+    mut socket: TcpStream,
+) -> Result<(Socket, &'static str), Failed> {
+    let policy = address.policy();
+    if policy.encryption == Encryption::Never {
+        return Ok((Socket::Tcp(socket), "plain"));
+    }
+    let is_direct = address.config().get_ssl_negotiation() == SslNegotiation::Direct;
+    if !is_direct {
+        let unreachable = |e: std::io::Error| Failed::Unreachable(e.to_string());
+        socket.write_all(&TLS_REQUEST).await.map_err(unreachable)?;
+        match socket.read_u8().await.map_err(unreachable)? {
+            TLS_GRANTED => {}
+            TLS_DENIED if policy.encryption == Encryption::IfOffered => {
+                return Ok((Socket::Tcp(socket), "plain"));
+            }
+            TLS_DENIED => {
+                let reason = "the server, or somebody before it, offers no TLS; nothing was sent";
+                return Err(Failed::Tls(reason.to_owned()));
+            }
+            _ => return Err(Failed::Login(Refusal::Garbled)),
+        }
+    }
+    let mut connector = tls::connector(&policy.trusted, is_direct).map_err(Failed::Tls)?;
+    let name = match host {
+        Some(Host::Tcp(name)) => name.clone(),
+        _ => at.ip().to_string(),
+    };
+    let Ok(handshake) = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut connector, &name);
+    let stream: super::stream::Encrypted = handshake
+        .connect(socket)
+        .await
+        .map_err(|e| Failed::Tls(e.to_string()))?;
+    let security = match policy.trusted {
+        Trusted::Anybody => "encrypted",
+        Trusted::System | Trusted::File(_) => "verified",
+    };
+    Ok((Socket::Tls(Box::new(stream)), security))
+}
+
+/// Whether the server takes no writes.
+async fn is_read_only(client: &Client, session: &mut Session) -> Result<bool, Failed> {
+    let gone = || Failed::Unreachable("it closed the connection".to_owned());
+    let asked = client.simple_query("show transaction_read_only");
+    let answer = tokio::select! {
+        answer = asked => answer.map_err(|e| Failed::Unreachable(e.to_string()))?,
+        _ = session => return Err(gone()),
+    };
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    Ok(row == Some("on"))
+}

@@ -1,0 +1,286 @@
+//! Security rules of one connection: the URL's options, and safe defaults for the rest.
+//!
+//! Invariants: the certificate is verified unless the host is this machine or the URL says otherwise. A
+//! password leaves in clear text or as MD5 only where `require_auth` names that. With `sslmode=require`,
+//! which verifies nothing, the login has to be bound to the channel, and no option lifts that.
+
+use std::path::PathBuf;
+
+/// Signers of the server's certificate that count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trusted {
+    /// Any certificate is taken: the connection may be encrypted, and the server is unknown.
+    Anybody,
+    /// The roots of this system.
+    System,
+    /// The certificates in this file.
+    File(PathBuf),
+}
+
+/// Use of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encryption {
+    Never,
+    IfOffered,
+    Always,
+}
+
+/// Binding of the login to the TLS channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Binding {
+    Never,
+    IfOffered,
+    Always,
+}
+
+/// Ways to log in that the server may ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Methods {
+    pub(super) scram: bool,
+    pub(super) md5: bool,
+    pub(super) clear_text: bool,
+    /// No login at all: `trust`, `peer`, or a certificate.
+    pub(super) none: bool,
+}
+
+/// Options of a URL that concern security, as they were given.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub(super) mode: Option<String>,
+    pub(super) root: Option<String>,
+    pub(super) binding: Option<String>,
+    pub(super) require_auth: Option<String>,
+}
+
+/// Facts about the server and the login that the defaults depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances {
+    /// All hosts are loopback addresses or local sockets.
+    pub(super) is_here: bool,
+    /// All hosts are local sockets.
+    pub(super) is_socket: bool,
+    pub(super) has_password: bool,
+}
+
+/// Security rules of one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Policy {
+    pub(super) encryption: Encryption,
+    pub(super) trusted: Trusted,
+    pub(super) methods: Methods,
+    /// Binding over TLS, and demanded of a plain connection only where the URL says `require`.
+    pub(super) binding: Binding,
+    pub(super) is_binding_given: bool,
+}
+
+impl Policy {
+    /// Decides from what the URL says.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the options do not go together, without a value of them.
+    pub(super) fn decide(given: &Given, here: Circumstances) -> Result<Self, &'static str> {
+        let root = match given.root.as_deref() {
+            None | Some("") => None,
+            Some("system") => Some(Trusted::System),
+            Some(path) => Some(Trusted::File(path.into())),
+        };
+        let mode = given.mode.as_deref();
+        let (encryption, trusted) = match (mode, root) {
+            (Some("disable"), _) => (Encryption::Never, Trusted::Anybody),
+            (Some("prefer"), None) => (Encryption::IfOffered, Trusted::Anybody),
+            (None, None) if here.is_here => (Encryption::IfOffered, Trusted::Anybody),
+            (Some("require"), None) => (Encryption::Always, Trusted::Anybody),
+            (Some("verify-ca" | "verify-full") | None, None) => {
+                (Encryption::Always, Trusted::System)
+            }
+            // Naming a certificate means that a connection without it is not wanted.
+            (Some("prefer" | "require" | "verify-ca" | "verify-full") | None, Some(root)) => {
+                (Encryption::Always, root)
+            }
+            (Some(_), _) => {
+                return Err(
+                    "its `sslmode` is none of disable, prefer, require, verify-ca, verify-full",
+                );
+            }
+        };
+        let methods = methods(given.require_auth.as_deref(), here)?;
+        let binding = match given.binding.as_deref() {
+            None if methods.only_scram() => Binding::Always,
+            None | Some("prefer") => Binding::IfOffered,
+            Some("require") => Binding::Always,
+            Some("disable") => Binding::Never,
+            Some(_) => return Err("its `channel_binding` is none of require, prefer, disable"),
+        };
+        let policy = Self {
+            encryption,
+            trusted,
+            methods,
+            binding,
+            is_binding_given: given.binding.is_some(),
+        };
+        policy.consistent(here)
+    }
+
+    fn consistent(mut self, here: Circumstances) -> Result<Self, &'static str> {
+        let is_unverified =
+            self.encryption == Encryption::Always && self.trusted == Trusted::Anybody;
+        let gives_away = self.methods.md5 || self.methods.clear_text;
+        if is_unverified {
+            if self.is_binding_given && self.binding != Binding::Always {
+                return Err(
+                    "with `sslmode=require` nobody verifies the certificate, so the login has to be bound to \
+                     the channel: leave `channel_binding` out, or use `sslmode=verify-full`",
+                );
+            }
+            if gives_away {
+                return Err(
+                    "`require_auth` allows a password in clear text or as MD5, and with `sslmode=require` nobody \
+                     verifies the certificate: use `sslmode=verify-full`",
+                );
+            }
+            self.binding = Binding::Always;
+        }
+        if gives_away && self.encryption == Encryption::IfOffered && !here.is_here {
+            return Err(
+                "`require_auth` allows a password in clear text or as MD5, and with `sslmode=prefer` anybody can \
+                 ask for it: use `sslmode=verify-full`",
+            );
+        }
+        Ok(self)
+    }
+}
+
+impl Methods {
+    /// Whether nothing but SCRAM is allowed.
+    fn only_scram(self) -> bool {
+        self == Self {
+            scram: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// Reads `require_auth`, a list with the names that libpq gives the methods.
+fn methods(given: Option<&str>, here: Circumstances) -> Result<Methods, &'static str> {
+    let Some(given) = given else {
+        return Ok(Methods {
+            scram: true,
+            // There is no password to prove the server by, or the system vouches for the socket.
+            none: !here.has_password || here.is_socket,
+            ..Methods::default()
+        });
+    };
+    let mut methods = Methods::default();
+    for name in given.split(',') {
+        match name.trim() {
+            "scram-sha-256" => methods.scram = true,
+            "md5" => methods.md5 = true,
+            "password" => methods.clear_text = true,
+            "none" => methods.none = true,
+            _ => {
+                return Err(
+                    "its `require_auth` names something else than scram-sha-256, md5, password, none",
+                );
+            }
+        }
+    }
+    Ok(methods)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAR: Circumstances = Circumstances {
+        is_here: false,
+        is_socket: false,
+        has_password: true,
+    };
+    const HERE: Circumstances = Circumstances {
+        is_here: true,
+        ..FAR
+    };
+
+    /// `sslmode sslrootcert channel_binding require_auth`, a dash for none.
+    fn decide(given: &str, here: Circumstances) -> Result<Policy, &'static str> {
+        let mut words = given
+            .split(' ')
+            .map(|word| (word != "-").then(|| word.to_owned()));
+        let mut next = || words.next().flatten();
+        let given = Given {
+            mode: next(),
+            root: next(),
+            binding: next(),
+            require_auth: next(),
+        };
+        Policy::decide(&given, here)
+    }
+
+    #[test]
+    fn defaults_verify_and_bind() {
+        let check = |given: &str, here, encryption, trusted, binding| {
+            let policy = decide(given, here).unwrap();
+            let found = (policy.encryption, policy.trusted, policy.binding);
+            assert_eq!(found, (encryption, trusted, binding), "{given}");
+            assert!(policy.methods.only_scram(), "{given}");
+        };
+        use Encryption::{Always, IfOffered, Never};
+        let file = || Trusted::File("ca.pem".into());
+        let bound = Binding::Always;
+        check("-", FAR, Always, Trusted::System, bound);
+        check("-", HERE, IfOffered, Trusted::Anybody, bound);
+        check("verify-ca", HERE, Always, Trusted::System, bound);
+        check("prefer", FAR, IfOffered, Trusted::Anybody, bound);
+        check("require", FAR, Always, Trusted::Anybody, bound);
+        check("require ca.pem", FAR, Always, file(), bound);
+        check("- system", HERE, Always, Trusted::System, bound);
+        check("disable", FAR, Never, Trusted::Anybody, bound);
+        check(
+            "- - prefer",
+            FAR,
+            Always,
+            Trusted::System,
+            Binding::IfOffered,
+        );
+    }
+
+    #[test]
+    fn a_password_is_given_away_only_where_that_is_asked_for() {
+        let allowed = |given: &str, here| decide(given, here).map(|policy| policy.methods);
+        let clear_text = allowed("verify-full - - password", FAR).unwrap();
+        assert!(clear_text.clear_text && !clear_text.scram && !clear_text.md5);
+        assert!(allowed("disable - - md5,scram-sha-256", FAR).unwrap().md5);
+        assert!(allowed("- - - password", HERE).unwrap().clear_text);
+        for given in [
+            "require - - password", "require - - md5", "require - prefer", "require - disable",
+            "prefer - - password",
+        ] {
+            assert!(allowed(given, FAR).is_err(), "{given}");
+        }
+        for given in [
+            "require - prefer", "require - - md5", "- - - gss", "- - yes",
+        ] {
+            assert!(allowed(given, HERE).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn without_a_password_the_server_need_not_ask() {
+        let open = Circumstances {
+            has_password: false,
+            ..HERE
+        };
+        assert!(decide("-", open).unwrap().methods.none);
+        assert!(!decide("-", HERE).unwrap().methods.none);
+        // Somebody who stands in between could say that no login is needed.
+        let policy = decide(
+            "require",
+            Circumstances {
+                is_here: false,
+                ..open
+            },
+        );
+        assert_eq!(policy.unwrap().binding, Binding::Always);
+    }
+}

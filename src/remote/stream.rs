@@ -1,0 +1,123 @@
+//! Stream of one session: a socket or TLS over it, behind the login guard.
+//!
+//! The driver takes it as a TLS stream that is established already. It would otherwise negotiate TLS by
+//! itself, and then nothing could look at the messages of a plain connection.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::login_guard::LoginGuard;
+
+/// TLS over TCP.
+pub(super) type Encrypted = <MakeRustlsConnect as MakeTlsConnect<TcpStream>>::Stream;
+
+/// A way to a server.
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(UnixStream),
+    Tls(Box<Encrypted>),
+}
+
+/// A socket whose messages are looked at until the login is over.
+pub(super) struct Guarded {
+    socket: Socket,
+    guard: LoginGuard,
+}
+
+impl Guarded {
+    pub(super) fn new(socket: Socket, guard: LoginGuard) -> Self {
+        Self { socket, guard }
+    }
+}
+
+/// Does what is asked with whichever socket it is.
+macro_rules! with_socket {
+    ($socket:expr, $name:ident => $done:expr) => {
+        match $socket {
+            Socket::Tcp($name) => $done,
+            #[cfg(unix)]
+            Socket::Unix($name) => $done,
+            Socket::Tls($name) => $done,
+        }
+    };
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { socket, guard } = self.get_mut();
+        loop {
+            if guard.is_over() {
+                return with_socket!(socket, s => Pin::new(s).poll_read(context, buffer));
+            }
+            let sound = guard.hand_on(buffer.remaining());
+            if !sound.is_empty() {
+                buffer.put_slice(sound);
+                return Poll::Ready(Ok(()));
+            }
+            let mut bytes = [0; 4096];
+            let mut read = ReadBuf::new(&mut bytes);
+            std::task::ready!(
+                with_socket!(socket, s => Pin::new(s).poll_read(context, &mut read))
+            )?;
+            if read.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            guard.receive(read.filled()).map_err(io::Error::other)?;
+        }
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_shutdown(context))
+    }
+}
+
+impl TlsStream for Guarded {
+    fn channel_binding(&self) -> ChannelBinding {
+        match &self.socket {
+            Socket::Tls(stream) => stream.channel_binding(),
+            _ => ChannelBinding::none(),
+        }
+    }
+}
+
+/// Handshake that is over: the stream was established before the driver got it.
+pub(super) struct Established;
+
+impl TlsConnect<Guarded> for Established {
+    type Stream = Guarded;
+    type Error = Infallible;
+    type Future = Ready<Result<Guarded, Infallible>>;
+
+    fn connect(self, stream: Guarded) -> Self::Future {
+        ready(Ok(stream))
+    }
+}

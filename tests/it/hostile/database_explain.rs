@@ -1,0 +1,318 @@
+//! A neighbour in the database asks the planner for what it must not read: it explains its own queries, and
+//! takes the estimates for answers.
+
+use crate::postgres::server::{PASSWORD, server};
+use crate::postgres::{ANN, BEN, Client, Store, TABLES};
+use crate::workspace::Workspace;
+
+/// Columns that keep their statistics, and reveal no content by them.
+const KEPT: [&str; 3] = ["memory_type", "seq", "user_id"];
+
+/// Rows of each table: enough that an estimate of half of them stands out.
+const ROWS: u32 = 2_000;
+
+/// Fills every column of every table with values that statistics would keep: half of the rows say the same,
+/// and a part of them are tombstones.
+fn fill(client: &Client) {
+    let shared = "origin, entry_id, skill, entry, deleted_at, tombstone";
+    let values = "'merger-acme', 'ID-' || g, case when g % 2 = 0 then 'hr/merger-acme' else 'hr/s' || g end,
+        case when g % 5 > 0 then case when g % 2 = 0 then '{\"text\": \"merger with acme\"}' else '{\"n\":' || g || '}' end end,
+        case when g % 5 = 0 then now() - g * interval '1 s' end,
+        case when g % 5 = 0 then 'stone of ' || g % 3 end";
+    let text = "case when g % 2 = 0 then 'merger with acme' else 'note ' || g end";
+    let json = "case when g % 2 = 0 then '{\"secret\": \"acme\"}'::jsonb else json_build_object('n', g)::jsonb end";
+    let vector = "case when g % 9 = 0 then array_fill((g % 7)::real, array[1536])::vector end";
+    let rows = format!("from generate_series(1, {ROWS}) g");
+    for table in ["executions", "corrections", "reflexions", "fixes"] {
+        client.run(&format!(
+            "insert into {table} ({shared}) select {values} {rows}"
+        ));
+    }
+    client.run(&format!(
+        "insert into context_eng_memories (content, metadata, embedding, embedding_model, created_dt, {shared})
+           select {text}, {json}, {vector}, 'model-of-acme', now() - g * interval '1 m', {values} {rows};
+         insert into agent_memory (memory_type, content, metadata, embedding, embedding_model, expires_at, {shared})
+           select 'brand_memory', {text}, {json}, {vector}, 'model-of-acme', now() + g * interval '1 d', {values} {rows};
+         insert into agent_sessions (current_step, progress_percentage, completed_steps, error_message,
+             session_data, completed_at, {shared})
+           select {text}, g % 100, array[{text}], {text}, {json}, now() - g * interval '1 m', {values} {rows};
+         insert into agent_execution_logs (session_id, step_name, tool_name, action_type, input_data,
+             output_data, reasoning, confidence_score, execution_time_ms, status, error_message, {shared})
+           select (select id from agent_sessions limit 1), {text}, {text}, 'decision', {json}, {json}, {text},
+             (g % 100) / 100.0, g, 'success', {text}, {values} {rows}"
+    ));
+}
+
+/// Questions about a column, `$` for a value. A type without questions fails the test: it needs some.
+fn questions(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "text" => &[
+            "COLUMN = $",
+            "COLUMN < $",
+            "COLUMN >= $",
+            "COLUMN <> $",
+            "COLUMN in ($)",
+            "COLUMN between $ and $",
+            "COLUMN like $ || '%'",
+            "COLUMN ilike '%' || $",
+            "starts_with(COLUMN, $)",
+            "COLUMN is not distinct from $",
+        ],
+        "jsonb" => &[
+            "COLUMN = $",
+            "COLUMN @> $",
+            "COLUMN <@ $",
+            "COLUMN < $",
+            "COLUMN->>'secret' = ($)->>'secret'",
+        ],
+        "tsvector" => &[
+            "COLUMN @@ to_tsquery('simple', $)",
+            "COLUMN = $::tsvector",
+            "COLUMN < $::tsvector",
+        ],
+        "text[]" => &["COLUMN = $", "COLUMN @> $", "COLUMN && $", "COLUMN < $"],
+        "uuid" | "timestamp with time zone" | "bigint" | "integer" | "numeric(3,2)" => {
+            &["COLUMN = $", "COLUMN < $", "COLUMN > $", "COLUMN in ($)"]
+        }
+        "vector(1536)" => &["COLUMN = $", "COLUMN < $"],
+        other => panic!("no questions about a column of the type {other}"),
+    }
+}
+
+/// A value that is there, and one that no row has; of texts one that is as long, since the planner looks at
+/// the length of a pattern.
+fn values(admin: &Client, table: &str, name: &str, kind: &str) -> [String; 2] {
+    // The one that most rows have, which is what statistics know best.
+    let there = admin.run(&format!(
+        "select quote_literal({name}::text), quote_literal(repeat('~', length({name}::text)))
+         from public.{table} where {name} is not null
+         group by {name} order by count(*) desc, {name} limit 1"
+    ));
+    assert_eq!(there.len(), 1, "{table}.{name} is not filled by this test");
+    let [there, as_long] = there[0].as_slice() else {
+        panic!("{there:?}")
+    };
+    let absent = match kind {
+        "text" => as_long,
+        "jsonb" => "'{\"secret\": \"none\"}'",
+        // Words, and not what a text is made of.
+        "tsvector" => return ["'merger'", "'nobody'"].map(str::to_owned),
+        "text[]" => "array['zzzz nobody has']",
+        "uuid" => "'ffffffff-ffff-4fff-8fff-ffffffffffff'",
+        "timestamp with time zone" => "'1970-01-02'",
+        "numeric(3,2)" => "9.99",
+        "vector(1536)" => "array_fill(77::real, array[1536])",
+        _ => "2000000000",
+    };
+    [format!("{there}::{kind}"), format!("{absent}::{kind}")]
+}
+
+/// Numbers of a plan: what it expects of each step, and what that costs.
+fn estimates(client: &Client, table: &str, condition: &str) -> Vec<String> {
+    let plan = client.run(&format!(
+        "explain select 1 from public.{table} where {condition}"
+    ));
+    let lines = plan.concat();
+    let numbers = lines.iter().filter_map(|line| line.split_once("  (cost="));
+    // The conditions stand in other lines; in these is the kind of the step.
+    numbers
+        .map(|(step, numbers)| format!("{step} {numbers}"))
+        .collect()
+}
+
+/// Questions whose two forms get different estimates: the planner tells whether a value is there.
+fn leaks(admin: &Client, neighbour: &Client) -> (Vec<String>, usize) {
+    let mut leaks = Vec::new();
+    let mut asked = 0;
+    for table in TABLES {
+        let columns = admin.run(&format!(
+            "select attname, format_type(atttypid, atttypmod) from pg_attribute
+             where attrelid = 'public.{table}'::regclass and attnum > 0 and not attisdropped order by attnum"
+        ));
+        for column in columns {
+            let [name, kind] = column.as_slice() else {
+                panic!("{column:?}")
+            };
+            if KEPT.contains(&name.as_str()) {
+                continue;
+            }
+            let [there, absent] = values(admin, table, name, kind);
+            for question in questions(kind) {
+                let with = |value: &str| {
+                    let condition = question.replace("COLUMN", name).replace('$', value);
+                    estimates(neighbour, table, &condition)
+                };
+                asked += 2;
+                let (found, not_found) = (with(&there), with(&absent));
+                assert!(!found.is_empty());
+                if found != not_found {
+                    leaks.push(format!(
+                        "{table}.{name} {question}: {found:?} and {not_found:?}"
+                    ));
+                }
+            }
+        }
+    }
+    (leaks, asked)
+}
+
+/// Columns whose values the planner knows.
+fn known(admin: &Client) -> Vec<String> {
+    let known =
+        "select tablename || '.' || attname from pg_stats where schemaname in ('public', 'memctl')
+                 and attname not in ('user_id', 'seq', 'memory_type') order by 1";
+    admin.run(known).concat()
+}
+
+#[test]
+fn the_planner_answers_every_guess_alike() {
+    let Some(store) = Store::new() else { return };
+    let admin = store.database.admin();
+    fill(&store.ann);
+    admin.run("analyze");
+    assert_eq!(known(&admin), Vec::<String>::new());
+    let (found, asked) = leaks(&admin, &store.ben);
+    assert_eq!(found, Vec::<String>::new());
+    assert!(asked > 600, "{asked}");
+
+    // The same questions find a table that was left open, a column that was added, an index on what a text
+    // says, and what columns have in common; so does `remote check`, and `remote init` shuts them again.
+    admin.run(
+        "alter table fixes alter column entry set statistics 100;
+         alter table corrections add column verdict text default 'guilty';
+         create index reflexions_by_word on reflexions (lower(entry));
+         create statistics together on skill, entry from executions;
+         analyze",
+    );
+    let (found, _) = leaks(&admin, &store.ben);
+    assert!(
+        found.iter().any(|leak| leak.starts_with("fixes.entry")),
+        "{found:?}"
+    );
+    let url = store.login(BEN);
+    let (code, report) = store.check(&url);
+    let checks = report["checks"].as_array().unwrap();
+    let check = checks
+        .iter()
+        .find(|check| check["name"] == "statistics")
+        .unwrap();
+    let detail = check["detail"].as_str().unwrap();
+    assert_eq!((code, &check["ok"]), (1, &false.into()), "{report}");
+    for said in [
+        "fixes`.`entry", "corrections`.`verdict", "reflexions_by_word", "together", "remote init",
+    ] {
+        assert!(detail.contains(said), "{said}: {detail}");
+    }
+    store
+        .workspace
+        .json(&["remote", "init", "--url", &store.database.url]);
+    admin.run("analyze");
+    assert_eq!(known(&admin), Vec::<String>::new());
+    assert_eq!(
+        admin.value("select count(*) from pg_stats where tablename = 'reflexions_by_word'"),
+        "0"
+    );
+    assert_eq!(leaks(&admin, &store.ben).0, Vec::<String>::new());
+    assert_eq!(store.check(&url).0, 0);
+}
+
+/// The schema before neighbours were kept from the planner.
+const EARLIER: [(&str, &str); 6] = [
+    (
+        "identity",
+        include_str!("../../../src/remote/schema/001_identity.sql"),
+    ),
+    (
+        "tables",
+        include_str!("../../../src/remote/schema/002_tables.sql"),
+    ),
+    (
+        "triggers",
+        include_str!("../../../src/remote/schema/003_triggers.sql"),
+    ),
+    (
+        "policies",
+        include_str!("../../../src/remote/schema/004_policies.sql"),
+    ),
+    (
+        "functions",
+        include_str!("../../../src/remote/schema/005_functions.sql"),
+    ),
+    (
+        "primary",
+        include_str!("../../../src/remote/schema/006_primary.sql"),
+    ),
+];
+
+#[test]
+fn an_upgrade_forgets_what_the_planner_has_learnt() {
+    let Some(server) = server() else { return };
+    for is_super in [true, false] {
+        let database = server.database();
+        let admin = database.admin();
+        let mut url = database.url.clone();
+        admin.run("create extension vector");
+        if !is_super {
+            // As on a managed server: an administrator who is no superuser.
+            for group in ["memctl_user", "memctl_definer"] {
+                admin.run(&format!(
+                    "do $$ begin create role {group}; exception when duplicate_object or unique_violation then null; end $$"
+                ));
+            }
+            let keeper = format!("warden_{}", database.number);
+            admin.run(&format!(
+                "create role {keeper} login createrole password '{}';
+                 alter database {} owner to {keeper};
+                 grant memctl_user, memctl_definer to {keeper} with admin option",
+                PASSWORD,
+                admin.value("select current_database()")
+            ));
+            url = database.url_of(&keeper);
+        }
+        let keeper = Client::connect(&url);
+        for (version, (name, sql)) in (1..).zip(EARLIER) {
+            keeper.run(&format!(
+                "begin; set local search_path = pg_catalog, pg_temp; {};
+                 insert into memctl.migrations (version, name, checksum)
+                   values ({version}, '{name}', encode(sha256(convert_to($file${sql}$file$, 'UTF8')), 'hex')); commit",
+                sql.replace("@vector@", "public")
+            ));
+        }
+        // A row's values come from its table's owner here, who is exempt from nothing; so a superuser fills it.
+        admin.run(&format!(
+            "insert into auth.users values ('{ANN}');
+             insert into memctl.logins values ('postgres', '{ANN}')"
+        ));
+        fill(&admin);
+        admin.run("delete from memctl.logins; analyze");
+        assert!(known(&admin).len() > 100, "{:?}", known(&admin));
+
+        let workspace = Workspace::empty();
+        let done = workspace.json(&["remote", "init", "--url", &url]);
+        assert_eq!(done["applied"].as_array().unwrap().len(), 1, "{done}");
+        assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");
+        admin.run("analyze");
+        assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");
+        // Rows are whole, and new ones get what the column of skills says.
+        let domains = "select count(*) from corrections where domain = 'hr'";
+        assert_eq!(admin.value(domains), ROWS.to_string());
+        let name = format!("later_{}", database.number);
+        let added = workspace.json(&[
+            "remote", "user", "add", &name, "--user-id", ANN, "--url", &url,
+        ]);
+        let later = Client::connect(added["url"].as_str().unwrap());
+        later.run("insert into fixes (origin, entry_id, skill, entry) values ('x', 'FIX-1', 'legal/y', '{}')");
+        assert_eq!(
+            later.value("select domain from fixes where origin = 'x'"),
+            "legal"
+        );
+        let checked = workspace.run(&[
+            "remote",
+            "check",
+            "--json",
+            "--url",
+            added["url"].as_str().unwrap(),
+        ]);
+        assert_eq!(checked.code, 0, "{checked:?}");
+    }
+}
