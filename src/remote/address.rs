@@ -238,13 +238,13 @@ mod tests {
 
     #[test]
     fn a_url_says_how_the_way_is_secured() {
+        use Encryption::{Always, IfOffered, Never};
         let check = |url: &str, encryption, trusted, is_here| {
             let address = Address::parse(url).unwrap();
             let policy = address.policy();
             let found = (policy.encryption, policy.trusted.clone(), address.is_here());
             assert_eq!(found, (encryption, trusted, is_here), "{url}");
         };
-        use Encryption::{Always, IfOffered, Never};
         let any = || Trusted::Anybody;
         let system = || Trusted::System;
         check("postgres://u@localhost/db", IfOffered, any(), true);

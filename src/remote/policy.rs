@@ -35,6 +35,10 @@ pub(super) enum Binding {
 
 /// Ways to log in that the server may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a set: any of them may be allowed"
+)]
 pub(super) struct Methods {
     pub(super) scram: bool,
     pub(super) md5: bool,
@@ -219,13 +223,13 @@ mod tests {
 
     #[test]
     fn defaults_verify_and_bind() {
+        use Encryption::{Always, IfOffered, Never};
         let check = |given: &str, here, encryption, trusted, binding| {
             let policy = decide(given, here).unwrap();
             let found = (policy.encryption, policy.trusted, policy.binding);
             assert_eq!(found, (encryption, trusted, binding), "{given}");
             assert!(policy.methods.only_scram(), "{given}");
         };
-        use Encryption::{Always, IfOffered, Never};
         let file = || Trusted::File("ca.pem".into());
         let bound = Binding::Always;
         check("-", FAR, Always, Trusted::System, bound);

@@ -4,7 +4,7 @@
 //! - `origin`: the name that a workspace shares under.
 //! - `manifest`: what is here, a line a record. `plan`: what of it has to go. Pure.
 //! - `tables`: which table a kind lies in, and what stands in its columns.
-//! - `push`, `pull`: the plan, done. `state`: how far was pulled.
+//! - `push`, `pull`: the plan, done. `pull_batch`: rows on their way. `state`: how far was pulled.
 //! - `vectors`: the vectors of what was pushed.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction of its own, and each step
@@ -18,6 +18,7 @@ mod manifest;
 mod origin;
 mod plan;
 mod pull;
+mod pull_batch;
 mod push;
 mod state;
 mod tables;

@@ -6,18 +6,18 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{PulledChange, Puller, is_origin};
+use crate::store::{Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::manifest::ORDER;
+use super::pull_batch::{Batch, Refused};
 use super::state::State;
 use super::tables::table;
 use super::{OnSync, Shrinking, SyncReport, SyncStage};
 
-/// So many rows, or so many bytes of them, are stored at once.
+/// Most removals that are looked up at once.
 const ROWS: usize = 5_000;
-const BYTES: usize = 8 << 20;
 
 /// Pulling for one workspace.
 pub(super) struct Pull<'a> {
@@ -284,41 +284,6 @@ impl Pull<'_> {
     }
 }
 
-/// Rows that were left in the database.
-#[derive(Debug, Default)]
-struct Refused {
-    /// Rows that are no records with their id.
-    records: u64,
-    /// Rows of an origin whose name no workspace can have.
-    origins: BTreeMap<String, u64>,
-}
-
-impl Refused {
-    /// Warnings that say so.
-    fn told(&self) -> Vec<String> {
-        let mut told = Vec::new();
-        if self.records > 0 {
-            told.push(format!(
-                "{} rows of others are no records with the id that they claim, and were left there",
-                self.records
-            ));
-        }
-        if !self.origins.is_empty() {
-            let rows: u64 = self.origins.values().sum();
-            let shown = self.origins.keys().take(3).map(|origin| {
-                let beginning: String = origin.chars().take(40).collect();
-                format!("`{}`", beginning.escape_debug())
-            });
-            told.push(format!(
-                "{rows} rows of {} origins whose name no workspace can have were left there: {}",
-                self.origins.len(),
-                shown.collect::<Vec<_>>().join(", ")
-            ));
-        }
-        told
-    }
-}
-
 impl PullPlan {
     /// What would go from this memory.
     pub(super) fn shrinking(&self) -> Shrinking {
@@ -333,28 +298,5 @@ impl PullPlan {
             moved.pulled = plan.records;
             moved.pull_removed = plan.removals;
         }
-    }
-}
-
-/// Changes that are stored together, by the workspace that they are of.
-#[derive(Debug, Default)]
-struct Batch {
-    changes: BTreeMap<String, Vec<PulledChange>>,
-    rows: usize,
-    bytes: usize,
-}
-
-impl Batch {
-    fn add(&mut self, origin: String, id: String, text: Option<String>) {
-        self.rows += 1;
-        self.bytes += text.as_ref().map_or(0, String::len);
-        self.changes
-            .entry(origin)
-            .or_default()
-            .push(PulledChange { id, text });
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows >= ROWS || self.bytes >= BYTES
     }
 }

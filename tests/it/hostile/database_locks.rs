@@ -6,7 +6,7 @@ use crate::postgres::{ANN, Client, Store, TABLES};
 use crate::workspace::Workspace;
 
 /// Far more than the time limit of a lock, and far less than for ever.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// A command that has to end with the exit code of the shared store, and to say this.
 fn ends(workspace: &Workspace, command: &[&str], said: &[&str]) {

@@ -1,4 +1,5 @@
 //! Servers that are not what they say: each asks for the password in its own way, and none of them gets it.
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
@@ -453,7 +454,7 @@ fn a_server_that_says_nothing_is_left() {
     let ran = status(&workspace, "127.0.0.1", port, "?connect_timeout=2");
     assert_eq!(ran.code, 6, "{ran:?}");
     assert!(ran.stderr.contains("no answer within 2 s"), "{ran:?}");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_mins(1));
 }
 
 /// A real PostgreSQL that speaks TLS. The one that the other tests run has been built without.

@@ -1,0 +1,67 @@
+//! Rows on their way here: those that are stored together, and those that stay where they are.
+
+use std::collections::BTreeMap;
+
+use crate::store::PulledChange;
+
+/// Most rows, and most bytes of them, that are stored at once.
+const ROWS: usize = 5_000;
+const BYTES: usize = 8 << 20;
+
+/// Rows that were left in the database.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// Rows that are no records with their id.
+    pub(super) records: u64,
+    /// Rows of an origin whose name no workspace can have.
+    pub(super) origins: BTreeMap<String, u64>,
+}
+
+impl Refused {
+    /// Warnings that say so.
+    pub(super) fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.records > 0 {
+            told.push(format!(
+                "{} rows of others are no records with the id that they claim, and were left there",
+                self.records
+            ));
+        }
+        if !self.origins.is_empty() {
+            let rows: u64 = self.origins.values().sum();
+            let shown = self.origins.keys().take(3).map(|origin| {
+                let beginning: String = origin.chars().take(40).collect();
+                format!("`{}`", beginning.escape_debug())
+            });
+            told.push(format!(
+                "{rows} rows of {} origins whose name no workspace can have were left there: {}",
+                self.origins.len(),
+                shown.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        told
+    }
+}
+
+/// Changes that are stored together, by the workspace that they are of.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) changes: BTreeMap<String, Vec<PulledChange>>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, origin: String, id: String, text: Option<String>) {
+        self.rows += 1;
+        self.bytes += text.as_ref().map_or(0, String::len);
+        self.changes
+            .entry(origin)
+            .or_default()
+            .push(PulledChange { id, text });
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows >= ROWS || self.bytes >= BYTES
+    }
+}
