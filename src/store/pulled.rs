@@ -264,6 +264,8 @@ impl Puller {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::model::Scope;
     use crate::platform::named;
@@ -430,7 +432,7 @@ mod tests {
         drop(puller);
         let at = |name: &str| store.directory().join("remote").join(name);
         fs::remove_file(at("state.json")).unwrap();
-        atomic::set_aside(&at("state%2ejson"), &at("state.json")).unwrap();
+        atomic::set_aside(&store.pulled_directory(), "state%2ejson", "state.json").unwrap();
         assert_eq!(texts(&store).len(), 4);
         let puller = store.pull().unwrap();
         puller.keep_state(b"{}").unwrap();
@@ -460,7 +462,7 @@ mod tests {
             &whole[..10],
             &whole[..60],
         ] {
-            atomic::replace(&path, damage).unwrap();
+            fs::write(&path, damage).unwrap();
             assert_eq!(puller.damaged(), ["one"], "{}", damage.escape_ascii());
             assert!(puller.total().is_ok());
         }
@@ -491,7 +493,7 @@ mod tests {
             .directory()
             .join("remote/one")
             .join(Kind::Reflexion.file());
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
             named::replace(&path, &whole[..length]).unwrap();
             let applied = puller.apply("one", Kind::Reflexion, &both);
