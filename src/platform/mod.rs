@@ -24,3 +24,6 @@ mod write;
 pub use directory::{Directory, Found, FoundKind};
 pub use refused::{Reason, Refused};
 pub use temporary::is_temporary;
+
+#[cfg(test)]
+mod tests;

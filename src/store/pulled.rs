@@ -462,7 +462,7 @@ mod tests {
             &whole[..10],
             &whole[..60],
         ] {
-            fs::write(&path, damage).unwrap();
+            named::replace(&path, damage).unwrap();
             assert_eq!(puller.damaged(), ["one"], "{}", damage.escape_ascii());
             assert!(puller.total().is_ok());
         }

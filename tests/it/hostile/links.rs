@@ -152,7 +152,8 @@ const FEW: &[&str] = &[
     "memory purge --yes",
 ];
 
-/// Names that decide whether a command goes on: each of them is attacked alone.
+/// Files that decide whether a command goes on: each of them is attacked alone, and so is each
+/// directory.
 const GATES: &[&str] = &[
     ".agentura/workspace.json",
     ".agentura/.lock",
@@ -360,7 +361,8 @@ fn snapshot(directory: &Path) -> Vec<(PathBuf, u32, i64, i64, Vec<u8>)> {
 /// Attacks names with an object, so many at once, and runs the commands one after the other. Answers
 /// what came of it that must not.
 fn attack(names: &[String], at_once: usize, object: Object, commands: &[&str]) -> Vec<String> {
-    let is_gate = |name: &&String| GATES.contains(&name.as_str());
+    let directories = directories();
+    let is_gate = |name: &&String| GATES.contains(&name.as_str()) || directories.contains(name);
     let alone: Vec<String> = names.iter().filter(is_gate).cloned().collect();
     let others: Vec<String> = names
         .iter()
@@ -487,37 +489,37 @@ fn no_command_follows_a_link_to_a_file_outside() {
 
 #[test]
 fn links_to_missing_files_outside_make_none() {
-    holds(&attack(&all(), 4, Object::Missing, FEW));
+    holds(&attack(&all(), 8, Object::Missing, FEW));
 }
 
 #[test]
 fn no_command_makes_a_file_through_a_link() {
-    holds(&attack(&all(), 16, Object::Missing, COMMANDS));
+    holds(&attack(&files(), 16, Object::Missing, COMMANDS));
 }
 
 #[test]
 fn links_to_directories_outside_lead_nowhere() {
-    holds(&attack(&all(), 4, Object::Directory, FEW));
+    holds(&attack(&all(), 8, Object::Directory, FEW));
 }
 
 #[test]
 fn endless_devices_are_not_read() {
-    holds(&attack(&files(), 4, Object::Zero, FEW));
+    holds(&attack(&files(), 8, Object::Zero, FEW));
 }
 
 #[test]
 fn pipes_are_not_waited_for() {
-    holds(&attack(&all(), 4, Object::Pipe, FEW));
+    holds(&attack(&all(), 8, Object::Pipe, FEW));
 }
 
 #[test]
 fn directories_in_the_places_of_files_end_in_errors() {
-    holds(&attack(&files(), 4, Object::OwnDirectory, FEW));
+    holds(&attack(&files(), 8, Object::OwnDirectory, FEW));
 }
 
 #[test]
 fn files_with_another_name_are_not_written_in_place() {
-    holds(&attack(&files(), 4, Object::HardLink, FEW));
+    holds(&attack(&files(), 8, Object::HardLink, FEW));
 }
 
 fn git(directory: &Path, arguments: &[&str]) {
@@ -583,22 +585,23 @@ fn a_clone_gets_no_hook_of_git_written() {
     event(with(
         json!({"hook_event_name": "SessionEnd", "reason": "other"}),
     ));
-    let mut learn = user.command();
-    learn
+    let commits = || {
+        git(&clone, &["commit", "-q", "--allow-empty", "-m", "next"]);
+        let executed = clone.join("executed").exists();
+        assert!(!executed, "the data file was executed");
+        assert!(!clone.join(".git/hooks/post-commit").exists());
+    };
+    commits();
+    // Whatever the events have left as it was, this writes the file anew.
+    let mut approve = user.command();
+    approve
         .current_dir(&clone)
         .args(["memory", "approve", "FIX-001"]);
-    let learn = Ran::of(learn.output().unwrap());
-    assert_eq!(learn.code, 0, "{learn:?}");
-
-    // The file was written anew: this is what carried the attack.
+    let approve = Ran::of(approve.output().unwrap());
+    assert_eq!(approve.code, 0, "{approve:?}");
     assert_ne!(fs::read(&fixes).unwrap(), before);
     assert_eq!(fs::metadata(&fixes).unwrap().mode() & 0o777, 0o600);
-    git(&clone, &["commit", "-q", "--allow-empty", "-m", "next"]);
-    assert!(
-        !clone.join("executed").exists(),
-        "the data file was executed"
-    );
-    assert!(!clone.join(".git/hooks/post-commit").exists());
+    commits();
 }
 
 #[test]

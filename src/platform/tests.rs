@@ -1,0 +1,174 @@
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::{Directory, FoundKind, Reason, Refused, named};
+
+fn reason<T>(result: io::Result<T>) -> Option<Reason> {
+    let error = result.err()?;
+    Refused::in_error(&error).map(|refused| refused.reason)
+}
+
+/// A directory `own` beside a directory `outside` with a file in it.
+fn tree() -> (tempfile::TempDir, Directory) {
+    let top = tempfile::tempdir().unwrap();
+    fs::create_dir_all(top.path().join("outside/below")).unwrap();
+    fs::write(top.path().join("outside/file"), "theirs").unwrap();
+    let own = Directory::at(top.path().join("own"));
+    assert!(own.create().unwrap());
+    assert!(!own.create().unwrap());
+    (top, own)
+}
+
+#[test]
+fn a_link_is_met_at_every_step() {
+    let (top, own) = tree();
+    symlink("../outside", own.join("directory")).unwrap();
+    symlink("../outside/file", own.join("file")).unwrap();
+    symlink("nowhere", own.join("dangling")).unwrap();
+    for name in ["file", "dangling", "directory/file", "directory/below/new"] {
+        for held in [own.clone(), own.hold().unwrap()] {
+            let link = Some(Reason::Link);
+            assert_eq!(reason(held.open(name)), link, "{name}");
+            assert_eq!(reason(held.replace_file(name, b"x")), link, "{name}");
+            assert_eq!(reason(held.append(name, b"x", false)), link, "{name}");
+            assert_eq!(reason(held.open_for_update(name)), link, "{name}");
+            assert_eq!(reason(held.open_or_create(name)), link, "{name}");
+        }
+    }
+    assert_eq!(reason(own.below("directory").list()), Some(Reason::Link));
+    assert_eq!(
+        reason(own.below("directory/new").create()),
+        Some(Reason::Link)
+    );
+    symlink("own", top.path().join("alias")).unwrap();
+    for path in ["alias", "alias/"] {
+        let alias = Directory::at(top.path().join(path));
+        assert_eq!(reason(alias.check()), Some(Reason::Link), "{path}");
+        assert_eq!(reason(alias.create()), Some(Reason::Link), "{path}");
+    }
+    // What a person names is resolved once.
+    assert!(named::directory(&top.path().join("alias")).is_there());
+    assert_eq!(
+        fs::read(top.path().join("outside/file")).unwrap(),
+        b"theirs"
+    );
+    assert!(!own.join("nowhere").exists());
+}
+
+#[test]
+fn a_path_stays_in_its_directory() {
+    let (top, own) = tree();
+    let outside = top.path().join("outside/file");
+    for name in [
+        Path::new("../outside/file"),
+        Path::new("a/../../outside/file"),
+        Path::new(""),
+        &outside,
+        &own.join("../outside/file"),
+    ] {
+        assert_eq!(
+            reason(own.open(name)),
+            Some(Reason::Outside),
+            "{}",
+            name.display()
+        );
+    }
+    own.replace_file("a", b"1").unwrap();
+    assert_eq!(own.read(own.join("a"), 1).unwrap().unwrap(), b"1");
+    let below = own.below("b");
+    assert_eq!(reason(below.open(own.join("a"))), Some(Reason::Outside));
+}
+
+#[test]
+fn other_kinds_are_refused_at_once() {
+    let (_top, own) = tree();
+    let made = std::process::Command::new("mkfifo")
+        .arg(own.join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    fs::create_dir(own.join("directory")).unwrap();
+    for name in ["pipe", "directory"] {
+        assert_eq!(reason(own.open(name)), Some(Reason::NotAFile), "{name}");
+        assert_eq!(reason(own.replace_file(name, b"x")), Some(Reason::NotAFile));
+        assert_eq!(reason(own.append(name, b"x", true)), Some(Reason::NotAFile));
+    }
+    own.replace_file("file", b"four").unwrap();
+    assert_eq!(own.read("file", 4).unwrap().unwrap(), b"four");
+    assert_eq!(
+        reason(own.read("file", 3)),
+        Some(Reason::TooLarge { limit: 3 })
+    );
+    assert_eq!(reason(own.open("file/x")), Some(Reason::NotADirectory));
+    assert!(own.open("missing").unwrap().is_none());
+    assert!(own.open("missing/too").unwrap().is_none());
+}
+
+#[test]
+fn a_second_name_is_read_and_not_written() {
+    let (top, own) = tree();
+    fs::hard_link(top.path().join("outside/file"), own.join("file")).unwrap();
+    assert_eq!(own.read("file", 10).unwrap().unwrap(), b"theirs");
+    assert_eq!(
+        reason(own.append("file", b"x", false)),
+        Some(Reason::HardLink)
+    );
+    assert_eq!(own.irregular(true)[0].reason, Reason::HardLink);
+    assert_eq!(own.irregular(false), []);
+    own.replace_file("file", b"ours").unwrap();
+    assert_eq!(
+        fs::read(top.path().join("outside/file")).unwrap(),
+        b"theirs"
+    );
+}
+
+#[test]
+fn a_failed_replacement_leaves_the_file_as_it_was() {
+    let (_top, own) = tree();
+    own.replace_file("a", b"old").unwrap();
+    let failed = own.replace_file_with("a", |file| {
+        io::Write::write_all(file, b"half")?;
+        Err(io::Error::other("no space"))
+    });
+    assert!(failed.is_err());
+    assert_eq!(own.read("a", 9).unwrap().unwrap(), b"old");
+    assert_eq!(own.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_tree_goes_without_what_its_links_lead_to() {
+    let (top, own) = tree();
+    fs::create_dir_all(own.join("a/b")).unwrap();
+    fs::write(own.join("a/b/file"), "x").unwrap();
+    symlink(top.path().join("outside"), own.join("a/link")).unwrap();
+    let kinds: Vec<FoundKind> = own
+        .below("a")
+        .list()
+        .unwrap()
+        .iter()
+        .map(|f| f.kind)
+        .collect();
+    assert_eq!(kinds, [FoundKind::Directory, FoundKind::Link]);
+    own.remove_tree("a").unwrap();
+    own.remove_tree("a").unwrap();
+    assert_eq!(own.list().unwrap(), []);
+    assert!(top.path().join("outside/below").is_dir());
+}
+
+#[test]
+fn what_a_person_names_is_replaced_where_it_is_a_file() {
+    let (top, _own) = tree();
+    let file = top.path().join("outside/file");
+    named::replace(&file, b"new").unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"new");
+    let directory = top.path().join("outside/below");
+    assert_eq!(
+        reason(named::replace(&directory, b"x")),
+        Some(Reason::Special)
+    );
+    symlink("/dev/null", top.path().join("device")).unwrap();
+    let device = top.path().join("device");
+    assert_eq!(reason(named::replace(&device, b"x")), Some(Reason::Special));
+    assert_eq!(reason(named::open_plain(&device)), Some(Reason::NotAFile));
+}
