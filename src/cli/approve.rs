@@ -10,14 +10,15 @@ use super::context::Context;
 use super::error::CliError;
 use super::output::{Page, Report, Style};
 
-/// Approve what was learnt from sessions, after looking at it
+/// Approve what was learnt from sessions or passed on by agents, after looking at it
 ///
 /// Fixes and procedures come from what tools printed, and are shown to agents as data. One that
 /// speaks to the model instead is quarantined and not shown at all. What a person approves is both
-/// lifted and shown. Rules, corrections and notes are a person's words and need no approval.
+/// lifted and shown. A rule that an agent has passed on is a candidate: approved, it stands in prompts,
+/// and gets its guardrail and its test. What a person has said needs no approval.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory approve FIX-001\n  memctl memory approve FIX-001 PROC-001 --json"
+    after_help = "Examples:\n  memctl memory approve FIX-001\n  memctl memory approve REFL-004\n  memctl memory approve FIX-001 PROC-001 --json"
 )]
 pub(super) struct ApproveArgs {
     /// Ids, or the beginnings of them
@@ -65,7 +66,7 @@ impl Report for Approval {
                 _ => (Style::Good, "approved"),
             };
             let before = match record.before {
-                "observed" | "quarantined" => format!(" {} → ", record.before),
+                "observed" | "quarantined" | "candidate" => format!(" {} → ", record.before),
                 _ => " ".to_owned(),
             };
             page.styled(&[
@@ -73,6 +74,11 @@ impl Report for Approval {
                 (Style::Dim, &before),
                 (style, now),
             ]);
+            for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
+                if !files.is_empty() {
+                    page.field(label, &files.join(", "));
+                }
+            }
         }
     }
 

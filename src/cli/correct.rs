@@ -60,7 +60,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
             correction: context.text(&correction)?,
             expected,
             supersede: args.supersede,
-            source: None,
+            by_agent: false,
         },
         (skill, execution, correction) => {
             if !context.is_interactive() {
@@ -77,7 +77,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
                 correction,
                 expected,
                 supersede: args.supersede,
-                source: None,
+                by_agent: false,
             }
         }
     };
@@ -193,6 +193,9 @@ impl Report for CorrectReport {
         if let Some(id) = &self.reflexion_id {
             let made = match &self.duplicate_of {
                 Some(_) => format!("{id} said the same already"),
+                None if self.was_candidate => {
+                    format!("{id}, which an agent had passed on, is a rule now")
+                }
                 None => format!("{id}, worded by {}", self.distilled_by),
             };
             page.field("rule", &made);

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::engine::{ForgetReport, ListReport, ShowReport};
-use crate::model::{Condition, Kind, SkillPath};
+use crate::model::{CANDIDATE, Condition, Kind, SkillPath, mark};
 
 use super::context::Context;
 use super::error::CliError;
@@ -51,6 +51,14 @@ pub(super) fn counted(name: &str, count: u64) -> String {
         Some(_) => format!("{count} {name}"),
         None if name == "skills" => plural(count, "skill"),
         None => format!("{count} of {name}"),
+    }
+}
+
+/// The words of a record in a table, behind what nobody may overlook of it.
+pub(super) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
+    match mark(status, source) {
+        Some(mark) => format!("{mark}: {text}"),
+        None => text.to_owned(),
     }
 }
 
@@ -125,7 +133,11 @@ impl Listing {
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
                 when(&record.created, self.now),
-                record.summary.clone(),
+                marked(
+                    record.status.as_deref(),
+                    record.source.as_deref(),
+                    &record.summary,
+                ),
             ]);
         }
         table
@@ -180,6 +192,15 @@ impl Report for ShowReport {
     }
 
     fn page(&self, page: &mut Page) {
+        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
+            let waits = self.status.as_deref() == Some(CANDIDATE);
+            let hint = format!("memctl memory approve {}", self.id);
+            page.styled(&[
+                (Style::Warn, mark),
+                (Style::Dim, if waits { "  " } else { "" }),
+                (Style::Dim, if waits { &hint } else { "" }),
+            ]);
+        }
         page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }
 

@@ -14,7 +14,7 @@ use super::context::{Context, follow, wait};
 use super::error::CliError;
 use super::memories::TypeName;
 use super::output::{Align, Page, Report, Style, Table};
-use super::records::KindName;
+use super::records::{KindName, marked};
 use super::remote::address;
 
 /// Find records by their words and their meaning
@@ -288,7 +288,11 @@ impl Report for FindReport {
                     found.kind.name().to_owned(),
                     found.skill.clone().unwrap_or_default(),
                     format!("{:.2}", found.score),
-                    found.snippet.clone(),
+                    marked(
+                        found.status.as_deref(),
+                        found.source.as_deref(),
+                        &found.snippet,
+                    ),
                 ]);
             }
             page.table(&table);

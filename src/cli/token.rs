@@ -27,7 +27,7 @@ pub(super) struct TokenArgs {
     /// The user: whose memories and sessions it opens
     #[arg(long, value_name = "ID")]
     sub: UserId,
-    /// What clients are told of the user's role; it gives no right here
+    /// What clients are told of the user's role; `agent`: what it corrects waits for a person
     #[arg(long, value_name = "ROLE", default_value = "authenticated")]
     role: String,
     /// How long it holds: `90s`, `15m`, `12h` or `7d`, a year at most

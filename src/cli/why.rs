@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::engine::{Link, WhyReport};
+use crate::model::mark;
 
 use super::context::Context;
 use super::error::CliError;
@@ -63,7 +64,7 @@ impl Tree {
                 depth: link.depth,
                 relation: link.relation.words(),
                 id: link.id.clone(),
-                state: link.state.clone().unwrap_or_default(),
+                state: state(link),
                 age: when(&link.at, self.now),
                 summary: link.summary.clone(),
             });
@@ -101,6 +102,14 @@ impl Line {
             age: String::new(),
             summary: String::new(),
         }
+    }
+}
+
+/// How a link stands; of what an agent has passed on, that it was one.
+fn state(link: &Link) -> String {
+    match mark(link.status.as_deref(), link.source.as_deref()) {
+        Some(mark) => mark.to_owned(),
+        None => link.state.clone().unwrap_or_default(),
     }
 }
 

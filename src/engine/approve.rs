@@ -10,11 +10,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::model::{Fix, Kind, Memory, Procedure, Record as _, Trust};
+use crate::model::{
+    CANDIDATE, Correction, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
+};
 use crate::store::{Entry, Writer};
 
 use super::find::level;
 use super::fixes::{QUARANTINED, prepare};
+use super::passed_on::{Lifted, lift};
 use super::{Engine, Error, mended};
 
 /// A record as it is trusted now.
@@ -24,13 +27,19 @@ pub struct Approved {
     pub id: String,
     /// Its kind.
     pub kind: Kind,
-    /// How it stood before: `observed`, `quarantined`, `approved` or `user`.
+    /// How it stood before: `observed`, `quarantined`, `candidate`, `approved` or `user`.
     pub before: &'static str,
     /// How far it may be believed now.
     pub trust: Trust,
     /// What it says: the names of its fields and their text.
     #[serde(skip)]
     pub says: Vec<(&'static str, String)>,
+    /// Of a candidate: the guardrail files that it was added to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Of a candidate: the files that hold its test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
     /// Why a person should look twice, and what went wrong and did not stop it.
     pub warnings: Vec<String>,
 }
@@ -62,12 +71,15 @@ impl Engine {
             })?);
         }
         let mut approved = Vec::new();
+        let mut lifted = Vec::new();
         for entry in &entries {
             let counted = level(writer.store(), entry) != Trust::Observed;
             let record = match entry.kind {
                 Kind::Fix => approve_fix(&mut writer, entry)?,
                 Kind::Procedure => approve_procedure(&mut writer, entry)?,
                 Kind::Memory => approve_memory(&mut writer, entry)?,
+                Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
+                Kind::Correction => approve_correction(&mut writer, entry)?,
                 _ => said(entry),
             };
             writer.vouch(record.kind, &record.id)?;
@@ -87,6 +99,14 @@ impl Engine {
         let trouble: Vec<String> = mended(writer.take_mended()).collect();
         if let Some(first) = approved.first_mut() {
             first.warnings.extend(trouble);
+        }
+        drop(writer);
+        for rule in lifted {
+            let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
+            if let Some(record) = approved.iter_mut().find(of_it) {
+                let Lifted { guardrails, tests } = self.follow_up(&rule, &mut record.warnings);
+                (record.guardrails, record.tests) = (guardrails, tests);
+            }
         }
         Ok(approved)
     }
@@ -130,12 +150,9 @@ fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
         writer.update(Kind::Fix, &entry.id, &changes)?;
     }
     Ok(Approved {
-        id: entry.id.clone(),
-        kind: Kind::Fix,
-        before,
-        trust: Trust::Approved,
         says,
         warnings,
+        ..looked_at(entry, before)
     })
 }
 
@@ -146,13 +163,11 @@ fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Err
     if !was_approved {
         writer.update(Kind::Procedure, &entry.id, &[("trust", json!("approved"))])?;
     }
+    let before = if was_approved { "approved" } else { "observed" };
     Ok(Approved {
-        id: entry.id.clone(),
-        kind: Kind::Procedure,
-        before: if was_approved { "approved" } else { "observed" },
-        trust: Trust::Approved,
         warnings: suspicions(&entry.id, &says),
         says,
+        ..looked_at(entry, before)
     })
 }
 
@@ -169,13 +184,88 @@ fn approve_memory(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error>
     };
     let says = vec![("memory", memory.content)];
     Ok(Approved {
-        id: entry.id.clone(),
-        kind: Kind::Memory,
-        before,
-        trust: Trust::Approved,
         warnings: suspicions(&entry.id, &says),
         says,
+        ..looked_at(entry, before)
     })
+}
+
+/// A rule counts already where a person has given it. A candidate counts from now on, and `lifted` gets it:
+/// its guardrail and its test are made when the writer is gone.
+fn approve_rule(
+    writer: &mut Writer,
+    entry: &Entry,
+    lifted: &mut Vec<Reflexion>,
+) -> Result<Approved, Error> {
+    let mut rule: Reflexion = writer.store().get(&entry.id)?;
+    let mut says = vec![
+        ("rule", rule.rule.clone()),
+        ("applies when", rule.applies_when.clone()),
+        ("mistake", rule.mistake.clone()),
+    ];
+    // The test will ask for it.
+    let from = writer.store().find(Kind::Correction, &rule.correction_id)?;
+    let from = from.and_then(|entry| entry.parse::<Correction>().ok());
+    if let Some(expected) = from.and_then(|correction| correction.expected_output) {
+        says.push(("expected", expected.get().to_owned()));
+    }
+    let before = match rule.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            let was_candidate = rule.is_candidate();
+            lift(writer, &mut rule)?;
+            if was_candidate {
+                lifted.push(rule);
+                CANDIDATE
+            } else {
+                "observed"
+            }
+        }
+    };
+    let warnings = suspicions(&entry.id, &says);
+    Ok(Approved {
+        says,
+        warnings,
+        ..looked_at(entry, before)
+    })
+}
+
+/// A correction that an agent has passed on: from now on it says what was wrong, as if a person had.
+fn approve_correction(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let correction: Correction = writer.store().get(&entry.id)?;
+    let before = match correction.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            writer.update(Kind::Correction, &entry.id, &[("trust", json!("approved"))])?;
+            "observed"
+        }
+    };
+    let mut says = vec![("correction", correction.user_correction.clone())];
+    if let Some(expected) = &correction.expected_output {
+        says.push(("expected", expected.get().to_owned()));
+    }
+    let warnings = suspicions(&entry.id, &says);
+    Ok(Approved {
+        says,
+        warnings,
+        ..looked_at(entry, before)
+    })
+}
+
+/// A record that counts from now on, or did already.
+fn looked_at(entry: &Entry, before: &'static str) -> Approved {
+    Approved {
+        id: entry.id.clone(),
+        kind: entry.kind,
+        before,
+        trust: Trust::Approved,
+        says: Vec::new(),
+        guardrails: Vec::new(),
+        tests: Vec::new(),
+        warnings: Vec::new(),
+    }
 }
 
 /// A record that a person has said: it counts already.
@@ -185,12 +275,9 @@ fn said(entry: &Entry) -> Approved {
         .map(|document| document.content)
         .unwrap_or_default();
     Approved {
-        id: entry.id.clone(),
-        kind: entry.kind,
-        before: "user",
         trust: Trust::User,
         says: vec![(entry.kind.name(), content.trim().to_owned())],
-        warnings: Vec::new(),
+        ..looked_at(entry, "user")
     }
 }
 

@@ -8,6 +8,7 @@ use crate::prompt::{self, Assembly, Choice, Omitted};
 use crate::skill::Skill;
 use crate::store::Selection;
 
+use super::guardrails::is_pending;
 use super::{Engine, Error, shared};
 
 /// A prompt, what it is made of, and what is wrong with the skill.
@@ -51,13 +52,16 @@ impl Engine {
         };
         let (rules, problems) = shared::rules(&self.store, &of_skill)?;
         warnings.extend(problems.iter().map(ToString::to_string));
-        warnings.extend(
-            rules
-                .iter()
-                .filter(|rule| !rule.observed)
-                .filter_map(suspicion),
-        );
+        let shown = rules.iter();
+        let shown = shown.filter(|rule| !rule.is_candidate() && !rule.observed);
+        warnings.extend(shown.filter_map(suspicion));
         warnings.extend(untrusted(&rules));
+        warnings.extend(rules.iter().filter(|rule| is_pending(rule)).map(|rule| {
+            format!(
+                "the guardrail of `{}` is not written yet: memctl doctor --repair",
+                rule.reflexion_id
+            )
+        }));
         // An execution is named only when it is over; until then it is its time and its input.
         let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
         let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
@@ -163,6 +167,9 @@ pub(super) fn suspicion(rule: &Reflexion) -> Option<String> {
     let text = format!("{}\n{}", rule.rule, rule.applies_when);
     let reason = guard::screen(&text).reason()?;
     let id = &rule.reflexion_id;
+    if rule.is_candidate() {
+        return Some(format!("`{id}` is suspicious: {reason}"));
+    }
     Some(format!(
         "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl memory forget {id}"
     ))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath};
+use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath, Trust};
 use crate::store::{Entry, Error as StoreError, Selection};
 
 use super::find::document;
@@ -43,6 +43,15 @@ pub struct Listed {
     /// When it ends, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+    /// How far it may be believed; `None` where it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
+    /// Of a rule or a fix: how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl Listed {
@@ -57,6 +66,9 @@ impl Listed {
             memory_type: document.as_ref().and_then(|d| d.memory_type),
             user_id: field(|d| d.user_id),
             expires_at: field(|d| d.expires),
+            trust: document.as_ref().map(|d| d.trust),
+            status: field(|d| d.status),
+            source: field(|d| d.source),
             id: entry.id,
         }
     }
@@ -69,6 +81,14 @@ pub struct ShowReport {
     pub id: String,
     /// Its kind.
     pub kind: Kind,
+    /// How far it may be believed; `None` where it cannot be read.
+    pub trust: Option<Trust>,
+    /// Of a rule or a fix: how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The entry of its file, untouched.
     pub record: Box<RawValue>,
     /// What in it does not fit its type (hands and other programs write too), and what went wrong and
@@ -128,9 +148,13 @@ impl Engine {
             .flatten()
             .map(|m| misfits(m.memory_type, &m.metadata));
         let unnoted = self.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
+        let document = document(&entry);
         Ok(ShowReport {
             id,
             kind,
+            trust: document.as_ref().map(|d| d.trust),
+            status: document.as_ref().and_then(|d| d.status.clone()),
+            source: document.and_then(|d| d.source),
             record: record.map_err(StoreError::from)?,
             warnings: misfits
                 .unwrap_or_default()

@@ -9,15 +9,15 @@ use serde_json::value::RawValue;
 use crate::guard;
 use crate::learn::reflect::{self, Draft, Lesson, Reflection};
 use crate::llm::OnProgress;
-use crate::model::{Correction, Execution, Kind, Reflexion, SkillPath};
-use crate::skill::guardrails::Guardrail;
+use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, SkillPath, Trust};
 use crate::store::Selection;
 
 use super::assemble::suspicion;
-use super::door::{self, kept_out};
+use super::door::kept_out;
 use super::error::chain;
 use super::evidence::{Witness, count_correction, uncounted};
 use super::model::Chosen;
+use super::passed_on::{adopt, stand_for};
 use super::rules::{Conflict, Placed, own_rules, standing};
 use super::{Engine, Error, dollars, mended};
 
@@ -36,8 +36,9 @@ pub struct CorrectOptions {
     pub expected: Option<Box<RawValue>>,
     /// Whether the new rule takes the place of those that it contradicts.
     pub supersede: bool,
-    /// Who brought it, where that was not the person: the rule says so in its `source`, in every prompt.
-    pub source: Option<&'static str>,
+    /// Whether an agent has passed it on. Then the rule is a candidate, and acts nowhere before a person
+    /// approves it.
+    pub by_agent: bool,
 }
 
 /// What came of it.
@@ -51,6 +52,13 @@ pub struct CorrectReport {
     pub reflexion_id: Option<String>,
     /// Its text.
     pub rule: Option<String>,
+    /// How the rule stands: `active`, or `candidate` where an agent has passed it on.
+    pub status: Option<&'static str>,
+    /// How far the rule may be believed.
+    pub trust: Option<Trust>,
+    /// Whether it was a candidate, and is a rule now since a person has said the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_candidate: bool,
     /// When it matters.
     pub applies_when: Option<String>,
     /// Why the mistake was made.
@@ -97,6 +105,8 @@ impl Engine {
         if guard::says_nothing(said) {
             return Err(Error::EmptyCorrection);
         }
+        // Nobody but a person decides what holds in the place of what.
+        options.supersede &= !options.by_agent;
         let mut execution = self.execution_of(&options)?;
         // An old file may still hold what no model is to be told.
         for json in [&mut execution.input_summary, &mut execution.output_summary] {
@@ -106,12 +116,7 @@ impl Engine {
             self.store_correction(&options, said, &execution)?;
         warnings.extend(kept_out(left_out));
         if let Some(rule) = known_rule {
-            let tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
-            return Ok(CorrectReport {
-                tests,
-                conflicts: self.settle(&rule, options.supersede)?,
-                ..report(&correction, Some(&rule), warnings)
-            });
+            return self.said_before(&options, &correction, &execution, rule, warnings);
         }
         let lesson = Lesson {
             skill: &options.skill,
@@ -138,19 +143,25 @@ impl Engine {
                 let Placed {
                     rule,
                     duplicate_of,
+                    was_candidate,
                     mended,
-                } = self.place_rule(&correction, draft, &by, options.source)?;
+                } = self.place_rule(&correction, draft, &by, options.by_agent)?;
                 warnings.extend(mended);
                 warnings.extend(suspicion(&rule));
-                let guardrails = match duplicate_of {
-                    Some(_) => Vec::new(),
-                    None => self.add_guardrails(&options.skill, &rule, &mut warnings),
-                };
-                let tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
+                let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+                if !options.by_agent {
+                    guardrails = self.finish_guardrails(&options.skill, &mut warnings);
+                    if duplicate_of.is_none() {
+                        guardrails
+                            .extend(self.add_guardrails(&options.skill, &rule, &mut warnings));
+                    }
+                    tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
+                }
                 CorrectReport {
                     tests,
                     guardrails,
                     duplicate_of,
+                    was_candidate,
                     conflicts: self.settle(&rule, options.supersede)?,
                     ..report(&correction, Some(&rule), warnings)
                 }
@@ -164,6 +175,38 @@ impl Engine {
         };
         report.cost_usd = cost_usd.map(dollars);
         Ok(report)
+    }
+
+    /// The same correction again, whose rule is there. An agent that repeats it changes nothing; a person
+    /// who says what an agent has passed on stands for it.
+    fn said_before(
+        &self,
+        options: &CorrectOptions,
+        correction: &Correction,
+        execution: &Execution,
+        mut rule: Reflexion,
+        mut warnings: Vec<String>,
+    ) -> Result<CorrectReport, Error> {
+        let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+        let was_candidate = rule.is_candidate() && !options.by_agent;
+        if was_candidate {
+            adopt(&mut self.writer()?, &mut rule, correction, None)?;
+        }
+        if !options.by_agent {
+            guardrails = self.finish_guardrails(&options.skill, &mut warnings);
+            if was_candidate {
+                let added = self.add_guardrails(&options.skill, &rule, &mut warnings);
+                guardrails.extend(added);
+            }
+            tests = self.write_tests(correction, execution, &rule, &mut warnings);
+        }
+        Ok(CorrectReport {
+            tests,
+            guardrails,
+            was_candidate,
+            conflicts: self.settle(&rule, options.supersede)?,
+            ..report(correction, Some(&rule), warnings)
+        })
     }
 
     /// Why a rule that could be learnt is not: it was removed on purpose.
@@ -222,17 +265,25 @@ impl Engine {
             .into_iter()
             .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
         if let Some(mut known) = same {
-            if let Some(expected) = &options.expected {
+            let mut warnings = Vec::new();
+            if !options.by_agent && known.trust() < Trust::User {
+                stand_for(&mut writer, &mut known, options.expected.clone())?;
+                let counted = count_correction(&mut writer, execution, said);
+                warnings.extend(counted.err().map(|error| uncounted(&error)));
+            } else if let Some(expected) = &options.expected
+                && (!options.by_agent || known.trust() == Trust::Observed)
+            {
                 let change = [("expected_output", expected)];
                 writer.update(Kind::Correction, &known.correction_id, &change)?;
                 known.expected_output = Some(expected.clone());
             }
+            warnings.extend(mended(writer.take_mended()));
             let rules = own_rules(writer.store(), &of_skill)?;
             let rule = rules
                 .iter()
                 .find(|r| r.correction_id == known.correction_id)
                 .map(|rule| standing(&rules, rule).clone());
-            return Ok((known, rule, mended(writer.take_mended()).collect()));
+            return Ok((known, rule, warnings));
         }
         let correction = Correction {
             correction_id: String::new(),
@@ -242,10 +293,17 @@ impl Engine {
             original_output: execution.output_summary.clone(),
             user_correction: options.correction.clone(),
             expected_output: options.expected.clone(),
+            source: if options.by_agent { AGENT } else { "" }.to_owned(),
+            trust: String::new(),
         };
         let correction = writer.append(correction, self.now)?;
-        let by = Witness::of(options.source.unwrap_or_default());
-        let counted = count_correction(&mut writer, execution, said, by);
+        // What an agent says speaks against no rule before a person approves it.
+        let counted = if options.by_agent {
+            Ok(())
+        } else {
+            let by = Witness::of(options.source.unwrap_or_default());
+            count_correction(&mut writer, execution, said, by)
+        };
         let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
         warnings.extend(counted.err().map(|error| uncounted(&error)));
         Ok((correction, None, warnings))
@@ -307,41 +365,6 @@ impl Engine {
             }
         }
     }
-
-    /// Adds the rule to the guardrail files that exist for the skill. Answers those it stands in now.
-    fn add_guardrails(
-        &self,
-        skill: &SkillPath,
-        rule: &Reflexion,
-        warnings: &mut Vec<String>,
-    ) -> Vec<String> {
-        let guardrail = Guardrail {
-            title: "",
-            mistake: &rule.mistake,
-            rule: &rule.rule,
-            correction_id: &rule.correction_id,
-        };
-        let mut changed = Vec::new();
-        let result = (|| {
-            let Ok(skills) = self.skills() else {
-                return Ok(());
-            };
-            let mut writer = self.writer()?;
-            for path in skills.guardrail_files(skill)? {
-                if let Some(text) = skills.with_guardrail(&path, &guardrail)? {
-                    let before = skills.generated(&path)?;
-                    door::write_of_skill(&mut writer, &skills, &path, before.as_deref(), &text)?;
-                    let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
-                    changed.push(shown.display().to_string());
-                }
-            }
-            Ok::<(), Error>(())
-        })();
-        if let Err(error) = result {
-            warnings.push(format!("the guardrail was not added: {}", chain(&error)));
-        }
-        changed
-    }
 }
 
 /// Takes out of what a person gave what must not be stored; answers the kinds of it.
@@ -380,6 +403,9 @@ fn report(
         execution_id: correction.execution_id.clone(),
         reflexion_id: rule.map(|rule| rule.reflexion_id.clone()),
         rule: rule.map(|rule| rule.rule.clone()),
+        status: rule.map(Reflexion::state),
+        trust: rule.map(Reflexion::trust),
+        was_candidate: false,
         applies_when: rule.map(|rule| rule.applies_when.clone()),
         root_cause: rule.map(|rule| rule.root_cause.clone()),
         confidence: rule.and_then(|rule| rule.confidence).unwrap_or(0.5),

@@ -66,6 +66,8 @@ impl Engine {
                 explain: None,
                 pulled: found.origin.is_some() && found.origin != own,
                 trust: trust.flatten().unwrap_or(Trust::Observed),
+                status: document.as_ref().and_then(|d| d.status.clone()),
+                source: document.as_ref().and_then(|d| d.source.clone()),
                 origin: found.origin,
                 kind: found.kind,
                 id: found.id,

@@ -169,6 +169,8 @@ fn rules_of(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Er
     for id in &execution.reflexions_injected {
         if let Some(entry) = writer.store().find(Kind::Reflexion, id)?
             && let Ok(rule) = entry.parse::<Reflexion>()
+            // No prompt shows a candidate, whatever an execution says of it.
+            && !rule.is_candidate()
         {
             rules.push(rule);
         }

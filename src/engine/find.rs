@@ -261,6 +261,8 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
         origin: None,
         pulled: false,
         trust: document.trust,
+        status: document.status,
+        source: document.source,
         content: document.content,
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::{Correction, Execution, Outcome};
+use crate::model::{Correction, Execution, Outcome, Record as _, Trust};
 use crate::search::words;
 use crate::skill::Example;
 
@@ -46,7 +46,11 @@ pub(super) fn cases(
         .collect();
     let mut wrong: HashMap<&str, &str> = HashMap::new();
     let mut corrected = Vec::new();
-    for correction in corrections {
+    // What an agent has passed on is no answer before a person approves it.
+    let counting = corrections
+        .iter()
+        .filter(|correction| correction.trust() > Trust::Observed);
+    for correction in counting {
         let Some(execution) = by_id.get(correction.execution_id.as_str()) else {
             continue;
         };

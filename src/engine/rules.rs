@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
 use crate::learn::reflect::Draft;
-use crate::model::{Correction, Kind, Reflexion, SkillPath};
+use crate::model::{AGENT, CANDIDATE, Correction, Kind, Reflexion, SkillPath};
 use crate::store::{Scoped, Selection, Writer};
 
+use super::passed_on::{UNUSED, adopt, count_again, same_words};
 use super::shared::mark_observed;
 use super::{Engine, Error, mended};
 
@@ -37,18 +38,21 @@ pub(super) struct Placed {
     pub(super) rule: Reflexion,
     /// Its id, where it was there before.
     pub(super) duplicate_of: Option<String>,
+    /// Whether it was a candidate until now.
+    pub(super) was_candidate: bool,
     /// What was mended on the way.
     pub(super) mended: Vec<String>,
 }
 
 impl Engine {
-    /// Stores a rule, or makes the one stronger that says the same.
+    /// Stores a rule, or makes the one stronger that says the same. One of an agent's is a candidate, and
+    /// makes no rule stronger; one that a person gives in the words of a candidate takes its place.
     pub(super) fn place_rule(
         &self,
         correction: &Correction,
         draft: Draft,
         distilled_by: &str,
-        source: Option<&str>,
+        by_agent: bool,
     ) -> Result<Placed, Error> {
         let skill: SkillPath = correction.skill.parse()?;
         let of_skill = Selection {
@@ -64,20 +68,45 @@ impl Engine {
                 || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
         });
         let same = same.map(|rule| standing(&rules, rule));
-        let (rule, duplicate_of) = if let Some(mut rule) = same.cloned() {
-            strengthen(&mut writer, &mut rule, correction)?;
-            let id = rule.reflexion_id.clone();
-            (rule, Some(id))
-        } else {
-            let rule = Reflexion {
-                source: source.unwrap_or_default().to_owned(),
-                ..self.new_rule(correction, draft, distilled_by)
-            };
-            (writer.append(rule, self.now)?, None)
+        let candidate = rules
+            .iter()
+            .find(|rule| rule.is_candidate() && same_words(&rule.rule, &draft.rule));
+        let mut was_candidate = false;
+        let (rule, duplicate_of) = match (same.cloned(), candidate.cloned()) {
+            (Some(rule), _) if by_agent && !rule.is_candidate() => {
+                let id = rule.reflexion_id.clone();
+                (rule, Some(id))
+            }
+            (Some(mut rule), _) if !rule.is_candidate() => {
+                strengthen(&mut writer, &mut rule, correction)?;
+                let id = rule.reflexion_id.clone();
+                (rule, Some(id))
+            }
+            (Some(mut rule), _) | (None, Some(mut rule)) if by_agent => {
+                count_again(&mut writer, &mut rule, id)?;
+                let id = rule.reflexion_id.clone();
+                (rule, Some(id))
+            }
+            (Some(mut rule), _) | (None, Some(mut rule)) => {
+                was_candidate = true;
+                let own = Some((draft, distilled_by));
+                adopt(&mut writer, &mut rule, correction, own)?;
+                (rule, None)
+            }
+            (None, None) => {
+                let mut rule = self.new_rule(correction, draft, distilled_by);
+                if by_agent {
+                    AGENT.clone_into(&mut rule.source);
+                    CANDIDATE.clone_into(&mut rule.status);
+                    rule.utility_score = Some(UNUSED);
+                }
+                (writer.append(rule, self.now)?, None)
+            }
         };
         Ok(Placed {
             rule,
             duplicate_of,
+            was_candidate,
             mended: mended(writer.take_mended()).collect(),
         })
     }
@@ -136,6 +165,8 @@ impl Engine {
             also_corrected_by: Vec::new(),
             superseded_by: String::new(),
             observed: false,
+            status: String::new(),
+            guardrails_pending: Vec::new(),
         }
     }
 }

@@ -41,7 +41,9 @@ pub(super) fn rules(
         return Ok((rules, problems));
     }
     // A rule that was retired or replaced here is not to come back by way of another.
-    said.extend(rules.iter().map(|rule| (rule.skill.clone(), words(rule))));
+    // A candidate is none, and stands in nobody's way.
+    let own = rules.iter().filter(|rule| !rule.is_candidate());
+    said.extend(own.map(|rule| (rule.skill.clone(), words(rule))));
     for Pulled { origin, store } in pulled {
         let theirs = store.list::<Reflexion>(selection)?;
         problems.extend(theirs.problems);
@@ -64,7 +66,8 @@ pub(super) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) {
     }
     let standing = store.standing();
     for rule in rules {
-        rule.observed = standing.level(rule) == Trust::Observed;
+        // A candidate is data wherever it is, and stands in no prompt.
+        rule.observed = !rule.is_candidate() && standing.level(rule) == Trust::Observed;
     }
 }
 
@@ -153,6 +156,19 @@ mod tests {
             (ids.as_slice(), problems.len()),
             (&["REFL-001", "REFL-002@3f2a9c1b"][..], 0)
         );
+    }
+
+    #[test]
+    fn a_candidate_keeps_no_rule_of_others_out() {
+        let rule = |status: &str| json!({"reflexion_id": "REFL-001", "skill": "hr/x", "rule": "Name it.", "status": status});
+        let (dir, store) = pulled(Kind::Reflexion, "3f2a9c1b-0000-4000", &[rule("")]);
+        let path = dir.path().join(Kind::Reflexion.file());
+        for (status, expected) in [("candidate", 2), ("active", 1)] {
+            let own = json!({"entries": [rule(status)]});
+            atomic::replace(&path, own.to_string().as_bytes()).unwrap();
+            let (rules, _) = rules(&store, &Selection::default()).unwrap();
+            assert_eq!(rules.len(), expected, "{status}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record, one_line};
+use super::kind::{Kind, Record, Trust, one_line};
+use super::knowledge::AGENT;
 use super::lenient;
 
 /// One run of a skill: an entry of `episodic_memory.json`.
@@ -218,6 +219,21 @@ pub struct Correction {
     /// What the output should have been, where the person gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
+    /// `agent` where an agent has passed it on. Empty: a person has said it here.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub source: String,
+    /// Of what an agent has passed on: `approved` where a person has approved it, `user` where one has
+    /// said the same.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub trust: String,
 }
 
 impl Record for Correction {
@@ -241,6 +257,19 @@ impl Record for Correction {
 
     fn created(&self) -> &str {
         &self.timestamp
+    }
+
+    /// What an agent has passed on is observed until a person approves it, or says the same.
+    fn trust(&self) -> Trust {
+        match (self.source == AGENT, self.trust.as_str()) {
+            (false, _) | (true, "user") => Trust::User,
+            (true, "approved") => Trust::Approved,
+            (true, _) => Trust::Observed,
+        }
+    }
+
+    fn source(&self) -> Option<&str> {
+        (!self.source.is_empty()).then_some(&self.source)
     }
 }
 

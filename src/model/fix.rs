@@ -278,6 +278,13 @@ impl Record for Fix {
             self.success_output.clone(),
         ]
     }
+
+    fn status(&self) -> Option<&str> {
+        Some(match self.status.as_str() {
+            "" => "active",
+            status => status,
+        })
+    }
 }
 
 /// Nobody but a person lifts what was taken from a session.

@@ -191,6 +191,26 @@ pub struct Document {
     /// Whose it is, of the kinds that have a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// How it stands, of the kinds that can stand in more than one way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What stands before the words of a record wherever it is shown, so that nobody takes what an agent has
+/// passed on for a person's word; `None` for all others.
+pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
+    match (
+        status == Some(super::CANDIDATE),
+        source == Some(super::AGENT),
+    ) {
+        (true, true) => Some("candidate [agent]"),
+        (true, false) => Some("candidate"),
+        (false, true) => Some("[agent]"),
+        (false, false) => None,
+    }
 }
 
 /// A record of one [`Kind`]: how it names itself, and how it is seen by those who do not care
@@ -245,6 +265,16 @@ pub trait Record: Serialize + DeserializeOwned {
         None
     }
 
+    /// How it stands, of the kinds that can stand in more than one way.
+    fn status(&self) -> Option<&str> {
+        None
+    }
+
+    /// Who brought it, where the record says so.
+    fn source(&self) -> Option<&str> {
+        None
+    }
+
     /// Says whose it is. Called by the store, for what a user adds; of no effect on kinds that have
     /// no user.
     fn set_user_id(&mut self, _id: &str) {}
@@ -262,6 +292,8 @@ pub trait Record: Serialize + DeserializeOwned {
             expires: self.expires().map(str::to_owned),
             memory_type: self.memory_type(),
             user_id: self.user_id().map(str::to_owned),
+            status: self.status().map(str::to_owned),
+            source: self.source().map(str::to_owned),
         }
     }
 }

@@ -10,6 +10,12 @@ use super::lenient;
 /// Rules whose utility has sunk below this are no longer shown; the reference's limit.
 pub const UTILITY_FLOOR: f64 = 0.3;
 
+/// The `source` of what an agent has passed on.
+pub const AGENT: &str = "agent";
+
+/// The `status` of a rule that waits for a person.
+pub const CANDIDATE: &str = "candidate";
+
 /// A rule is not retired before it had so many outcomes.
 const OUTCOMES: f64 = 5.0;
 
@@ -113,6 +119,21 @@ pub struct Reflexion {
         skip_serializing_if = "String::is_empty"
     )]
     pub superseded_by: String,
+    /// `candidate` where an agent has passed it on and no person has approved it, `active` where one has.
+    /// Empty: active.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub status: String,
+    /// The guardrail files, below the skills directory, that could not be written and are tried again.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub guardrails_pending: Vec<String>,
     /// Whether nobody here stands behind it: a prompt shows it as data. No field of the file; whoever
     /// reads rules for an agent sets it.
     #[serde(skip)]
@@ -122,7 +143,26 @@ pub struct Reflexion {
 impl Reflexion {
     /// Whether prompts may still show it.
     pub fn is_in_use(&self) -> bool {
-        self.superseded_by.is_empty() && !self.is_retired() && !self.rule.trim().is_empty()
+        self.state() == "active" && !self.rule.trim().is_empty()
+    }
+
+    /// Whether an agent has passed it on and no person has approved it: it is found and shown as what it
+    /// is, and acts nowhere.
+    pub fn is_candidate(&self) -> bool {
+        self.status == CANDIDATE
+    }
+
+    /// How it stands: `superseded`, `candidate`, `retired` or `active`.
+    pub fn state(&self) -> &'static str {
+        if !self.superseded_by.is_empty() {
+            "superseded"
+        } else if self.is_candidate() {
+            CANDIDATE
+        } else if self.is_retired() {
+            "retired"
+        } else {
+            "active"
+        }
     }
 
     /// Whether use has shown that it does more harm than good. Two or three bad outcomes are chance; where
@@ -195,6 +235,23 @@ impl Record for Reflexion {
 
     fn created(&self) -> &str {
         &self.created_at
+    }
+
+    /// What an agent has passed on is observed until a person approves it.
+    fn trust(&self) -> Trust {
+        match (self.source == AGENT, self.status.as_str()) {
+            (_, CANDIDATE) | (true, "") => Trust::Observed,
+            (true, _) => Trust::Approved,
+            (false, _) => Trust::User,
+        }
+    }
+
+    fn status(&self) -> Option<&str> {
+        Some(self.state())
+    }
+
+    fn source(&self) -> Option<&str> {
+        (!self.source.is_empty()).then_some(&self.source)
     }
 }
 
@@ -346,6 +403,34 @@ mod tests {
         check(r#", "confidence": null"#, None);
         check(r#", "confidence": {"a": 1}"#, None);
         check("", None);
+    }
+
+    #[test]
+    fn a_rule_counts_by_its_status_and_whoever_brought_it() {
+        let check = |json: &str, state: &str, trust: Trust| {
+            let rule: Reflexion =
+                serde_json::from_str(&format!(r#"{{"rule": "r"{json}}}"#)).unwrap();
+            assert_eq!((rule.state(), rule.trust()), (state, trust), "{json}");
+            assert_eq!(rule.is_in_use(), state == "active", "{json}");
+        };
+        check("", "active", Trust::User);
+        check(r#", "status": "active""#, "active", Trust::User);
+        check(r#", "source": "correction""#, "active", Trust::User);
+        check(r#", "source": "agent""#, "active", Trust::Observed);
+        check(
+            r#", "source": "agent", "status": "active""#,
+            "active",
+            Trust::Approved,
+        );
+        check(r#", "status": "candidate""#, "candidate", Trust::Observed);
+        let candidate = r#", "source": "agent", "status": "candidate", "utility_score": 0.0"#;
+        check(candidate, "candidate", Trust::Observed);
+        check(r#", "utility_score": 0.0"#, "retired", Trust::User);
+        check(
+            r#", "superseded_by": "REFL-002""#,
+            "superseded",
+            Trust::User,
+        );
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(super) fn choose<'a>(
     let mut omit = |rule: &Reflexion, reason: String| {
         omitted.push(Omitted {
             id: rule.reflexion_id.clone(),
+            status: rule.state(),
             reason,
         });
     };
@@ -41,6 +42,14 @@ pub(super) fn choose<'a>(
             omit(
                 rule,
                 format!("`{}` was put in its place", rule.superseded_by),
+            );
+        } else if rule.is_candidate() {
+            omit(
+                rule,
+                format!(
+                    "candidate: approve with `memctl memory approve {}`",
+                    rule.reflexion_id
+                ),
             );
         } else if rule.is_retired() {
             omit(

@@ -18,7 +18,7 @@ mod render;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::model::{Kind, Reflexion};
+use crate::model::{Kind, Record as _, Reflexion, Trust};
 use crate::skill::Layer;
 
 use choose::choose;
@@ -61,9 +61,11 @@ pub struct Injected {
     pub id: String,
     /// Its kind.
     pub kind: Kind,
-    /// Whether it stands there as data, because nobody here stands behind it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub observed: bool,
+    /// How far it may be believed.
+    pub trust: Trust,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source: String,
 }
 
 /// A record that could have stood in a prompt.
@@ -71,6 +73,8 @@ pub struct Injected {
 pub struct Omitted {
     /// Its id.
     pub id: String,
+    /// How it stands: `active`, `candidate`, `superseded` or `retired`.
+    pub status: &'static str,
     /// Why it does not.
     pub reason: String,
 }
@@ -120,6 +124,7 @@ pub fn assemble(
             withheld.push(rule.reflexion_id.clone());
             omitted.push(Omitted {
                 id: rule.reflexion_id.clone(),
+                status: rule.state(),
                 reason: "withheld at random (`experiment.withhold`)".to_owned(),
             });
         }
@@ -159,7 +164,12 @@ pub fn assemble(
             .map(|rule| Injected {
                 id: rule.reflexion_id.clone(),
                 kind: Kind::Reflexion,
-                observed: rule.observed,
+                trust: if rule.observed {
+                    Trust::Observed
+                } else {
+                    rule.trust()
+                },
+                source: rule.source.clone(),
             })
             .collect(),
         omitted,

@@ -323,13 +323,17 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
     let is_replaced = stored
         .get("superseded_by")
         .is_some_and(|by| by.as_str().is_some_and(|by| !by.is_empty()));
+    // Nor is a candidate in the sight of those who know none.
+    let is_candidate = stored
+        .get("status")
+        .is_some_and(|status| *status == crate::model::CANDIDATE);
     let is_meant = |(name, value): &&(&str, Value)| {
         let Some(before) = stored.get(*name) else {
             return false;
         };
         match *name {
             // A rule that another has replaced must stay out of sight of the reference, too.
-            "utility_score" if is_replaced => false,
+            "utility_score" if is_replaced || is_candidate => false,
             // Only use has retired it; who waits for a person still does.
             "status" => before == "retired",
             _ => before != value,

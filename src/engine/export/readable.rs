@@ -97,6 +97,8 @@ fn rule(record: Reflexion) -> Told {
         ("confidence", confidence.unwrap_or_default()),
         ("validated by a test", validated.to_owned()),
         ("correction", record.correction_id),
+        ("status", record.status),
+        ("source", record.source),
         ("superseded by", record.superseded_by),
         ("made", record.created_at),
     ];

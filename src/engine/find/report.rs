@@ -76,6 +76,10 @@ pub struct Found {
     pub pulled: bool,
     /// How far it may be believed.
     pub trust: Trust,
+    /// Of a rule or a fix: how it stands.
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    pub source: Option<String>,
 }
 
 impl Found {

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Correction, Evidence, Execution, Fix, Kind, Outcome, Reflexion, Trial};
+use crate::model::{
+    Correction, Evidence, Execution, Fix, Kind, Outcome, Record as _, Reflexion, Trial, Trust,
+};
 use crate::store::Selection;
 
 use super::compare::{self, Comparison};
@@ -25,10 +27,11 @@ impl Engine {
         let mut warnings = Vec::new();
         let corrections = self.store.list::<Correction>(&all)?;
         let mut corrected: HashMap<String, u64> = HashMap::new();
-        for correction in &corrections.records {
-            *corrected
-                .entry(correction.execution_id.clone())
-                .or_default() += 1;
+        // What an agent has passed on makes no run wrong before a person approves it.
+        let counting = corrections.records.iter();
+        for correction in counting.filter(|one| one.trust() > Trust::Observed) {
+            let of = correction.execution_id.clone();
+            *corrected.entry(of).or_default() += 1;
         }
         let mut runs = Runs::default();
         let mut executions = 0;
@@ -38,7 +41,7 @@ impl Engine {
                 runs.take(&execution, &corrected, &mut days);
             }
         })?;
-        let rules = self.store.list::<Reflexion>(&all)?;
+        let mut rules = self.store.list::<Reflexion>(&all)?;
         let fixes = self.store.list::<Fix>(&all)?;
         for problem in [
             problems, corrections.problems, rules.problems, fixes.problems,
@@ -54,6 +57,7 @@ impl Engine {
             (Kind::Fix, fixes.records.len() as u64),
         ]));
         warnings.extend(doubts(&fixes.records));
+        rules.records.retain(|rule| !rule.is_candidate());
         let trials = self.store.trials()?;
         let mut learning = Learning {
             corrections: corrections.records.len() as u64,

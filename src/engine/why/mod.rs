@@ -13,7 +13,7 @@ mod walk;
 
 use serde::Serialize;
 
-use crate::model::{Evidence, Kind};
+use crate::model::{Evidence, Kind, Trust};
 
 use super::{Engine, Error};
 
@@ -48,10 +48,19 @@ pub struct Link {
     pub at: String,
     /// Its words, on one line.
     pub summary: String,
-    /// How it stands: the outcome of an execution; `superseded`, `retired`, `quarantined` or
+    /// How it stands: the outcome of an execution; `candidate`, `superseded`, `retired`, `quarantined` or
     /// `approved`; `forgotten`, or `missing` where it was removed by other means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// How far it may be believed, if it is a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
+    /// Of a rule or a fix: how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Of a rule: in how many executions it was injected, of which the newest follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,

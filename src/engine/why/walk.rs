@@ -105,6 +105,9 @@ impl Walk<'_> {
             at: String::new(),
             summary: String::new(),
             state: None,
+            trust: None,
+            status: None,
+            source: None,
             executions: None,
             origins: None,
             depth,
@@ -115,6 +118,9 @@ impl Walk<'_> {
         if let Some(document) = document(&entry) {
             link.at = document.created;
             link.summary = document.summary;
+            link.trust = Some(document.trust);
+            link.status = document.status;
+            link.source = document.source;
         }
         let at = self.chain.len();
         self.chain.push(link);
@@ -244,11 +250,9 @@ impl Walk<'_> {
         let Ok(rule) = entry.parse::<Reflexion>() else {
             return Ok(None);
         };
-        self.chain[at].state = match (rule.superseded_by.is_empty(), rule.is_retired()) {
-            (false, _) => Some("superseded".to_owned()),
-            (true, true) => Some("retired".to_owned()),
-            (true, false) => None,
-        };
+        self.chain[at].state = Some(rule.state())
+            .filter(|state| *state != "active")
+            .map(str::to_owned);
         if from.way.is_up() {
             let first = (Relation::DistilledFrom, &rule.correction_id);
             let later = rule
@@ -413,6 +417,9 @@ impl Walk<'_> {
             at: String::new(),
             summary,
             state: None,
+            trust: None,
+            status: None,
+            source: None,
             executions: None,
             origins: None,
             depth: from.depth + 1,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::engine::AddOptions;
-use crate::model::{Memory, MemoryType};
+use crate::model::{Memory, MemoryType, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
 
@@ -125,6 +125,8 @@ struct Row {
     created_at: String,
     updated_at: String,
     expires_at: Option<String>,
+    /// How far it may be believed.
+    trust: Trust,
 }
 
 /// `POST /functions/v1/agent-memory-write`
@@ -141,10 +143,16 @@ pub(super) async fn write(
         metadata: metadata.map_err(store::Error::from)?,
         expires_at: body.expires_at,
     };
+    let is_agent = caller.is_agent();
     let work = server.write(&caller, "serve agent-memory-write", move |engine| {
-        let report = engine.add_memory(&options)?;
+        let report = if is_agent {
+            engine.add_observed(&options)?
+        } else {
+            engine.add_memory(&options)?
+        };
         let memory: Memory = engine.store.get(&report.id)?;
         Ok(Row {
+            trust: memory.trust(),
             id: memory.id,
             user_id: memory.user_id,
             memory_type: memory.memory_type,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::model::{Procedure, Record as _};
+use crate::model::{Procedure, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
 
@@ -43,11 +43,13 @@ struct StoredRow {
     /// Made when it is first looked for.
     embedding: Option<()>,
     created_dt: String,
+    trust: Trust,
 }
 
 impl StoredRow {
     fn of(procedure: Procedure) -> Self {
         Self {
+            trust: procedure.trust(),
             content: procedure.content(),
             id: procedure.procedure_id,
             metadata: Metadata {

@@ -116,6 +116,7 @@ pub(super) struct MemoryRow {
     similarity: f64,
     metadata: Box<RawValue>,
     created_at: String,
+    trust: Trust,
 }
 
 impl Near {
@@ -149,6 +150,7 @@ impl Near {
                 continue;
             };
             rows.push(MemoryRow {
+                trust: memory.trust(),
                 id: found.name(),
                 content: memory.content,
                 similarity,

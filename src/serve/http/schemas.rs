@@ -66,6 +66,7 @@ pub(super) const MEMORIES: Answer = json_of("Most like the query first", || {
         "similarity": { "type": "number" },
         "metadata": {},
         "created_at": text(),
+        "trust": trust(),
     }));
     record(&json!({ "results": list(&row) }))
 });
@@ -80,6 +81,7 @@ pub(super) const MEMORY: Answer = json_of("The memory as it is kept", || {
         "created_at": text(),
         "updated_at": text(),
         "expires_at": { "type": ["string", "null"] },
+        "trust": trust(),
     }));
     record(&json!({ "memory": row }))
 });
@@ -117,6 +119,8 @@ pub(super) const CORRECTED: Answer = json_of("What came of it", || {
         "execution_id": text(),
         "reflexion_id": { "type": ["string", "null"] },
         "rule": { "type": ["string", "null"] },
+        "status": { "enum": ["active", "candidate", "retired", "superseded", null] },
+        "trust": { "enum": ["observed", "approved", "user", null] },
         "confidence": { "type": "number" },
         "warnings": list(&text()),
     }))
@@ -124,7 +128,14 @@ pub(super) const CORRECTED: Answer = json_of("What came of it", || {
 pub(super) const HINTS: Answer = json_of("What is known about it", || {
     record(&json!({
         "error_key": { "type": ["string", "null"] },
-        "hints": list(&object()),
+        "hints": list(&record(&json!({
+            "id": text(),
+            "kind": text(),
+            "error_key": text(),
+            "failing_code": text(),
+            "working_code": text(),
+            "trust": trust(),
+        }))),
         "pitfalls": list(&text()),
         "took_ms": { "type": "number" },
     }))
@@ -146,7 +157,9 @@ pub(super) const FOUND: Answer = json_of("Best first", || {
             "skill": { "type": ["string", "null"] },
             "score": { "type": "number" },
             "snippet": text(),
-            "trust": text(),
+            "trust": trust(),
+            "status": { "type": ["string", "null"] },
+            "source": { "type": ["string", "null"] },
         }))),
         "took_ms": { "type": "number" },
         "warnings": list(&text()),
@@ -157,8 +170,8 @@ pub(super) const PROMPT: Answer = json_of("The prompt and its parts", || {
         "skill": text(),
         "prompt": text(),
         "layers": list(&object()),
-        "injected": list(&object()),
-        "omitted": list(&object()),
+        "injected": list(&record(&json!({ "id": text(), "kind": text(), "trust": trust() }))),
+        "omitted": list(&record(&json!({ "id": text(), "status": text(), "reason": text() }))),
     }))
 });
 pub(super) const EMBEDDINGS: Answer = json_of("One vector a text, in their order", || {
@@ -194,12 +207,17 @@ fn procedure() -> Value {
         "rrf_score": { "type": "number" },
         "keyword_rank": { "type": ["integer", "null"] },
         "semantic_rank": { "type": ["integer", "null"] },
-        "trust": text(),
+        "trust": trust(),
     }))
 }
 
 fn text() -> Value {
     json!({ "type": "string" })
+}
+
+/// How far a record may be believed.
+fn trust() -> Value {
+    json!({ "enum": ["observed", "approved", "user"] })
 }
 
 fn list(items: &Value) -> Value {

@@ -1,9 +1,8 @@
 //! `correct`: passes on what a person said was wrong with an execution.
 //!
-//! The rule counts at once, as if the person had typed it: that is the loop. So that an agent which
-//! was talked into it does little harm, a text that is aimed at a model is refused, the rule is marked
-//! `agent` wherever a prompt shows it, older rules that it contradicts stay in force beside it, and the
-//! answer says how a person takes it back.
+//! The correction is stored, and the rule that comes of it is a candidate: no prompt, guardrail or test
+//! has it before a person approves it or says the same, for an agent may have been talked into it. A text
+//! that is aimed at a model is refused. The answer says how a person approves it and takes it back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,12 +11,10 @@ use serde_json::{Map, Value, value::to_raw_value};
 use crate::engine::{Conflict, CorrectOptions, Engine, Error};
 use crate::error::Explained;
 use crate::guard::{fence, screen};
+use crate::model::{CANDIDATE, Trust};
 use crate::store;
 
-use super::{Report, room, told, undo};
-
-/// What stands in the `source` of the rule.
-const SOURCE: &str = "agent";
+use super::{NOTICE, Report, room, told, undo};
 
 /// What the person said.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,6 +38,9 @@ pub struct CorrectArgs {
 /// What came of it.
 #[derive(Debug, Serialize)]
 pub struct Corrected {
+    /// What the texts of the answer are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<&'static str>,
     /// The correction.
     pub correction_id: String,
     /// The execution that it corrects.
@@ -49,19 +49,28 @@ pub struct Corrected {
     pub reflexion_id: Option<String>,
     /// Its text.
     pub rule: Option<String>,
+    /// How it stands: `candidate`, or `active` where a person has given or approved it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
+    /// How far it may be believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// When it matters.
     pub applies_when: Option<String>,
     /// How specific and actionable the correction was, from 0 to 1.
     pub confidence: f64,
     /// Whether a rule said the same already.
     pub known: bool,
-    /// Regression tests that came out of it.
+    /// Regression tests that came out of it; none before a person approves it.
     pub tests: Vec<String>,
     /// Rules that say the opposite; both stay, and a person decides.
     pub conflicts: Vec<Conflict>,
     /// Why there is no rule, and what to say for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_learned: Option<String>,
+    /// The command by which a person approves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<String>,
     /// The command by which a person takes it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
@@ -81,7 +90,7 @@ pub(super) async fn correct(engine: &Engine, args: CorrectArgs) -> Result<Correc
         correction: args.correction,
         expected: expected.map_err(store::Error::from)?,
         supersede: false,
-        source: Some(SOURCE),
+        by_agent: true,
     };
     let report = engine.correct(options, &mut |_| {}).await.map_err(told)?;
     let outward = |text: String| room::outward(&text);
@@ -90,7 +99,13 @@ pub(super) async fn correct(engine: &Engine, args: CorrectArgs) -> Result<Correc
         reason: outward(conflict.reason),
         ..conflict
     });
+    let is_candidate = report.status == Some(CANDIDATE);
+    let id = report.reflexion_id.as_deref().filter(|_| is_candidate);
     Ok(Corrected {
+        notice: is_candidate.then_some(NOTICE),
+        status: report.status,
+        trust: report.trust,
+        approve: id.map(|id| format!("memctl memory approve {id}")),
         correction_id: report.correction_id,
         execution_id: report.execution_id,
         reflexion_id: report.reflexion_id,
@@ -114,10 +129,26 @@ impl Report for Corrected {
         );
         match (&self.reflexion_id, &self.not_learned) {
             (_, Some(reason)) => text.extend(["No rule was learnt: ", reason, ".\n"]),
-            (Some(id), None) if self.known => text.extend([id, " said the same already.\n"]),
             (Some(id), None) => {
-                let rule = self.rule.as_deref().unwrap_or_default();
-                text.extend(["The next run has the rule ", id, ": ", rule, "\n"]);
+                text.push_str(id);
+                text.push_str(if self.known {
+                    " says the same already"
+                } else {
+                    ""
+                });
+                if let Some(approve) = &self.approve {
+                    let is = if self.known { ", as" } else { " is" };
+                    text.extend([
+                        is,
+                        " a candidate [agent]: no run has it before a person approves it by `",
+                        approve,
+                        "`",
+                    ]);
+                }
+                text.push_str(".\n");
+                if let Some(rule) = self.rule.as_deref().filter(|_| self.approve.is_some()) {
+                    text.push_str(&fence(&[rule], nonce));
+                }
             }
             (None, None) => {}
         }

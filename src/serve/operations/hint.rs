@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Adviser, Engine, HintOptions};
 use crate::error::Explained;
-use crate::guard::fence;
 use crate::learn::hint::{Hint, MAX_HINTS, STATEMENT, render_block};
-use crate::model::Trust;
+use crate::model::{Kind, Trust};
 
+use super::fenced::{apart, is_data};
 use super::search::is_zero;
 use super::{NOTICE, Report, room, told};
 
@@ -120,14 +120,19 @@ fn hinted(hint: Hint) -> Hinted {
     }
 }
 
+impl Hinted {
+    fn is_data(&self) -> bool {
+        is_data(Kind::Fix, self.trust)
+    }
+}
+
 impl Hints {
     /// As much of it as there is room for. What was printed goes first, then the last hints; the best
     /// one is cut, and goes only where not even its beginning has room.
     fn within(mut self, room: usize) -> Self {
         let mut most = usize::MAX;
         loop {
-            let observed = |hint: &Hinted| hint.trust == Trust::Observed;
-            self.notice = self.hints.iter().any(observed).then_some(NOTICE);
+            self.notice = self.hints.iter().any(Hinted::is_data).then_some(NOTICE);
             if room::fits(&self, room) {
                 return self;
             }
@@ -161,17 +166,10 @@ impl Report for Hints {
         if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
             text.push_str("Nothing is known about this.\n");
         }
-        let (observed, approved): (Vec<&Hinted>, Vec<&Hinted>) = self
-            .hints
-            .iter()
-            .partition(|hint| hint.trust == Trust::Observed);
         if !self.hints.is_empty() {
             text.push_str(STATEMENT);
         }
-        text.push_str(&blocks(&approved));
-        if !observed.is_empty() {
-            text.push_str(&fence(&[blocks(&observed)], nonce));
-        }
+        text.push_str(&apart(&self.hints, Hinted::is_data, blocks, nonce));
         for rule in &self.pitfalls {
             text.extend(["Pitfall: ", rule, "\n"]);
         }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, FindOptions, Found, Rewrite, RewriteBy};
 use crate::error::Explained;
-use crate::guard::fence;
-use crate::model::{Kind, MemoryType, Trust};
+use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::search::{Filter, Fusion, snippet, words};
 
+use super::fenced::{apart, is_data};
 use super::{NOTICE, Report, room, told};
 
 /// So many results where nobody says how many, and at most.
@@ -84,6 +84,12 @@ pub struct Hit {
     pub memory_type: Option<MemoryType>,
     /// How far it may be believed.
     pub trust: Trust,
+    /// Of a rule or a fix: how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Who brought it, where the record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Higher is better; comparable within one answer only.
     pub score: f64,
     /// Its words; `…` where some are left out.
@@ -151,16 +157,17 @@ fn hit(found: &Found) -> Hit {
         skill: found.skill.as_deref().map(room::name),
         memory_type: found.memory_type,
         trust: found.trust,
+        // A file that others may write says what it likes.
+        status: found.status.as_deref().map(room::outward),
+        source: found.source.as_deref().map(room::outward),
         score: found.score,
         text: room::outward(found.content.trim()),
     }
 }
 
 impl Hit {
-    /// Whether it is to be shown as data: nobody has approved it, or it holds what skills and tools
-    /// have read and said.
     fn is_data(&self) -> bool {
-        self.trust == Trust::Observed || matches!(self.kind, Kind::Execution | Kind::Session)
+        is_data(self.kind, self.trust)
     }
 
     fn line(&self) -> String {
@@ -169,7 +176,9 @@ impl Hit {
             (None, Some(memory_type)) => format!(" ({})", memory_type.name()),
             (None, None) => String::new(),
         };
-        format!("{} {}{of}: {}\n", self.id, self.kind, self.text)
+        let mark = mark(self.status.as_deref(), self.source.as_deref());
+        let mark = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
+        format!("{} {}{of}{mark}: {}\n", self.id, self.kind, self.text)
     }
 }
 
@@ -221,15 +230,8 @@ impl Report for Searched {
         if self.results.is_empty() {
             text.push_str("Nothing that is remembered fits.\n");
         }
-        let (data, said): (Vec<&Hit>, Vec<&Hit>) =
-            self.results.iter().partition(|hit| hit.is_data());
-        for hit in said {
-            text.push_str(&hit.line());
-        }
-        if !data.is_empty() {
-            let lines: Vec<String> = data.into_iter().map(Hit::line).collect();
-            text.push_str(&fence(&lines, nonce));
-        }
+        let lines = |hits: &[&Hit]| hits.iter().map(|hit| hit.line()).collect();
+        text.push_str(&apart(&self.results, Hit::is_data, lines, nonce));
         if self.left_out > 0 {
             let more = self.left_out.to_string();
             text.extend([

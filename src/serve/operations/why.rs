@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Engine, Link};
 use crate::error::Explained;
 use crate::guard::fence;
-use crate::model::{Evidence, Kind};
+use crate::model::{CANDIDATE, Evidence, Kind, mark};
 
 use super::search::is_zero;
 use super::{Report, room, told};
@@ -60,6 +60,8 @@ pub(super) fn why(engine: &Engine, args: &WhyArgs) -> Result<Reasons, Explained>
         to: link.to.as_deref().map(room::name),
         at: room::name(&link.at),
         state: link.state.as_deref().map(room::name),
+        status: link.status.as_deref().map(room::name),
+        source: link.source.as_deref().map(room::name),
         ..link
     });
     let reasons = Reasons {
@@ -136,7 +138,10 @@ impl Report for Reasons {
 
 fn line(link: &Link) -> String {
     let mut words = vec![link.relation.words(), &link.id];
-    words.extend(link.state.as_deref());
+    let mark = mark(link.status.as_deref(), link.source.as_deref());
+    words.extend(mark);
+    // A candidate is marked as one already.
+    words.extend(link.state.as_deref().filter(|state| *state != CANDIDATE));
     words.push(link.at.get(..10).unwrap_or_default());
     words.push(&link.summary);
     words.retain(|word| !word.is_empty());

@@ -1,7 +1,8 @@
 //! What a token says, and what of it counts.
 //!
 //! Counted are `sub` (the user), `domain_scope` (the domains, a list or a text with commas; `*` is all),
-//! `exp`, `nbf` and `aud`. `role` is carried for the clients that look at it, and gives no right here.
+//! `exp`, `nbf` and `aud`. `role` is carried for the clients that look at it, and gives no right here:
+//! `agent` says that an agent has the token, whose corrections wait for a person.
 //! Issuers that let an application add its own claims only below `app_metadata` may put `domain_scope`
 //! there; below `user_metadata`, which users edit themselves, it counts for nothing.
 
@@ -12,7 +13,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Scope, SkillPath, UserId};
+use crate::model::{AGENT, Scope, SkillPath, UserId};
 
 use super::secret::Secret;
 use super::verify::Refused;
@@ -30,7 +31,7 @@ pub struct Caller {
     pub user: UserId,
     /// The domains that there are; never empty.
     pub scope: Scope,
-    /// What the token calls the user's role; gives no right.
+    /// What the token calls the user's role. It gives no right; [`AGENT`] takes one.
     pub role: String,
     /// When the token ends.
     pub until: DateTime<Utc>,
@@ -118,6 +119,13 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
         scope: new.domains.clone(),
         expires_at: end.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
     })
+}
+
+impl Caller {
+    /// Whether an agent has the token: what it corrects waits for a person, what it notes is observed.
+    pub fn is_agent(&self) -> bool {
+        self.role == AGENT
+    }
 }
 
 impl Claims {

@@ -140,7 +140,7 @@ mod tests {
         for claims in [
             r#"{"sub":"ann","sub":"eve"}"#,
             r#"{"app_metadata":{"domain_scope":"hr","domain_scope":"*"}}"#,
-            r#"[]"#,
+            "[]",
             "null",
         ] {
             check(head, claims, false);

@@ -122,7 +122,7 @@ fn records_of_a_clone_reach_agents_as_data_only() {
     let report = workspace.json(&["memory", "prompt", SKILL]);
     assert_eq!(
         report["injected"],
-        json!([{"id": "REFL-001", "kind": "reflexion", "observed": true}])
+        json!([{"id": "REFL-001", "kind": "reflexion", "trust": "observed"}])
     );
     assert!(
         report["omitted"][0]["reason"]

@@ -2,6 +2,7 @@
 //!
 //! One file a subject. `SECURITY.md` names the test behind each promise.
 
+mod agent_corrections;
 mod clock;
 mod clone;
 mod connections;

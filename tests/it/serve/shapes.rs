@@ -57,7 +57,7 @@ fn a_memory_is_written_and_read_as_the_hook_does() {
         keys(&row),
         [
             "id", "user_id", "memory_type", "content", "embedding", "metadata", "created_at",
-            "updated_at", "expires_at"
+            "updated_at", "expires_at", "trust"
         ]
     );
     assert_eq!(row["user_id"], "4f1c9a1e-0000-4000-8000-000000000000");
@@ -74,7 +74,9 @@ fn a_memory_is_written_and_read_as_the_hook_does() {
     assert_eq!(found[0]["id"], row["id"]);
     assert_eq!(
         keys(&found[0]),
-        ["id", "content", "similarity", "metadata", "created_at"]
+        [
+            "id", "content", "similarity", "metadata", "created_at", "trust"
+        ]
     );
     assert!(found[0]["similarity"].as_f64().unwrap() > 0.25, "{found:?}");
     assert_eq!(
@@ -215,7 +217,9 @@ fn match_memory_finds_the_callers_memories_and_nobody_elses() {
     let found = rpc(&ann, &json!({ "query_embedding": same }));
     assert_eq!(
         keys(&found[0]),
-        ["id", "content", "similarity", "metadata", "created_at"]
+        [
+            "id", "content", "similarity", "metadata", "created_at", "trust"
+        ]
     );
     assert!(found[0]["similarity"].as_f64().unwrap() > 0.95, "{found:?}");
     assert_eq!(
@@ -282,7 +286,9 @@ fn what_an_analyst_inserts_is_found_the_next_time() {
     );
     assert_eq!(
         keys(&both[0]),
-        ["id", "content", "metadata", "embedding", "created_dt"]
+        [
+            "id", "content", "metadata", "embedding", "created_dt", "trust"
+        ]
     );
     assert_eq!(both[0]["metadata"], row["metadata"]);
     let single = [headers[0], "Accept: application/vnd.pgrst.object+json"];

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
 use tokio::runtime::Handle;
 
-use crate::engine::{CorrectOptions, ExecutionOptions, LoggedExecution};
+use crate::engine::{CorrectOptions, Error, ExecutionOptions, LoggedExecution};
+use crate::guard;
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::serve::token::Caller;
 use crate::store;
@@ -200,13 +201,19 @@ pub(in super::super) async fn correct(
     Body(body): Body<CorrectionBody>,
 ) -> Result<Response, Problem> {
     let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
+    if let Some(reason) = guard::screen(&body.correction)
+        .reason()
+        .filter(|_| caller.is_agent())
+    {
+        return Err(Error::Suspicious { reason }.into());
+    }
     let options = CorrectOptions {
         skill: skill(&body.skill)?,
         execution: text("execution_id", body.execution_id, 200)?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
         supersede: body.supersede,
-        source: None,
+        by_agent: caller.is_agent(),
     };
     // A model may be asked, and is waited for on the thread of the work.
     let handle = Handle::current();

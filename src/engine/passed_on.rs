@@ -1,0 +1,199 @@
+//! Corrections that an agent has passed on, until a person stands for them.
+//!
+//! The correction is stored like any other, with its source. The rule that comes of it is a candidate:
+//! it is found, and acts nowhere. A person lifts it by its id, or by saying the same; then it gets what a
+//! rule gets when a person corrects: the guardrail, the test, and its part of the evidence.
+//!
+//! Other programs that read the file know no candidates. For them its utility is 0, as it is of a rule
+//! that is not to be shown.
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use crate::learn::reflect::Draft;
+use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
+use crate::store::{self, Writer};
+
+use super::error::chain;
+use super::evidence::{count_correction, uncounted};
+use super::{Engine, Error};
+
+/// What a candidate's utility is for those who know no candidates.
+pub(super) const UNUSED: f64 = 0.0;
+/// The utility of a rule of which use has shown nothing yet.
+const UNKNOWN: f64 = 0.5;
+
+/// What came of a rule that counts from now on.
+#[derive(Debug, Default)]
+pub(super) struct Lifted {
+    /// The guardrail files that it was added to.
+    pub(super) guardrails: Vec<String>,
+    /// The files that hold its test.
+    pub(super) tests: Vec<String>,
+}
+
+/// Makes what an agent has passed on the correction of the person who says it now. Of what the agent gave
+/// beside the words nothing stays.
+pub(super) fn stand_for(
+    writer: &mut Writer,
+    known: &mut Correction,
+    expected: Option<Box<RawValue>>,
+) -> Result<(), Error> {
+    "user".clone_into(&mut known.trust);
+    known.expected_output = expected;
+    let trust = to_raw_value(&known.trust).map_err(store::Error::from)?;
+    let mut changes = vec![("trust", &trust)];
+    let gone: &[&str] = match &known.expected_output {
+        Some(expected) => {
+            changes.push(("expected_output", expected));
+            &[]
+        }
+        None => &["expected_output"],
+    };
+    writer.update_without(Kind::Correction, &known.correction_id, &changes, gone)?;
+    Ok(())
+}
+
+/// Makes a candidate a rule, by a person's approval.
+pub(super) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
+    become_active(writer, rule, Vec::new())
+}
+
+/// Makes a candidate the rule of the person who said the same, in that person's words.
+pub(super) fn adopt(
+    writer: &mut Writer,
+    rule: &mut Reflexion,
+    correction: &Correction,
+    draft: Option<(Draft, &str)>,
+) -> Result<(), Error> {
+    "correction".clone_into(&mut rule.source);
+    let mut changes = vec![("source", json!(rule.source))];
+    if let Some((draft, by)) = draft {
+        rule.rule = draft.rule;
+        rule.applies_when = draft.applies_when;
+        rule.mistake = draft.mistake;
+        rule.root_cause = draft.root_cause;
+        rule.confidence = Some(draft.confidence);
+        by.clone_into(&mut rule.distilled_by);
+        changes.extend([
+            ("rule", json!(rule.rule)),
+            ("applies_when", json!(rule.applies_when)),
+            ("mistake", json!(rule.mistake)),
+            ("root_cause", json!(rule.root_cause)),
+            ("confidence", json!(rule.confidence)),
+            ("distilled_by", json!(rule.distilled_by)),
+        ]);
+    }
+    if rule.correction_id != correction.correction_id {
+        let before = rule.correction_id.clone();
+        rule.also_corrected_by
+            .retain(|id| *id != correction.correction_id);
+        rule.also_corrected_by.push(before);
+        rule.correction_id.clone_from(&correction.correction_id);
+        changes.extend([
+            ("correction_id", json!(rule.correction_id)),
+            ("also_corrected_by", json!(rule.also_corrected_by)),
+        ]);
+    }
+    become_active(writer, rule, changes)
+}
+
+fn become_active(
+    writer: &mut Writer,
+    rule: &mut Reflexion,
+    mut changes: Vec<(&'static str, Value)>,
+) -> Result<(), Error> {
+    "active".clone_into(&mut rule.status);
+    changes.push(("status", json!(rule.status)));
+    if rule.utility_score == Some(UNUSED) {
+        rule.utility_score = Some(UNKNOWN);
+        changes.push(("utility_score", json!(UNKNOWN)));
+    }
+    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+    Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
+}
+
+/// Notes on a candidate that an agent has passed it on again, once for each correction. It is not surer
+/// for that: an agent can say a thing as often as it likes.
+pub(super) fn count_again(
+    writer: &mut Writer,
+    rule: &mut Reflexion,
+    correction: &str,
+) -> Result<(), Error> {
+    let known = rule.correction_id == correction
+        || rule.also_corrected_by.iter().any(|id| id == correction);
+    if known {
+        return Ok(());
+    }
+    rule.also_corrected_by.push(correction.to_owned());
+    let changes = [("also_corrected_by", json!(rule.also_corrected_by))];
+    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+    Ok(())
+}
+
+/// Whether two rules say the same in the same words.
+pub(super) fn same_words(a: &str, b: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace();
+        words.map(str::to_lowercase).collect()
+    };
+    words(a) == words(b)
+}
+
+impl Engine {
+    /// Does what follows from a candidate that a person has approved: its correction counts as well, the
+    /// guardrail and the test are made.
+    pub(super) fn follow_up(&self, rule: &Reflexion, warnings: &mut Vec<String>) -> Lifted {
+        let mut lifted = Lifted::default();
+        let Ok(skill) = rule.skill.parse::<SkillPath>() else {
+            return lifted;
+        };
+        lifted.guardrails = self.finish_guardrails(&skill, warnings);
+        lifted
+            .guardrails
+            .extend(self.add_guardrails(&skill, rule, warnings));
+        match self.approve_correction(&rule.correction_id, warnings) {
+            Ok(Some((correction, execution))) => {
+                lifted.tests = self.write_tests(&correction, &execution, rule, warnings);
+            }
+            Ok(None) => warnings.push(format!(
+                "there is no test: `{}` or its execution is not there any more",
+                rule.correction_id
+            )),
+            Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
+        }
+        match self.settle(rule, false) {
+            Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
+                let id = conflict.id;
+                format!("it contradicts `{id}`: {}; both stay", conflict.reason)
+            })),
+            Err(error) => warnings.push(chain(&error)),
+        }
+        lifted
+    }
+
+    /// Makes a correction count that an agent has passed on; answers it and its execution, where both
+    /// are there.
+    fn approve_correction(
+        &self,
+        id: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<(Correction, Execution)>, Error> {
+        let mut writer = self.writer()?;
+        if id.is_empty() || writer.store().find(Kind::Correction, id)?.is_none() {
+            return Ok(None);
+        }
+        let correction: Correction = writer.store().get(id)?;
+        if correction.source == AGENT && correction.trust.is_empty() {
+            writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
+        }
+        let of = &correction.execution_id;
+        if writer.store().find(Kind::Execution, of)?.is_none() {
+            return Ok(None);
+        }
+        let execution: Execution = writer.store().get(of)?;
+        let counted = count_correction(&mut writer, &execution, &correction.user_correction);
+        warnings.extend(counted.err().map(|error| uncounted(&error)));
+        Ok(Some((correction, execution)))
+    }
+}
