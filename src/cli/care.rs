@@ -103,6 +103,9 @@ impl Report for DoctorReport {
         for object in &self.irregular {
             page.styled(&[(Style::Bad, "file: "), (Style::Plain, object)]);
         }
+        for guardrail in &self.guardrails {
+            page.styled(&[(Style::Warn, "guardrail: "), (Style::Plain, guardrail)]);
+        }
         for problem in &self.git {
             page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
         }
@@ -114,7 +117,9 @@ impl Report for DoctorReport {
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
-        } else if !self.unfinished.is_empty() || self.problems.iter().any(|p| p.kind.is_mendable())
+        } else if !self.unfinished.is_empty()
+            || !self.guardrails.is_empty()
+            || self.problems.iter().any(|p| p.kind.is_mendable())
         {
             // Whatever else is wrong is for a person to look at.
             page.styled(&[

@@ -69,6 +69,9 @@ impl Report for ReviewReport {
         if let Some(reason) = &self.reason {
             page.field("reason", reason);
         }
+        if !self.guardrails.is_empty() {
+            page.field("guardrail", &self.guardrails.join(", "));
+        }
     }
 
     fn warnings(&self) -> &[String] {

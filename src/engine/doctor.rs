@@ -1,10 +1,10 @@
 //! Looks everything over, and mends what can be mended.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use crate::model::{Correction, Fix, Kind, Reflexion};
+use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
 use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Selection};
@@ -25,6 +25,8 @@ pub struct DoctorReport {
     pub skills: Vec<String>,
     /// Files that were mended.
     pub repaired: Vec<Repaired>,
+    /// Guardrails that could not be written yet.
+    pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
     /// Files that do not follow the new ids of a merge yet.
@@ -51,6 +53,7 @@ impl Engine {
             for kind in Kind::ALL {
                 repaired.extend(self.store.repair(kind, self.now)?);
             }
+            finished.extend(self.finish_all_guardrails()?);
         }
         let mut problems = Vec::new();
         for kind in Kind::ALL {
@@ -61,6 +64,7 @@ impl Engine {
         let conflicts = self.open_conflicts()?;
         let mut unfinished = self.unfinished_merge()?;
         unfinished.append(&mut left);
+        let guardrails: Vec<String> = self.pending_of(None)?.iter().map(pending).collect();
         let skills = self.check_skills();
         let irregular = self.irregular();
         let fixes = self.store.list::<Fix>(&Selection::default())?.records;
@@ -71,11 +75,13 @@ impl Engine {
                 && dangling.is_empty()
                 && conflicts.is_empty()
                 && unfinished.is_empty()
-                && irregular.is_empty(),
+                && irregular.is_empty()
+                && guardrails.is_empty(),
             problems,
             dangling,
             skills,
             repaired,
+            guardrails,
             conflicts,
             unfinished,
             finished,
@@ -89,6 +95,18 @@ impl Engine {
         let mut found = self.store.directory().irregular(true);
         found.extend(Directory::at(&self.skills_dir).irregular(false));
         found.iter().map(ToString::to_string).collect()
+    }
+
+    /// Tries every guardrail again that could not be written. Answers the files that hold it now; the
+    /// others are told of as pending.
+    fn finish_all_guardrails(&self) -> Result<Vec<String>, Error> {
+        let pending = self.pending_of(None)?;
+        let skills = pending.iter().filter_map(|rule| rule.skill.parse().ok());
+        let skills: BTreeSet<SkillPath> = skills.collect();
+        let all = skills.iter();
+        Ok(all
+            .flat_map(|skill| self.finish_guardrails(skill, &mut Vec::new()))
+            .collect())
     }
 
     fn dangling(&self) -> Result<Vec<String>, Error> {
@@ -148,4 +166,14 @@ impl Engine {
         }
         found
     }
+}
+
+/// A rule whose guardrail is not written yet, in words.
+fn pending(rule: &Reflexion) -> String {
+    format!(
+        "{} of {} does not stand in {} yet",
+        rule.reflexion_id,
+        rule.skill,
+        rule.guardrails_pending.join(", ")
+    )
 }

@@ -58,13 +58,21 @@ pub(super) fn write_of_skill(
     text: &str,
 ) -> Result<Vec<&'static str>, Error> {
     let redacted = guard::redact(text);
-    if let Ok(named) = path.strip_prefix(skills.directory()) {
-        writer.note_file(&named.to_string_lossy(), before, Some(&redacted.text));
+    let named = path.strip_prefix(skills.directory()).ok();
+    let named = named.map(|named| named.to_string_lossy());
+    if let Some(named) = &named {
+        writer.note_file(named, before, Some(&redacted.text));
     }
-    if let Some(above) = path.parent() {
-        atomic::create_dir(&skills.directory().below(above))?;
+    let directory = skills.directory();
+    let written = path
+        .parent()
+        .map_or(Ok(()), |above| atomic::create_dir(&directory.below(above)))
+        .and_then(|()| atomic::replace(directory, path, redacted.text.as_bytes()));
+    if let (Err(_), Some(named)) = (&written, &named) {
+        // What was noted has not happened, and must not stand in the way of taking the rest back.
+        writer.note_file(named, Some(&redacted.text), before);
     }
-    atomic::replace(skills.directory(), path, redacted.text.as_bytes())?;
+    written?;
     Ok(redacted.found)
 }
 

@@ -23,6 +23,9 @@ pub struct ReviewReport {
     pub outcome: Outcome,
     /// Why, where a reason was given.
     pub reason: Option<String>,
+    /// The guardrail files that could not be written before, and hold the rules of the skill now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
     /// What went wrong and did not stop it.
     pub warnings: Vec<String>,
 }
@@ -66,15 +69,21 @@ impl Engine {
             (&execution.outcome, before_by),
             (&outcome, Witness::Person),
         )?;
+        let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
+        warnings.extend(kept_out(left_out));
+        drop(writer);
+        let guardrails = match execution.skill.parse() {
+            Ok(skill) => self.finish_guardrails(&skill, &mut warnings),
+            Err(_) => Vec::new(),
+        };
         Ok(ReviewReport {
             execution_id: id,
             skill: execution.skill,
             before: execution.outcome,
             outcome,
             reason,
-            warnings: mended(writer.take_mended())
-                .chain(kept_out(left_out))
-                .collect(),
+            guardrails,
+            warnings,
         })
     }
 }

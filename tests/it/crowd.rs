@@ -656,7 +656,14 @@ fn read_only_skills_cost_the_guardrail_and_nothing_else() {
         ids(&somebody.workspace, RULES, "correction_id"),
         ["CORR-001"]
     );
+    // Whoever asks is told of it, until the file can be written.
+    let doctor = somebody.run(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.stdout.contains("guardrail: REFL-001"), "{doctor:?}");
     set_writable(&skills, true);
+    somebody.run(&["accept", "latest"]).succeeds();
+    assert_ne!(bytes_of(&skills), before);
+    somebody.run(&["doctor"]).succeeds();
 }
 
 /// A memory with three executions, two corrections and two rules.

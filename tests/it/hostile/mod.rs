@@ -15,6 +15,7 @@ mod evidence;
 mod faults;
 mod fences;
 mod forgeries;
+mod guardrails;
 mod hand_edits;
 mod links;
 mod locks;
