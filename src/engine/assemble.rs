@@ -148,6 +148,7 @@ fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
         };
         omitted.push(Omitted {
             id: rule.reflexion_id.clone(),
+            status: "active",
             reason: format!("nobody here stands behind it, and it is suspicious: {reason}"),
         });
         false

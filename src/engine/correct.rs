@@ -268,7 +268,7 @@ impl Engine {
             let mut warnings = Vec::new();
             if !options.by_agent && known.trust() < Trust::User {
                 stand_for(&mut writer, &mut known, options.expected.clone())?;
-                let counted = count_correction(&mut writer, execution, said);
+                let counted = count_correction(&mut writer, execution, said, Witness::Person);
                 warnings.extend(counted.err().map(|error| uncounted(&error)));
             } else if let Some(expected) = &options.expected
                 && (!options.by_agent || known.trust() == Trust::Observed)
@@ -301,8 +301,7 @@ impl Engine {
         let counted = if options.by_agent {
             Ok(())
         } else {
-            let by = Witness::of(options.source.unwrap_or_default());
-            count_correction(&mut writer, execution, said, by)
+            count_correction(&mut writer, execution, said, Witness::Person)
         };
         let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
         warnings.extend(counted.err().map(|error| uncounted(&error)));

@@ -15,7 +15,7 @@ use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
 use super::error::chain;
-use super::evidence::{count_correction, uncounted};
+use super::evidence::{Witness, count_correction, uncounted};
 use super::{Engine, Error};
 
 /// What a candidate's utility is for those who know no candidates.
@@ -192,7 +192,8 @@ impl Engine {
             return Ok(None);
         }
         let execution: Execution = writer.store().get(of)?;
-        let counted = count_correction(&mut writer, &execution, &correction.user_correction);
+        let said = &correction.user_correction;
+        let counted = count_correction(&mut writer, &execution, said, Witness::Person);
         warnings.extend(counted.err().map(|error| uncounted(&error)));
         Ok(Some((correction, execution)))
     }

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::model::{Kind, Scope};
     use crate::platform::named;
-    use crate::store::PulledChange;
+    use crate::store::{Approvals, PulledChange};
     use serde_json::{Value, json};
 
     fn pulled(kind: Kind, origin: &str, entries: &[Value]) -> (tempfile::TempDir, Scoped) {
@@ -162,10 +162,11 @@ mod tests {
     fn a_candidate_keeps_no_rule_of_others_out() {
         let rule = |status: &str| json!({"reflexion_id": "REFL-001", "skill": "hr/x", "rule": "Name it.", "status": status});
         let (dir, store) = pulled(Kind::Reflexion, "3f2a9c1b-0000-4000", &[rule("")]);
+        let store = store.trusting(Approvals::everything());
         let path = dir.path().join(Kind::Reflexion.file());
         for (status, expected) in [("candidate", 2), ("active", 1)] {
             let own = json!({"entries": [rule(status)]});
-            atomic::replace(&path, own.to_string().as_bytes()).unwrap();
+            named::replace(&path, own.to_string().as_bytes()).unwrap();
             let (rules, _) = rules(&store, &Selection::default()).unwrap();
             assert_eq!(rules.len(), expected, "{status}");
         }

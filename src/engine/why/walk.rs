@@ -118,7 +118,7 @@ impl Walk<'_> {
         if let Some(document) = document(&entry) {
             link.at = document.created;
             link.summary = document.summary;
-            link.trust = Some(document.trust);
+            link.trust = Some(self.standing.of_entry(&entry, document.trust));
             link.status = document.status;
             link.source = document.source;
         }

@@ -263,6 +263,8 @@ mod tests {
                 kind: Kind::Memory,
                 skill: Some(room::name(text)),
                 memory_type: None,
+                status: None,
+                source: None,
                 trust: if *said { Trust::User } else { Trust::Observed },
                 score: 1.0,
                 text: room::outward(text.trim()),

@@ -154,6 +154,7 @@ mod tests {
 
     use super::*;
     use crate::engine::Relation;
+    use crate::model::Trust;
 
     proptest! {
         #[test]
@@ -169,6 +170,9 @@ mod tests {
                 at: room::name(text),
                 summary: room::beginning(&room::outward(text), LONG).into_owned(),
                 state: Some(room::name(text)),
+                trust: Some(Trust::Observed),
+                status: Some(room::name(text)),
+                source: Some(room::name(text)),
                 executions: None,
                 origins: None,
                 depth: 1,
