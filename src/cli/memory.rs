@@ -16,7 +16,7 @@ use super::error::CliError;
 use super::export::{ExportArgs, export};
 use super::import::{ImportArgs, import};
 use super::memories::{self, AddArgs, PruneArgs};
-use super::output::{Page, Report, Style, plural};
+use super::output::{Page, Report, Style, plural, product};
 use super::purge::{PurgeArgs, purge};
 use super::records::{self, ForgetArgs, ListArgs, ShowArgs};
 use super::resolve::{ResolveArgs, resolve};
@@ -171,7 +171,7 @@ impl Report for PromptReport {
     }
 
     fn page(&self, page: &mut Page) {
-        page.verbatim(&self.assembly.prompt);
+        page.verbatim(&product(&self.assembly.prompt));
     }
 
     fn warnings(&self) -> &[String] {

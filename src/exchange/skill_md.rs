@@ -7,6 +7,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::guard::{lines, visible};
+
 use super::markdown::escaped;
 
 /// The mark by which a folder is known as one that this program has written.
@@ -30,6 +32,24 @@ struct Data {
     example_scenario_abstract: String,
 }
 
+impl Data {
+    /// Without characters that a person who reads the skill would not see, and an agent would.
+    fn visible(self) -> Self {
+        let text = |text: String| lines(&visible(&text)).collect::<Vec<_>>().join("\n");
+        let texts = |all: Vec<String>| all.into_iter().map(text).collect();
+        Self {
+            procedure_name: text(self.procedure_name),
+            semantic_description: text(self.semantic_description),
+            initial_failure_summary: text(self.initial_failure_summary),
+            identified_root_cause: text(self.identified_root_cause),
+            successful_intervention: text(self.successful_intervention),
+            learned_procedure_steps: texts(self.learned_procedure_steps),
+            critical_contextual_cues: texts(self.critical_contextual_cues),
+            example_scenario_abstract: text(self.example_scenario_abstract),
+        }
+    }
+}
+
 /// A skill: the name of its folder, and its `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFolder {
@@ -42,6 +62,7 @@ pub struct SkillFolder {
 /// The skill of a procedure; `None` where its data cannot be read or says nothing to do.
 pub fn skill(id: &str, data: &RawValue) -> Option<SkillFolder> {
     let data: Data = serde_json::from_str(data.get()).ok()?;
+    let data = data.visible();
     if data
         .learned_procedure_steps
         .iter()

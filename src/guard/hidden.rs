@@ -18,6 +18,13 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
+/// The lines of a text, wherever a reader may see one begin: what indents each of them lets none pass for
+/// a line of its own.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let breaks = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    text.lines().flat_map(move |line| line.split(breaks))
+}
+
 /// The text without characters that nobody sees; those at home where they stand are kept.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() && !text.chars().any(is_hidden) {
@@ -57,9 +64,12 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
         // Beside letters that run from right to left.
         0x200E | 0x200F | 0x061C => {
             let near = &chars[i.saturating_sub(3)..(i + 4).min(chars.len())];
-            near.iter().any(
-                |c| matches!(u32::from(*c), 0x0590..=0x08FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFE),
-            )
+            near.iter().any(|c| {
+                let is_of_script =
+                    matches!(u32::from(*c), 0x0590..=0x08FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFE);
+                // A mark among the letters of the script is no company for itself.
+                is_of_script && !is_hidden(*c)
+            })
         }
         // One behind a picture, a digit of a key cap or a Chinese character, and no second one.
         0xFE00..=0xFE0F | 0xE0100..=0xE01EF => {
@@ -119,6 +129,7 @@ mod tests {
             "😀\u{FE00}\u{FE01}",
             "a\u{200d}b",
             "in\u{feff}side",
+            "lonely \u{61c} mark",
         ] {
             assert!(hides(text), "{text:?}");
             assert!(visible(text).chars().count() < text.chars().count());

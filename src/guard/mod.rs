@@ -30,7 +30,7 @@ mod structures;
 mod values;
 
 pub use fence::{defuse, fence, strip_fenced, unfenced};
-pub use hidden::{is_hidden, visible};
+pub use hidden::{is_hidden, lines, visible};
 pub use json::{findings_in_json, redact_json};
 pub use redact::{Redacted, redact, says_nothing};
 pub use scan::{Finding, findings};

@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use crate::guard::lines;
 use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
 
 use super::likeness::{key_words, of_commands, telling_words};
@@ -228,10 +229,11 @@ pub fn render_blocks(hints: &[Hint]) -> String {
 
 /// One hint in that form.
 pub fn render_block(error_key: &str, failing_code: &str, working_code: &str) -> String {
-    let mut text = format!("\n  ERROR: {error_key}\n");
+    let key = lines(error_key).collect::<Vec<_>>().join(" ");
+    let mut text = format!("\n  ERROR: {key}\n");
     for (name, code) in [("WRONG", failing_code), ("CORRECT", working_code)] {
         text.extend(["  ", name, ":\n"]);
-        for line in code.lines() {
+        for line in lines(code) {
             text.extend(["    ", line, "\n"]);
         }
     }

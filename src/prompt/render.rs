@@ -3,6 +3,7 @@
 //! A rule stands on its own lines, and no text in it can start another one: what was learnt cannot
 //! forge a layer.
 
+use crate::guard::unfenced;
 use crate::model::Reflexion;
 
 use super::{Choice, confidence};
@@ -59,16 +60,13 @@ pub(super) fn item(rule: &Reflexion) -> String {
     out
 }
 
-/// The text on one line and without characters that are not seen: learnt text cannot start a line
-/// of its own, and with it a heading, a ruler or another item.
+/// The text on one line, without characters that are not seen and without control words of a model:
+/// learnt text cannot start a line of its own, and with it a heading, a ruler or another item.
 fn harmless(text: &str) -> String {
-    let visible = |c: &char| {
-        !c.is_control()
-            && !matches!(u32::from(*c), 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x2069 | 0xFEFF | 0xE0000..=0xE007F)
-    };
-    text.split_whitespace()
-        .map(|word| word.chars().filter(visible).collect::<String>())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
+    let words = lines
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !word.is_empty());
+    unfenced(&words.collect::<Vec<_>>().join(" "))
 }

@@ -13,7 +13,7 @@ pub(super) use page::Page;
 pub(super) use printer::{Bar, Printer, Spinner};
 pub(super) use style::Style;
 pub(super) use table::{Align, Table};
-pub(super) use text::{clean, end, middle, plural, when};
+pub(super) use text::{clean, end, middle, plural, product, when};
 
 /// The result of a command.
 pub(super) trait Report {

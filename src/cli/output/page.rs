@@ -52,7 +52,11 @@ impl Page {
         let lines = wrap(&clean(value), room);
         for (i, line) in lines.iter().enumerate() {
             let label = if i == 0 && !label.is_empty() {
-                format!("{label}:")
+                let words = clean(label);
+                format!(
+                    "{}:",
+                    words.split_whitespace().collect::<Vec<_>>().join(" ")
+                )
             } else {
                 String::new()
             };

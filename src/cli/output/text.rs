@@ -1,18 +1,34 @@
 //! Text that came from a store or a model, made fit for a terminal.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 
-/// The text without anything that a terminal would obey: escape sequences, control characters,
-/// marks that change the direction of writing. Line breaks and tabs stay.
+use crate::guard;
+
+/// The text without anything that a terminal would obey or a reader would not see: escape sequences,
+/// control characters, marks that change the direction of writing, hidden characters. Line breaks and
+/// tabs stay.
 pub(in crate::cli) fn clean(text: &str) -> String {
     let stripped = console::strip_ansi_codes(text);
-    stripped
+    guard::visible(&stripped)
         .chars()
         .filter(|c| {
-            let hidden = matches!(u32::from(*c), 0x200B..=0x200F | 0x202A..=0x202E | 0x2066..=0x2069 | 0xFEFF);
+            let hidden = matches!(u32::from(*c), 0x061C | 0x200B..=0x200C | 0x200E..=0x200F | 0x2028..=0x2029);
             (!c.is_control() || matches!(c, '\n' | '\t')) && !hidden
         })
         .collect()
+}
+
+/// Text that is itself the product, such as a prompt: as it is, unless a terminal would obey something in
+/// it.
+pub(in crate::cli) fn product(text: &str) -> Cow<'_, str> {
+    let is_calm = |c: char| !c.is_control() || matches!(c, '\n' | '\t' | '\r');
+    if text.chars().all(is_calm) && !text.replace("\r\n", "").contains('\r') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(clean(text))
+    }
 }
 
 /// The text on one line and at most `width` columns wide, with an ellipsis in the middle where it
@@ -80,6 +96,18 @@ mod tests {
             "aredbc\n\td"
         );
         assert!(!clean("\u{1b}\u{9b}2J\u{8}x").contains(['\u{1b}', '\u{9b}', '\u{8}']));
+        assert_eq!(
+            clean("a\u{2060}b\u{e0069}c\u{61c}d\u{ad}e\u{2028}f"),
+            "abcdef"
+        );
+        assert_eq!(clean("👩\u{200d}👧"), "👩\u{200d}👧");
+    }
+
+    #[test]
+    fn product_stays_as_it_is_unless_a_terminal_would_obey_it() {
+        assert_eq!(product("a\r\n\tb"), "a\r\n\tb");
+        assert_eq!(product("a\u{1b}[2Jb"), "ab");
+        assert_eq!(product("over\rwritten"), "overwritten");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, FindOptions, Found, Rewrite, RewriteBy};
 use crate::error::Explained;
+use crate::guard;
 use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::search::{Filter, Fusion, snippet, words};
 
@@ -230,7 +231,15 @@ impl Report for Searched {
         if self.results.is_empty() {
             text.push_str("Nothing that is remembered fits.\n");
         }
-        let lines = |hits: &[&Hit]| hits.iter().map(|hit| hit.line()).collect();
+        let shown = |hit: &&Hit| {
+            let line = hit.line();
+            if hit.is_data() {
+                return line;
+            }
+            // No line of a record passes for one of the answer.
+            guard::lines(&line).collect::<Vec<_>>().join("\n    ") + "\n"
+        };
+        let lines = |hits: &[&Hit]| hits.iter().map(shown).collect();
         text.push_str(&apart(&self.results, Hit::is_data, lines, nonce));
         if self.left_out > 0 {
             let more = self.left_out.to_string();

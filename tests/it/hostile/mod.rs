@@ -17,6 +17,7 @@ mod fences;
 mod forgeries;
 mod guardrails;
 mod hand_edits;
+mod injection;
 mod links;
 mod locks;
 mod promises;

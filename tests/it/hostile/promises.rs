@@ -32,10 +32,10 @@ fn missing(repository: &Path, test: &str) -> Option<String> {
     let Some((file, name)) = name.and_then(|name| name.split_once("::")) else {
         return Some(format!("{test} names no test"));
     };
-    let Ok(text) = fs::read_to_string(repository.join(file)) else {
+    let Ok(source) = fs::read_to_string(repository.join(file)) else {
         return Some(format!("{file} is not there"));
     };
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let function = format!("fn {name}(");
     let Some(at) = lines.iter().position(|line| line.starts_with(&function)) else {
         return Some(format!("{file} has no {name}"));
@@ -59,8 +59,9 @@ fn missing(repository: &Path, test: &str) -> Option<String> {
     let doors = ["mod.rs", "main.rs", "lib.rs"].map(|door| repository.join(parent).join(door));
     let beside = repository.join(parent).with_extension("rs");
     let declares = |door: &PathBuf| {
-        let text = fs::read_to_string(door).unwrap_or_default();
-        text.lines()
+        let modules = fs::read_to_string(door).unwrap_or_default();
+        modules
+            .lines()
             .any(|line| line.trim().ends_with(&format!("mod {stem};")))
     };
     let is_compiled = doors.iter().chain([&beside]).any(declares);
