@@ -110,7 +110,7 @@ eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, q
 		--corrections "$(CORRECTIONS)/corrections.jsonl" --pairs "$(CORRECTIONS)/pairs.jsonl"
 	@test -z "$(TRANSCRIPTS)" || TRANSCRIPTS="$(TRANSCRIPTS)" tests/eval-learn.sh target/release/memctl --core
 
-FUZZ_TARGETS ?= store skill correction transcript guard hook
+FUZZ_TARGETS ?= store skill correction transcript guard hook fence journal
 FUZZ_SECONDS ?= 20
 # Counters in this program alone, and a little optimisation, which pays at once: fuzzing is as thorough as it is fast.
 FUZZ = RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/tests/fuzz/instrument" $(CARGO) --config profile.dev.package.memctl.opt-level=1

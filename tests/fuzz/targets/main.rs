@@ -4,8 +4,10 @@
 #![no_main]
 
 mod correction;
+mod fence;
 mod guard;
 mod hook;
+mod journal;
 mod skill;
 mod store;
 mod transcript;
@@ -15,10 +17,12 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 
-const TARGETS: [(&str, fn(&[u8])); 6] = [
+const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("correction", |bytes| correction::run(text(bytes))),
+    ("fence", |bytes| fence::run(text(bytes))),
     ("guard", |bytes| guard::run(text(bytes))),
     ("hook", hook::run),
+    ("journal", journal::run),
     ("skill", |bytes| skill::run(text(bytes))),
     ("store", store::run),
     ("transcript", transcript::run),
