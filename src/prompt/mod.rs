@@ -61,11 +61,17 @@ pub struct Injected {
     pub id: String,
     /// Its kind.
     pub kind: Kind,
-    /// How far it may be believed.
+    /// How far it may be believed; left out of what people have said.
+    #[serde(skip_serializing_if = "is_of_a_person")]
     pub trust: Trust,
     /// Who brought it, where the record says so.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_of_a_person(trust: &Trust) -> bool {
+    *trust == Trust::User
 }
 
 /// A record that could have stood in a prompt.

@@ -45,7 +45,7 @@ fn without_a_model_the_corrected_output_is_the_next_answer() {
     assert_eq!(second["output"]["overall_score"], 54);
     assert_eq!(
         second["injected"],
-        json!([{ "id": "REFL-001", "kind": "reflexion", "trust": "user" }])
+        json!([{ "id": "REFL-001", "kind": "reflexion" }])
     );
     assert_eq!(second["nearest_case"]["source"], "CORR-001");
     let stored = &workspace.stored("episodic_memory.json")["entries"][1];

@@ -194,7 +194,7 @@ fn a_rule_that_the_model_worded_stands_in_the_next_question() {
         let second = document(&workspace, &RUN);
         assert_eq!(
             second["injected"],
-            json!([{"id": "REFL-001", "kind": "reflexion", "trust": "user"}])
+            json!([{"id": "REFL-001", "kind": "reflexion"}])
         );
         let requests = server.requests();
         let system = requests[2].system();

@@ -170,7 +170,7 @@ pub(super) const PROMPT: Answer = json_of("The prompt and its parts", || {
         "skill": text(),
         "prompt": text(),
         "layers": list(&object()),
-        "injected": list(&record(&json!({ "id": text(), "kind": text(), "trust": trust() }))),
+        "injected": list(&record(&json!({ "id": text(), "kind": text() }))),
         "omitted": list(&record(&json!({ "id": text(), "status": text(), "reason": text() }))),
     }))
 });
