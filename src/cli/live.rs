@@ -44,12 +44,13 @@ pub(super) fn redraw(
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
         // A line that wraps would be two lines on the screen, and the next frame would miss one.
+        let frame = crate::guard::redact(&frame).text;
         let lines = frame.lines();
         let frame: String = lines
             .map(|line| console::truncate_str(line, columns, "…") + "\n")
             .collect();
         terminal.clear_last_lines(drawn)?;
-        terminal.write_str(&crate::guard::redact(&frame).text)?;
+        terminal.write_str(&frame)?;
         drawn = frame.lines().count();
         if screen.is_over() {
             break 0;

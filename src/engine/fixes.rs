@@ -60,8 +60,9 @@ impl Fixes for Terms {
 /// The key of what a failing call printed. What this program has told an agent itself is no error,
 /// and no secret goes into notes.
 pub(super) fn key_of(error: &str) -> Option<String> {
-    let key = error_key(&guard::strip_fenced(error))?;
-    Some(guard::redact(&key).text.into_owned())
+    // First of all: a key is one line of the whole, and cut.
+    let error = guard::redact(error).text;
+    error_key(&guard::strip_fenced(&error))
 }
 
 /// The hints for a failure, as they may be shown.

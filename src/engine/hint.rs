@@ -75,13 +75,15 @@ impl Adviser<'_> {
     /// hints is credited, and the same hint is not shown again.
     pub fn hint(&self, options: &HintOptions) -> Result<HintReport, Error> {
         let start = Instant::now();
-        let key = key_of(&options.error);
+        // Whole, before a line of it becomes a key or a note.
+        let error = guard::redact(&options.error).text;
+        let key = key_of(&error);
         let mut report = HintReport {
             error_key: key.clone(),
             ..HintReport::default()
         };
         let tool = options.tool.as_deref();
-        let own = pitfall::of_error(&options.error, tool);
+        let own = pitfall::of_error(&error, tool);
         let terms = key.is_some().then(|| table(self.store)).transpose()?;
         let key = key.zip(terms);
         let Some(session) = &options.session else {
@@ -98,7 +100,7 @@ impl Adviser<'_> {
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let mut owed = std::mem::take(&mut known.owed);
         if let Some((key, terms)) = key {
-            let credits = known.failed(&key, &options.error, &code, tool);
+            let credits = known.failed(&key, &error, &code, tool);
             let mut trials = known.trials.failed(&key);
             let hints = self.look_up(&terms, &key, options, &known.withheld());
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();

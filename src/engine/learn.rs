@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::guard;
+use crate::guard::{self, Clean};
 use crate::learn::distil::{self, FixText, Lesson};
 use crate::model::{
     ActionType, BrokenLine, ExecutionLog, Fix, Kind, Origin, Procedure, Record as _,
@@ -110,10 +110,15 @@ pub struct EpisodeReport {
 /// Told how much of all has been read, in bytes.
 pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// The one door through which every text of a session goes before it is kept: without secrets, and
-/// without what this program has told the agent itself.
+/// The one door through which every text of a session goes before it is kept or cut: without secrets,
+/// and without what this program has told the agent itself.
+pub(super) fn clean(text: &str) -> Clean<'static> {
+    Clean::of_owned(guard::strip_fenced(text).into_owned())
+}
+
+/// The text as it is kept, whole.
 pub(super) fn kept(text: &str) -> String {
-    guard::redact(&guard::strip_fenced(text)).text.into_owned()
+    clean(text).into_string()
 }
 
 /// Whether a lesson may be shown: text that speaks to the model instead of showing code waits for a
@@ -387,7 +392,7 @@ pub(super) fn read(
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
-    match session_files::read(&file.path, format, &kept, on_step, on_bytes) {
+    match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
         Ok(session) if session.format.is_some() => return Some(session),
         // In a folder there may be all kinds of files.
         Ok(_) if !file.named => *skipped += 1,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
 
+use crate::guard::Clean;
 use crate::learn::distil::{self, Lesson};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
@@ -139,7 +140,7 @@ pub(super) fn told(step: &Step) -> String {
 pub(super) fn read(
     path: &Path,
     format: Option<Format>,
-    keep: &dyn Fn(&str) -> String,
+    keep: &dyn Fn(&str) -> Clean<'static>,
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> io::Result<SessionTrace> {
@@ -206,7 +207,7 @@ impl Window {
     fn look(
         &mut self,
         session: &mut SessionTrace,
-        keep: &dyn Fn(&str) -> String,
+        keep: &dyn Fn(&str) -> Clean<'static>,
         on_step: OnStep<'_>,
         last: bool,
     ) {
@@ -238,7 +239,7 @@ impl Window {
         }
     }
 
-    fn found(&self, episode: Episode, keep: &dyn Fn(&str) -> String) -> Found {
+    fn found(&self, episode: Episode, keep: &dyn Fn(&str) -> Clean<'static>) -> Found {
         let step = |index: usize| {
             let at = self
                 .steps
@@ -260,7 +261,7 @@ impl Window {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
-            workspace: keep(workspace),
+            workspace: keep(workspace).into_string(),
             success_code: step(episode.success_step).map(told).unwrap_or_default(),
             lesson: distil::distil(&episode, &self.steps, keep),
             episode,

@@ -7,41 +7,14 @@
 
 use std::sync::LazyLock;
 
-use super::shapes::{SHAPES, Shape};
-use super::values::{Class, NAMES};
-
-/// What stands at an anchor.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
-    /// The prefix of a key.
-    Key(&'static Shape),
-    /// The word in a name.
-    Name(&'static str, Class),
-    /// A marker that stands for something that was found before.
-    Marker,
-    Private,
-    KeyBlock,
-    KeyBlockTail,
-    WebToken,
-    Address,
-    Bearer,
-    Basic,
-    Cookie,
-    Telegram,
-    AzureClient,
-    Terraform,
-    Mailchimp,
-    UserFlag,
-    GluedFlag,
-    Argument,
-}
+use super::patterns::{How, Pattern, patterns};
 
 /// An anchor: what stands in a text, and what that is.
 pub(super) struct Entry {
     pub(super) literal: &'static [u8],
     /// Whether capitals do not matter.
     folds: bool,
-    pub(super) anchor: Anchor,
+    pub(super) pattern: &'static Pattern,
     /// The next entry of the same bucket.
     next: u16,
 }
@@ -54,7 +27,8 @@ pub(super) struct Table {
     longer: Box<[u64; 1024]>,
     /// Of the first, those of anchors that have no fourth byte.
     shorter: Box<[u64; 1024]>,
-    buckets: Box<[u16; 1024]>,
+    longer_buckets: Box<[u16; 4096]>,
+    shorter_buckets: Box<[u16; 1024]>,
     entries: Vec<Entry>,
 }
 
@@ -82,63 +56,42 @@ pub(super) fn first_three(bytes: &[u8]) -> u32 {
     u32::from(bytes[0]) | u32::from(bytes[1]) << 8 | u32::from(bytes[2]) << 16
 }
 
-/// How the ids that a bot's token begins with can begin, in base64: three digits.
-const DISCORD: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
-
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table {
         bits: Box::new([0; 1024]),
         longer: Box::new([0; 1024]),
         shorter: Box::new([0; 1024]),
-        buckets: Box::new([NONE; 1024]),
-        entries: Vec::with_capacity(512),
+        longer_buckets: Box::new([NONE; 4096]),
+        shorter_buckets: Box::new([NONE; 1024]),
+        entries: Vec::with_capacity(1024),
     };
     // What is added later is looked at first.
-    for a in DISCORD[0] {
-        for b in DISCORD[1] {
-            for c in DISCORD[2] {
-                table.add_bits(first_three(&[*a, *b, *c]));
-            }
+    for pattern in patterns().rev() {
+        for anchor in pattern.anchors.iter().rev() {
+            table.add(anchor.as_bytes(), pattern);
         }
-    }
-    for (word, kind, class) in NAMES.iter().rev() {
-        table.add(word.as_bytes(), true, Anchor::Name(kind, *class));
-    }
-    for shape in SHAPES.iter().rev() {
-        for prefix in shape.prefixes.iter().rev() {
-            table.add(prefix.as_bytes(), false, Anchor::Key(shape));
-        }
-    }
-    for (literal, folds, anchor) in [
-        (&b"bearer"[..], true, Anchor::Bearer),
-        (b"basic", true, Anchor::Basic),
-        (b"cookie", true, Anchor::Cookie),
-        (b"://", false, Anchor::Address),
-        (b":AA", false, Anchor::Telegram),
-        (b"Q~", false, Anchor::AzureClient),
-        (b".atlasv1.", false, Anchor::Terraform),
-        (b"-us", false, Anchor::Mailchimp),
-        (b" -u ", false, Anchor::UserFlag),
-        (b"--user ", false, Anchor::UserFlag),
-        (b" -p", false, Anchor::GluedFlag),
-        (b"sshpass -p", false, Anchor::Argument),
-        (b"eyJ", false, Anchor::WebToken),
-        (b"-----BEGIN", false, Anchor::KeyBlock),
-        (b"---- BEGIN", false, Anchor::KeyBlock),
-        (b"-----END", false, Anchor::KeyBlockTail),
-        (b"<private", true, Anchor::Private),
-        (b"[REDACTED:", false, Anchor::Marker),
-    ] {
-        table.add(literal, folds, anchor);
     }
     table
 });
 
 impl Table {
-    fn add(&mut self, literal: &'static [u8], folds: bool, anchor: Anchor) {
+    fn add(&mut self, literal: &'static [u8], pattern: &'static Pattern) {
         match *literal {
-            // An anchor of two bytes is told by both of them and any third.
-            [a, b] => (0x20..0x7F).for_each(|c| self.add_bits(first_three(&[a, b, c]))),
+            // Two bytes of every bot's token are known, and a few of each that follows: digits in
+            // base64.
+            [a, b] if matches!(pattern.how, How::Discord) => {
+                for third in *b"AEIMQUYcgk" {
+                    let three = first_three(&[a, b, third]);
+                    set(&mut self.bits, hash(three));
+                    for fourth in *b"wxyz012345" {
+                        set(&mut self.longer, hash_of_four(three, fourth));
+                    }
+                }
+            }
+            // An anchor of two bytes is told by both of them and any third that can follow.
+            [a, b] => (0x21..0x7F)
+                .filter(|c| third_fits(pattern.how, *c))
+                .for_each(|c| self.add_bits(first_three(&[a, b, c]))),
             [a, b, c] => self.add_bits(first_three(&[a, b, c])),
             [_, _, _, fourth, ..] => {
                 let three = first_three(literal);
@@ -147,13 +100,17 @@ impl Table {
             }
             _ => {}
         }
-        let bucket = Self::bucket(literal);
+        let bucket = if literal.len() > 3 {
+            &mut self.longer_buckets[Self::bucket_of_four(literal)]
+        } else {
+            &mut self.shorter_buckets[Self::bucket_of_two(literal)]
+        };
         let index = u16::try_from(self.entries.len()).unwrap_or(NONE);
-        let next = std::mem::replace(&mut self.buckets[bucket], index);
+        let next = std::mem::replace(bucket, index);
         self.entries.push(Entry {
             literal,
-            folds,
-            anchor,
+            folds: pattern.how.folds(),
+            pattern,
             next,
         });
     }
@@ -164,8 +121,13 @@ impl Table {
         set(&mut self.shorter, hash(three));
     }
 
-    /// Buckets go by the first two bytes, so that anchors of two bytes have one.
-    fn bucket(bytes: &[u8]) -> usize {
+    /// Longer anchors are kept by their first four bytes.
+    fn bucket_of_four(bytes: &[u8]) -> usize {
+        (hash_of_four(first_three(bytes), bytes[3]) & 4095) as usize
+    }
+
+    /// The others by the first two, so that anchors of two bytes have one bucket.
+    fn bucket_of_two(bytes: &[u8]) -> usize {
         let two = u32::from(bytes[0] | 0x20) | u32::from(bytes[1] | 0x20) << 8;
         (two.wrapping_mul(0x9E37_79B1) >> 22) as usize
     }
@@ -180,25 +142,39 @@ impl Table {
             || fourth.is_none_or(|fourth| is_set(&self.longer, hash_of_four(three, *fourth)))
     }
 
-    /// The anchors that stand at `at`, in the order in which they are to be tried.
+    /// The anchors that stand at `at`, in the order in which they are to be tried: what was added last
+    /// comes first.
     pub(super) fn at<'a>(&'a self, text: &'a [u8], at: usize) -> impl Iterator<Item = &'a Entry> {
-        let mut index = self.buckets[Self::bucket(&text[at..])];
         let rest = &text[at..];
+        let mut long = match rest {
+            [_, _, _, _, ..] => self.longer_buckets[Self::bucket_of_four(rest)],
+            _ => NONE,
+        };
+        let mut short = match rest {
+            [_, _, ..] => self.shorter_buckets[Self::bucket_of_two(rest)],
+            _ => NONE,
+        };
         std::iter::from_fn(move || {
             loop {
+                let from_long = long != NONE && (short == NONE || long > short);
+                let index = if from_long { long } else { short };
                 let entry = self.entries.get(usize::from(index))?;
-                index = entry.next;
-                let head = rest.get(..entry.literal.len());
-                let stands = head.is_some_and(|head| {
-                    if entry.folds {
-                        head.eq_ignore_ascii_case(entry.literal)
-                    } else {
-                        head == entry.literal
-                    }
-                });
-                if stands {
+                *(if from_long { &mut long } else { &mut short }) = entry.next;
+                if entry.stands(rest) {
                     return Some(entry);
                 }
+            }
+        })
+    }
+}
+
+impl Entry {
+    fn stands(&self, rest: &[u8]) -> bool {
+        rest.get(..self.literal.len()).is_some_and(|head| {
+            if self.folds {
+                head.eq_ignore_ascii_case(self.literal)
+            } else {
+                head == self.literal
             }
         })
     }
@@ -220,11 +196,10 @@ pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<
     None
 }
 
-/// Whether a bot's token may begin here. It has no prefix, so it is no entry of the table.
-pub(super) fn begins_discord(text: &[u8]) -> bool {
-    DISCORD
-        .iter()
-        .zip(text)
-        .all(|(set, byte)| set.contains(byte))
-        && text.len() > 3
+/// Whether this byte can follow an anchor of two bytes: the fewer, the fewer places are looked at.
+const fn third_fits(how: How, byte: u8) -> bool {
+    match how {
+        How::VaultOld | How::Telegram | How::Key(_) => byte.is_ascii_alphanumeric(),
+        _ => true,
+    }
 }

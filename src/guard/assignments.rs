@@ -1,32 +1,69 @@
 //! Secrets that have a name: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, "the password is …".
 //!
 //! The anchor is the word in the name. From there the whole name is read, then what separates it
-//! from a value, then the value; `values` decides about both.
+//! from a value, then the value; `values` decides about both. Values in other lines are read by
+//! `documents`.
 
 use std::ops::Range;
 
 use super::body::over_breaks;
+use super::documents;
+use super::lines;
 use super::values::{self, Class, Stands};
 
 /// The longest value that is looked at.
 const LONGEST: usize = 4096;
 
-/// The value of a secret whose name holds the anchor `at..end`.
+/// A name that holds the word of an anchor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    pub(super) start: usize,
+    pub(super) stop: usize,
+    pub(super) kind: &'static str,
+    pub(super) class: Class,
+    /// Whether the name is a short word, which has other meanings: then a sign has to follow.
+    pub(super) is_bare: bool,
+}
+
+/// The values of a secret whose name holds the anchor `at..end`.
 pub(super) fn value(
     text: &[u8],
     at: usize,
     end: usize,
     kind: &'static str,
     class: Class,
-) -> Option<Range<usize>> {
+) -> Vec<Range<usize>> {
+    let Some(name) = name(text, at, end, kind, class) else {
+        return Vec::new();
+    };
+    if let Some(found) = beside_name(text, &name) {
+        return std::iter::once(found).collect();
+    }
+    documents::values(text, &name)
+}
+
+/// The name around an anchor, where it is one of a secret.
+fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) -> Option<Name> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let start = at
+    let mut start = at
         - text[..at]
             .iter()
             .rev()
             .take(60)
             .take_while(|b| in_name(b))
             .count();
+    // `\nPASSWORD=…`: the letter of an escape is no letter of the name.
+    if start > 0
+        && text[start - 1] == b'\\'
+        && matches!(text.get(start), Some(b'n' | b't' | b'r'))
+        && start < at
+    {
+        start += 1;
+    }
+    // `%22password%22`, `%26token%3D`
+    if start > 0 && text[start - 1] == b'%' && at - start >= 2 {
+        start += 2;
+    }
     let stop = end
         + text[end..]
             .iter()
@@ -37,15 +74,36 @@ pub(super) fn value(
     let before = std::str::from_utf8(&text[start..at]).ok()?;
     let after = std::str::from_utf8(&text[end..stop]).ok()?;
     // `bypassword` is no name; `dbPassword` and `PGPASSWORD` are.
-    if !values::is_own(before, after) {
+    let word = &text[at..end];
+    // A bare `pass` is more often a verb, and `PASS:` is what a test says.
+    let is_bare = word.eq_ignore_ascii_case(b"pass") || word.eq_ignore_ascii_case(b"psk");
+    let alone = before.chars().all(|c| !c.is_ascii_alphanumeric()) && after.is_empty();
+    let alone = alone && !(start > 0 && matches!(text[start - 1], b'@' | b'/' | b'.'));
+    let says = word[0].is_ascii_uppercase() && text.get(stop) == Some(&b':');
+    let fits = !is_bare || (alone && !says);
+    (fits && values::is_own(before, after, class)).then_some(Name {
+        start,
+        stop,
+        kind,
+        class,
+        is_bare,
+    })
+}
+
+fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
+    let Name { start, stop, .. } = *name;
+    // The name of a secret in the address of a resource.
+    if text[..start].ends_with(b":")
+        && memchr::memmem::rfind(&text[start.saturating_sub(100)..start], b"arn:aws").is_some()
+    {
         return None;
     }
-    let is_flag = before.starts_with("--");
-    let (mut from, mut stands) = separator(text, stop, start, is_flag)?;
+    let (mut from, mut stands) = separator(text, stop, start, name)?;
+    from = over_type(text, from);
     // `password: str = "…"`: behind a type stands the value.
     for _ in 0..2 {
-        let (range, how) = read(text, from, stands)?;
-        if judge(text, &range, kind, class, how) {
+        let (range, how) = read(text, from, stands, name)?;
+        if judge(text, &range, name, how) {
             return Some(range);
         }
         let next = skip(text, range.end, |b| matches!(b, b' ' | b'"' | b'\''));
@@ -58,30 +116,46 @@ pub(super) fn value(
     None
 }
 
-/// The argument behind a flag that takes nothing but a password.
-pub(super) fn argument(text: &[u8], end: usize) -> Option<Range<usize>> {
-    let from = skip(text, end, |b| *b == b' ');
-    let (range, _) = read(text, from, Stands::Tight)?;
-    let known = values::is_placeholder(&text[range.clone()]);
-    (!known && range.len() >= 4).then_some(range)
+/// Behind a type and the sign that follows it: `: &'static str = "…"`.
+fn over_type(text: &[u8], from: usize) -> usize {
+    let near = &text[from.min(text.len())..text.len().min(from + 60)];
+    let length = near
+        .iter()
+        .position(|b| !(b.is_ascii_alphanumeric() || b"_&'<>[]|?., :*".contains(b)))
+        .unwrap_or(near.len());
+    let is_type = length > 2 && near[..length].ends_with(b" ") && near[length..].starts_with(b"= ");
+    let value = from + length + 2;
+    let quoted = matches!(text.get(value), Some(b'"' | b'\'' | b'`'));
+    if is_type && quoted { value } else { from }
 }
 
 /// Whether a value of a JSON field of this name, or behind such a flag, is a secret; its kind.
 pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
+    if matches!(name, "auth" | "_auth") && values::is_login(value.as_bytes()) {
+        return Some("docker-auth");
+    }
     let (kind, class) = values::named(name.trim_start_matches('-'))?;
     let secret = value.as_bytes();
     let secret = &secret[scheme(secret)..];
     values::is_secret(secret, class, Stands::Quoted).then_some(kind)
 }
 
-fn judge(text: &[u8], range: &Range<usize>, kind: &str, class: Class, stands: Stands) -> bool {
+pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: Stands) -> bool {
     let joined = without_breaks(&text[range.clone()]);
-    if kind == "authorization" {
-        return values::is_random(&joined) && !values::is_placeholder(&joined);
+    if name.kind == "authorization" {
+        return (values::is_random(&joined) || values::is_login(&joined))
+            && !values::is_placeholder(&joined);
     }
     // What is called or looked into is a piece of a program.
     let is_called = stands != Stands::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));
-    !is_called && values::is_secret(&joined, class, stands)
+    // What a mark says was cut off may have lost the digits that would tell it.
+    let is_left = name.class == Class::Password
+        && stands != Stands::Prose
+        && joined.len() >= 6
+        && joined.iter().all(u8::is_ascii_alphabetic)
+        && lines::is_marked(text, range.end)
+        && values::is_given(&joined);
+    !is_called && (is_left || values::is_secret(&joined, name.class, stands))
 }
 
 fn without_breaks(value: &[u8]) -> Vec<u8> {
@@ -99,34 +173,64 @@ fn without_breaks(value: &[u8]) -> Vec<u8> {
     out
 }
 
-fn skip(text: &[u8], at: usize, over: impl Fn(&u8) -> bool) -> usize {
-    at + text[at.min(text.len())..]
-        .iter()
-        .take(24)
-        .take_while(|b| over(b))
-        .count()
+pub(super) fn skip(text: &[u8], at: usize, over: impl Fn(&u8) -> bool) -> usize {
+    let at = at.min(text.len());
+    at + text[at..].iter().take(48).take_while(|b| over(b)).count()
 }
 
+const BLANK: fn(&u8) -> bool = |byte| matches!(byte, b' ' | b'\t');
+
 /// Where the value begins behind a name that ends at `stop`, and how it stands there.
-fn separator(text: &[u8], stop: usize, start: usize, is_flag: bool) -> Option<(usize, Stands)> {
+fn separator(text: &[u8], stop: usize, start: usize, name: &Name) -> Option<(usize, Stands)> {
     let closed = skip(text, stop, |b| {
         matches!(b, b'\\' | b'"' | b'\'' | b'`' | b']' | b'*')
     });
-    let spaced = skip(text, closed, |b| matches!(b, b' ' | b'\t'));
+    let spaced = skip(text, closed, BLANK);
     let rest = text.get(spaced..)?;
     let length = match rest {
-        [b':' | b'=' | b'!', b'=', b'=', ..] => 3,
-        [b':' | b'=' | b'!', b'=', ..] | [b'=', b'>', ..] => 2,
+        [b':' | b'=' | b'!', b'=', b'=', ..]
+        | [b'|', b'|', b'=', ..]
+        | [b'%', b'3', b'D' | b'd', ..] => 3,
+        [b':' | b'=' | b'!' | b'?' | b'+', b'=', ..] | [b'=', b'>', ..] => 2,
         // `Type::method` is a path.
         [b':', b':', ..] => return None,
         [b':' | b'=', ..] => 1,
+        // `%22%3A%22`
+        [
+            b'%',
+            b'2',
+            b'2',
+            b'%',
+            b'3',
+            b'A' | b'a',
+            b'%',
+            b'2',
+            b'2',
+            ..,
+        ] => 9,
         _ => 0,
     };
     if length > 0 {
         let behind = spaced + length;
         let from = skip(text, behind, |b| matches!(b, b' ' | b'\t' | b'*'));
-        let tight = rest[0] == b'=' && length == 1 && spaced == closed && from == behind;
+        let tight = rest[0] != b':' && length != 2 && spaced == closed && from == behind;
         return Some((from, if tight { Stands::Tight } else { Stands::Loose }));
+    }
+    // `[None]: `, `(again): `, ` 1: `
+    if let Some(from) = over_remark(text, spaced) {
+        return Some((from, Stands::Loose));
+    }
+    let flag = flag(text, start, stop);
+    if let Some(from) = after_comma(text, closed, spaced, stop, flag) {
+        return Some((from, if flag { Stands::Tight } else { Stands::Loose }));
+    }
+    if let Some(from) = documents::in_element(text, start, stop, closed) {
+        return Some((from, Stands::Quoted));
+    }
+    if name.is_bare {
+        // `: PSK "…"`
+        let quoted = text[start].is_ascii_uppercase() && matches!(rest.first(), Some(b'"'));
+        return (quoted && spaced > stop).then_some((spaced, Stands::Loose));
     }
     if closed > stop || matches!(rest.first(), Some(b'\n' | b'\r')) {
         return beside(text, closed).map(|from| (from, Stands::Loose));
@@ -134,7 +238,7 @@ fn separator(text: &[u8], stop: usize, start: usize, is_flag: bool) -> Option<(u
     if spaced == stop {
         return None;
     }
-    if is_flag {
+    if flag {
         return Some((spaced, Stands::Tight));
     }
     let said = [&b"is "[..], b"was ", b"to ", b"as "]
@@ -144,32 +248,99 @@ fn separator(text: &[u8], stop: usize, start: usize, is_flag: bool) -> Option<(u
         let from = skip(text, spaced + word.len(), |b| matches!(b, b' ' | b':'));
         return Some((from, Stands::Prose));
     }
-    // `machine … login … password …`, as `.netrc` has it.
-    let line = memchr::memrchr(b'\n', &text[..start]).map_or(0, |n| n + 1);
-    let netrc = memchr::memmem::find(&text[line.max(start.saturating_sub(300))..start], b"login ");
-    netrc.map(|_| (spaced, Stands::Loose))
+    documents::on_line(text, name, spaced)
 }
 
-/// `"name": "DB_PASSWORD", "value": "…"`: the value beside a name that is itself a value.
+/// Whether a name is a flag: `--name`, `-name`, `/name` at the beginning of a word.
+fn flag(text: &[u8], start: usize, stop: usize) -> bool {
+    let before = start.checked_sub(1).map(|at| text[at]);
+    let begins = |b: Option<u8>| {
+        b.is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'['))
+    };
+    match text[start..stop] {
+        [b'-', ..] => begins(before),
+        _ => before == Some(b'/') && begins(start.checked_sub(2).map(|at| text[at])),
+    }
+}
+
+/// Behind a remark in brackets or a number, and the colon that follows it.
+fn over_remark(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let rest = &rest[..rest.len().min(40)];
+    let end = match rest.first()? {
+        b'[' => memchr::memchr(b']', rest)? + 1,
+        b'(' => memchr::memchr(b')', rest)? + 1,
+        b'0'..=b'9' => rest.iter().take_while(|b| b.is_ascii_digit()).count(),
+        // `SET PASSWORD FOR 'name'@'host' = '…'`
+        b'F' | b'f' if rest.len() > 4 && rest[..4].eq_ignore_ascii_case(b"for ") => {
+            let near = &text[at..text.len().min(at + 120)];
+            let line = &near[..memchr::memchr(b'\n', near).unwrap_or(near.len())];
+            return memchr::memmem::find(line, b" = ").map(|equals| at + equals + 3);
+        }
+        _ => return None,
+    };
+    (rest.get(end) == Some(&b':') && rest.get(end + 1) == Some(&b' ')).then_some(at + end + 2)
+}
+
+/// `define('NAME', '…')`, `("name", "…")`, `["--flag", "…"]`: a quoted name, a comma, a quoted value.
+fn after_comma(
+    text: &[u8],
+    closed: usize,
+    spaced: usize,
+    stop: usize,
+    flag: bool,
+) -> Option<usize> {
+    if closed == stop || text.get(spaced) != Some(&b',') {
+        return None;
+    }
+    let from = skip(text, spaced + 1, BLANK);
+    let slashes = skip(text, from, |b| *b == b'\\');
+    let quote = text.get(slashes)?;
+    let first = text.get(slashes + 1)?;
+    let quoted = matches!(quote, b'"' | b'\'');
+    // Another flag, or a list of names.
+    (quoted && *first != b'-' && (flag || !is_list_of_words(text, slashes))).then_some(from)
+}
+
+/// Whether the quoted text is a word, as in a list of the names of fields.
+fn is_list_of_words(text: &[u8], at: usize) -> bool {
+    let word = text[at + 1..]
+        .iter()
+        .take(60)
+        .take_while(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' '))
+        .count();
+    let end = skip(text, at + 1 + word, |b| *b == b'\\');
+    text.get(end) == Some(&text[at])
+}
+
+/// `"name": "DB_PASSWORD", "value": "…"`, `key="Password" value="…"`, `--name x --value …`: the value
+/// beside a name that is itself a value.
 fn beside(text: &[u8], closed: usize) -> Option<usize> {
     let comma = skip(text, closed, |b| matches!(b, b' ' | b','));
     let broken = over_breaks(text, comma);
     let word = skip(text, broken, |b| {
-        matches!(b, b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'\\')
+        matches!(
+            b,
+            b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'\\' | b'-'
+        )
     });
     let rest = text.get(word..)?;
     if rest.len() < 6 || !rest[..5].eq_ignore_ascii_case(b"value") {
         return None;
     }
     let colon = skip(text, word + 5, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
-    (text.get(colon) == Some(&b':')).then(|| skip(text, colon + 1, |b| *b == b' '))
+    match text.get(colon) {
+        Some(b':') => Some(skip(text, colon + 1, |b| *b == b' ')),
+        Some(b'=') => Some(colon + 1),
+        _ => (rest[5] == b' ' && word > 1 && text[word - 1] == b'-').then_some(word + 6),
+    }
 }
 
 /// The length of `Bearer ` and its like at the beginning of a value.
 fn scheme(value: &[u8]) -> usize {
     const SCHEMES: &[&[u8]] = &[
         b"bearer", b"basic", b"token", b"digest", b"bot", b"apikey", b"key", b"oauth",
-        b"negotiate", b"geniekey", b"splunk", b"ssws", b"snyk",
+        b"negotiate", b"geniekey", b"splunk", b"ssws", b"snyk", b"apitoken", b"aws4-hmac-sha256",
     ];
     SCHEMES
         .iter()
@@ -182,11 +353,16 @@ fn scheme(value: &[u8]) -> usize {
 }
 
 /// The value that begins at `from`, without its quotes, and how it stands.
-fn read(text: &[u8], mut from: usize, stands: Stands) -> Option<(Range<usize>, Stands)> {
+pub(super) fn read(
+    text: &[u8],
+    mut from: usize,
+    stands: Stands,
+    name: &Name,
+) -> Option<(Range<usize>, Stands)> {
     // `b"…"`, `f'…'`
     if matches!(
         text.get(from),
-        Some(b'b' | b'r' | b'f' | b'u' | b'B' | b'R')
+        Some(b'b' | b'r' | b'f' | b'u' | b'B' | b'R' | b'@')
     ) && matches!(text.get(from + 1), Some(b'"' | b'\''))
     {
         from += 1;
@@ -213,17 +389,44 @@ fn read(text: &[u8], mut from: usize, stands: Stands) -> Option<(Range<usize>, S
         return None;
     }
     from = over_breaks_of_a_shell(text, from);
+    if name.class == Class::Phrase {
+        let words = |b: &u8| b.is_ascii_lowercase() || *b == b' ';
+        let length = text
+            .get(from..)?
+            .iter()
+            .take(240)
+            .take_while(|b| words(b))
+            .count();
+        let length = text[from..from + length].trim_ascii_end().len();
+        return (length > 0).then_some((from..from + length, Stands::Quoted));
+    }
+    if stands == Stands::Quoted {
+        let length = text[from..]
+            .iter()
+            .take(LONGEST)
+            .position(|b| matches!(b, b'<' | b'\n'));
+        let length = length.unwrap_or(text.len().min(from + LONGEST) - from);
+        let value = text[from..from + length].trim_ascii();
+        let start = from
+            + text[from..from + length]
+                .iter()
+                .take_while(|b| b.is_ascii_whitespace())
+                .count();
+        return (!value.is_empty()).then_some((start..start + value.len(), Stands::Quoted));
+    }
     from += scheme(text.get(from..)?);
-    let mut end = from + plain_length(&text[from..]);
+    let plain = |text: &[u8]| plain_length(text, name.class, stands);
+    let mut end = from + plain(&text[from..]);
     loop {
         let next = over_breaks(text, end);
         if next == end {
             break;
         }
-        let more = plain_length(&text[next..]);
+        let more = plain(&text[next..]);
         let run = &text[next..next + more];
         let continued = text.get(end) == Some(&b'\\') && text.get(end + 1) == Some(&b'\n');
-        let named = matches!(text.get(next + more), Some(b':' | b'=' | b'('))
+        let behind = skip(text, next + more, BLANK);
+        let named = matches!(text.get(behind), Some(b':' | b'=' | b'('))
             || run.contains(&b'=') && !run.ends_with(b"=");
         let alike = run.len() >= 6 && super::body::changes(run) >= 3 && end > from + 7;
         if more == 0 || named || !(continued || alike) {
@@ -234,10 +437,18 @@ fn read(text: &[u8], mut from: usize, stands: Stands) -> Option<(Range<usize>, S
     while end > from
         && matches!(text[end - 1], b'.' | b':' | b'!' | b'?')
         && stands != Stands::Tight
+        && !ends_line(text, from, end)
     {
         end -= 1;
     }
     (end > from).then_some((from..end, stands))
+}
+
+/// Whether a value stands alone behind its name: then a sign at its end is its own.
+fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
+    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
+    let value = &text[from..end];
+    alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
 }
 
 /// A line that goes on behind a backslash.
@@ -263,7 +474,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             // A line end inside of quotes: a key that somebody has wrapped, or a quote that was
             // none. The first goes on at once.
             let next = over_breaks(text, at);
-            let run = plain_length(&text[next..]);
+            let run = plain_length(&text[next..], Class::Token, Stands::Loose);
             let goes_on = run >= 4 && text.get(next + run) == Some(&quote);
             if before == 0 && !goes_on {
                 return at;
@@ -283,7 +494,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     end
 }
 
-fn plain_length(text: &[u8]) -> usize {
+fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
     let ends = |b: &u8| {
         b.is_ascii_whitespace()
             || !b.is_ascii()
@@ -303,7 +514,10 @@ fn plain_length(text: &[u8]) -> usize {
                     | b'\\'
                     | b'('
                     | b'['
+                    | 0x1B
             )
+            // In what a form sends, `%22` is a quote and `%26` begins the next field.
+            || (*b == b'%' && class == Class::Password && stands == Stands::Tight && is_escaped_end(text))
     };
     // Markers and references begin with a bracket that belongs to them.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
@@ -311,4 +525,10 @@ fn plain_length(text: &[u8]) -> usize {
     let rest = &text[first.min(limit)..limit];
     let length = rest.iter().position(ends).unwrap_or(rest.len());
     if length == 0 { 0 } else { first + length }
+}
+
+/// Whether an escape that ends a value stands somewhere in it.
+fn is_escaped_end(text: &[u8]) -> bool {
+    let near = &text[..text.len().min(300)];
+    memchr::memmem::find(near, b"%22").is_some() || memchr::memmem::find(near, b"%26").is_some()
 }

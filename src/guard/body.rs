@@ -1,6 +1,7 @@
 //! Reads the body of a key, also where something stands in it that is no part of it: the break
 //! that a terminal, a shell or a JSON writer has put between two characters.
 
+use super::lines;
 use super::shapes::{Part, Set};
 
 /// The end of what these parts match from `at` on; `None` where they do not.
@@ -55,8 +56,12 @@ fn end_of_run(
             break;
         }
         let next = over_breaks(text, at);
+        if next == at {
+            break;
+        }
+        let next = lines::over_prefix(text, at, next);
         let more = run_length(text, next, set, most - count);
-        if next == at || more == 0 {
+        if more == 0 {
             break;
         }
         let leads_on = behind.is_some() && text.get(next + more) == behind.as_ref();

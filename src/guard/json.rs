@@ -62,6 +62,21 @@ pub fn redact_json(json: &str) -> Redacted<'_> {
     }
 }
 
+/// Takes the secrets out of a value that has been read.
+pub fn redact_value(value: &mut serde_json::Value) {
+    // A value without strings has none.
+    if value.is_number() || value.is_boolean() || value.is_null() {
+        return;
+    }
+    let json = value.to_string();
+    let redacted = redact_json(&json);
+    if let Cow::Owned(text) = &redacted.text
+        && let Ok(clean) = serde_json::from_str(text)
+    {
+        *value = clean;
+    }
+}
+
 /// Where the strings of a document stand that hold secrets, and of which kinds.
 pub fn findings_in_json(json: &str) -> Vec<super::Finding> {
     let edits = edits(json).into_iter();

@@ -13,11 +13,19 @@
 //! seen; a person marks it with `<private>…</private>`.
 
 mod anchors;
+mod arguments;
 mod assignments;
+mod blocks;
 mod body;
+mod clean;
+mod documents;
 mod fence;
 mod hidden;
 mod json;
+mod kubernetes;
+mod lines;
+mod logins;
+mod patterns;
 mod phrases;
 mod redact;
 #[cfg(test)]
@@ -27,11 +35,17 @@ mod screen;
 mod shapes;
 mod shorten;
 mod structures;
+mod tables;
+#[cfg(test)]
+mod templates;
 mod values;
+mod views;
 
+pub use clean::Clean;
 pub use fence::{defuse, fence, strip_fenced, unfenced};
 pub use hidden::{is_hidden, lines, visible};
-pub use json::{findings_in_json, redact_json};
+pub use json::{findings_in_json, redact_json, redact_value};
+pub use patterns::{Pattern, patterns};
 pub use redact::{Redacted, redact, says_nothing};
 pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, screen};

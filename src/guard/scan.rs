@@ -7,12 +7,19 @@
 
 use std::ops::Range;
 
-use super::anchors::{Anchor, Entry, TABLE, Table, begins_discord, first_three, next_candidate};
+use super::anchors::{Entry, TABLE, Table, first_three, next_candidate};
+use super::arguments;
 use super::assignments;
+use super::blocks;
 use super::body::{can_begin, end_of, over_breaks};
-use super::shapes::{Part, Set, Shape};
+use super::kubernetes;
+use super::lines;
+use super::logins;
+use super::patterns::How;
+use super::shapes::{Part, Set};
 use super::structures;
-use super::values;
+use super::values::{self, Class};
+use super::views::{self, View};
 
 /// Something that must not be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,15 +35,55 @@ pub(super) const PRIVATE: &str = "private";
 
 /// Everything in a text that must not be stored, in its order; no two overlap.
 pub fn findings(text: &str) -> Vec<Finding> {
+    findings_within(text, views::DEPTH)
+}
+
+/// Findings of the text, and of the texts that stand escaped in its lines, so deep.
+fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
+    let mut found = findings_of(text);
+    if depth == 0 {
+        return found;
+    }
+    let mut from = 0;
+    let before = found.len();
+    while let Some(slash) = memchr::memchr(b'\\', &text.as_bytes()[from..]) {
+        let start = memchr::memrchr(b'\n', &text.as_bytes()[from..from + slash])
+            .map_or(from, |n| from + n + 1);
+        let end = memchr::memchr(b'\n', &text.as_bytes()[from + slash..])
+            .map_or(text.len(), |n| from + slash + n);
+        if let Some(view) = View::of(text, start..end) {
+            for inner in findings_within(&view.text, depth - 1) {
+                let at = view.outer(&inner.at);
+                let known = |old: &Finding| old.at.start <= at.start && at.end <= old.at.end;
+                if !found[..before].iter().any(known) && !at.is_empty() {
+                    found.push(Finding {
+                        kind: inner.kind,
+                        at,
+                    });
+                }
+            }
+        }
+        from = end;
+    }
+    if found.len() > before {
+        found.sort_by_key(|finding| (finding.at.start, finding.at.end));
+        merge(&mut found);
+    }
+    found
+}
+
+fn findings_of(text: &str) -> Vec<Finding> {
     let bytes = text.as_bytes();
     let mut found: Vec<Finding> = Vec::new();
     if bytes.len() < 4 {
         return found;
     }
     let table = &*TABLE;
+    // What stands elsewhere than at its anchor: further rows of a table, arguments of a program.
+    let mut aside: Vec<Finding> = Vec::new();
     let mut at = 0;
     while let Some(next) = next_candidate(table, bytes, at) {
-        match look(table, bytes, next) {
+        match look(table, bytes, next, &mut aside) {
             Look::Found(mut finding) => {
                 // What reaches backwards ends what was found before.
                 let before = found.last().map_or(0, |last| last.at.end);
@@ -50,9 +97,9 @@ pub fn findings(text: &str) -> Vec<Finding> {
             Look::Nothing => at = next + 1,
         }
     }
-    let cut = cut_in_two(table, bytes, &found);
-    if !cut.is_empty() {
-        found.extend(cut);
+    aside.extend(cut_in_two(table, bytes, &found));
+    if !aside.is_empty() {
+        found.extend(aside);
         found.sort_by_key(|finding| (finding.at.start, finding.at.end));
         merge(&mut found);
     }
@@ -77,59 +124,94 @@ enum Look {
     Nothing,
 }
 
-fn look(table: &Table, text: &[u8], at: usize) -> Look {
+/// The secret at an anchor. What belongs to it and stands elsewhere is added to `aside`.
+fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look {
     for entry in table.at(text, at) {
-        if matches!(entry.anchor, Anchor::Marker) {
-            let end = memchr::memchr(b']', &text[at..text.len().min(at + 60)]);
-            return end.map_or(Look::Nothing, |end| Look::Skip(at + end + 1));
+        let kind = entry.pattern.kind;
+        match entry.pattern.how {
+            How::Marker => {
+                let end = memchr::memchr(b']', &text[at..text.len().min(at + 60)]);
+                return end.map_or(Look::Nothing, |end| Look::Skip(at + end + 1));
+            }
+            // The access key itself is found by its own pattern.
+            How::BehindKey | How::SecretData | How::Command(..) | How::Piped => {
+                let found = several(entry, text, at).into_iter();
+                aside.extend(found.map(|at| Finding { kind, at }));
+            }
+            _ => {
+                let mut found = several(entry, text, at)
+                    .into_iter()
+                    .filter(|range| !range.is_empty());
+                if let Some(first) = found.next() {
+                    aside.extend(found.map(|at| Finding { kind, at }));
+                    return Look::Found(Finding { kind, at: first });
+                }
+            }
         }
-        if let Some(finding) = resolve(entry, text, at) {
-            return Look::Found(finding);
-        }
-    }
-    if begins_discord(&text[at..])
-        && let Some(at) = structures::discord(text, at)
-    {
-        return Look::Found(Finding {
-            kind: "discord-token",
-            at,
-        });
     }
     Look::Nothing
 }
 
-fn resolve(entry: &Entry, text: &[u8], at: usize) -> Option<Finding> {
+/// Where the secrets of an anchor stand, in their order.
+fn several(entry: &Entry, text: &[u8], at: usize) -> Vec<Range<usize>> {
     let end = at + entry.literal.len();
-    let (kind, range) = match entry.anchor {
-        Anchor::Key(shape) => (shape.kind, key(shape, text, at, end)?),
-        Anchor::Name(kind, class) => (kind, assignments::value(text, at, end, kind, class)?),
-        Anchor::Marker => return None,
-        Anchor::Private => (PRIVATE, structures::private(text, at)?),
-        Anchor::KeyBlock => ("private-key", structures::key_block(text, at)?),
-        Anchor::KeyBlockTail => ("private-key", structures::key_block_tail(text, at)?),
-        Anchor::WebToken => ("jwt", structures::web_token(text, at)?),
-        Anchor::Address => ("url-password", structures::address(text, at)?),
-        Anchor::Bearer => ("bearer-token", structures::credentials(text, end)?),
-        Anchor::Basic => ("basic-auth", structures::basic(text, end)?),
-        Anchor::Cookie => ("cookie", structures::cookie(text, end)?),
-        Anchor::Telegram => ("telegram-token", structures::telegram(text, at)?),
-        Anchor::AzureClient => ("azure-secret", structures::azure_client(text, at)?),
-        Anchor::Terraform => ("terraform-token", structures::terraform(text, at)?),
-        Anchor::Mailchimp => ("mailchimp-key", structures::mailchimp(text, at)?),
-        Anchor::UserFlag => ("password", structures::user_flag(text, end)?),
-        Anchor::GluedFlag => ("password", structures::glued_flag(text, end)?),
-        Anchor::Argument => ("password", assignments::argument(text, end)?),
-    };
-    Some(Finding { kind, at: range })
+    match entry.pattern.how {
+        How::Name(class) => assignments::value(text, at, end, entry.pattern.kind, class),
+        How::KeyBlock => blocks::key_block(text, at),
+        How::KeyBlockTail => blocks::key_block_tail(text, at),
+        How::LinesBelow => blocks::lines_below(text, at),
+        How::SecretData => kubernetes::secret_data(text, at, end),
+        How::Command(words, flags) => arguments::of_command(text, at, end, words, flags),
+        How::Camel if at > 0 && text[at - 1].is_ascii_lowercase() => {
+            assignments::value(text, at, end, entry.pattern.kind, Class::Key)
+        }
+        _ => resolve(entry, text, at, end).into_iter().collect(),
+    }
 }
 
-/// The key of this shape that begins at `at` and whose body begins at `body`.
-fn key(shape: &Shape, text: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+fn resolve(entry: &Entry, text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
+    match entry.pattern.how {
+        How::Key(body) => key(body, text, at, end),
+        How::Around(set, least, most, parts) => {
+            structures::around(text, at, end, (set, least, most), parts)
+        }
+        How::Private => structures::private(text, at),
+        How::WebToken => structures::web_token(text, at),
+        How::Encoded => structures::encoded(text, at),
+        How::KeyMember => structures::key_member(text, at, end),
+        How::Address => structures::address(text, at),
+        How::Bearer => structures::credentials(text, end),
+        How::Basic => structures::basic(text, end),
+        How::Cookie => structures::cookie(text, end),
+        How::Telegram => structures::telegram(text, at),
+        How::Discord => structures::discord(text, at),
+        How::AzureClient => structures::azure_client(text, at),
+        How::VaultOld => structures::vault_old(text, at),
+        How::Auth => logins::auth(text, at, end),
+        How::PgPass => logins::pgpass(text, at),
+        How::Sql => logins::sql(text, end),
+        How::SecondArgument => logins::second_argument(text, end),
+        How::BehindKey => structures::behind_key(text, at),
+        How::Piped => arguments::piped(text, end),
+        How::Expect => logins::expect(text, at, end),
+        How::Name(_)
+        | How::Camel
+        | How::Marker
+        | How::KeyBlock
+        | How::KeyBlockTail
+        | How::LinesBelow
+        | How::SecretData
+        | How::Command(..) => None,
+    }
+}
+
+/// The key that begins at `at` and whose body begins at `body`.
+fn key(parts: &[Part], text: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let first = text[at];
     // Some prefixes nobody mistakes, whatever somebody has glued to them.
     let unmistakable = body - at >= 4
         && text[body - 1] == b'_'
-        && matches!(shape.body, [Part::Run(Set::Alnum | Set::Word, ..)]);
+        && matches!(parts, [Part::Run(Set::Alnum | Set::Word, ..)]);
     if first.is_ascii_alphanumeric() && !unmistakable && !can_begin(text, at) {
         return None;
     }
@@ -138,8 +220,53 @@ fn key(shape: &Shape, text: &[u8], at: usize, body: usize) -> Option<Range<usize
     {
         return None;
     }
-    let end = end_of(text, body, shape.body)?;
+    let Some(end) = end_of(text, body, parts) else {
+        // What is left of a key that was cut off.
+        let end = structures::cut_run(text, body).or_else(|| cut_capitals(text, body, parts))?;
+        if !begins_like(&text[body..end], parts) {
+            return None;
+        }
+        return is_plausible(&text[body..end], body - at).then_some(at..end);
+    };
     is_plausible(&text[body..end], body - at).then_some(at..end)
+}
+
+/// What is left of a key of capitals and digits, in which there is less to tell chance by.
+fn cut_capitals(text: &[u8], at: usize, parts: &[Part]) -> Option<usize> {
+    let run = text[at..]
+        .iter()
+        .take_while(|b| Set::Upper.holds(**b))
+        .count();
+    let body = &text[at..at + run];
+    let fits =
+        matches!(parts, [Part::Run(Set::Upper, ..), ..]) && body.iter().any(u8::is_ascii_digit);
+    (run >= 8 && fits && lines::is_cut(text, at + run)).then_some(at + run)
+}
+
+/// Whether a text could go on to be what these parts say.
+fn begins_like(text: &[u8], parts: &[Part]) -> bool {
+    let mut at = 0;
+    for part in parts {
+        match *part {
+            Part::Run(set, least, most) => {
+                let run = text[at..]
+                    .iter()
+                    .take(most)
+                    .take_while(|b| set.holds(**b))
+                    .count();
+                at += run;
+                if at == text.len() {
+                    return true;
+                }
+                if run < least {
+                    return false;
+                }
+            }
+            Part::Is(byte) if text.get(at) == Some(&byte) => at += 1,
+            Part::Is(_) => return at == text.len(),
+        }
+    }
+    false
 }
 
 /// Whether the text before `at` is a long run of base64.
@@ -155,7 +282,7 @@ fn is_base64_before(text: &[u8], at: usize) -> bool {
 
 /// Placeholders and long names begin like keys too.
 fn is_plausible(body: &[u8], prefix: usize) -> bool {
-    if values::is_filler(body) {
+    if values::is_filler(body) || values::is_documented(body) {
         return false;
     }
     let digits = body.iter().filter(|b| b.is_ascii_digit()).count();
@@ -182,11 +309,16 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
     while let Some(n) = memchr::memchr3(b'\n', b'\\', 0xE2, text.get(from..).unwrap_or_default()) {
         let at = from + n;
         let at = at - usize::from(at > from && text[at] == b'\n' && text[at - 1] == b'\r');
-        let next = over_breaks(text, at);
-        from = next.max(from + n + 1);
         let in_key = |b: u8| {
             b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'=' | b':')
         };
+        // Most lines end in a sign.
+        if at == 0 || !in_key(text[at - 1]) {
+            from += n + 1;
+            continue;
+        }
+        let next = over_breaks(text, at);
+        from = next.max(from + n + 1);
         let joins = next > at
             && at > 0
             && in_key(text[at - 1])
@@ -213,17 +345,32 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
                 continue;
             }
             let in_two = |entry: &Entry| {
-                let of_a_word = matches!(entry.anchor, Anchor::Name(..) | Anchor::Cookie);
-                !of_a_word && begin + entry.literal.len() > tail
+                let of_keys = matches!(
+                    entry.pattern.how,
+                    How::Key(_)
+                        | How::Around(..)
+                        | How::WebToken
+                        | How::Discord
+                        | How::Telegram
+                        | How::AzureClient
+                        | How::KeyBlock
+                        | How::KeyBlockTail
+                        | How::Address
+                        | How::Bearer
+                        | How::Private
+                );
+                of_keys
+                    && (begin + entry.literal.len() > tail
+                        || matches!(entry.pattern.how, How::Discord))
             };
             let is_cut = table.at(&window, begin).any(in_two);
-            if !is_cut && !begins_discord(&window[begin..]) {
+            if !is_cut {
                 continue;
             }
             // The text as it would read without this one break.
             let until = text.len().min(next + LONGEST_CUT);
             let joined = [&text[at - tail..at], &text[next..until]].concat();
-            if let Look::Found(finding) = look(table, &joined, begin) {
+            if let Look::Found(finding) = look(table, &joined, begin, &mut Vec::new()) {
                 let back = |n: usize| {
                     if n <= tail {
                         at - tail + n

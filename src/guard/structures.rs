@@ -7,11 +7,9 @@
 use std::ops::Range;
 
 use super::body::{can_begin, end_of, over_breaks};
+use super::lines;
 use super::shapes::{Part, Set};
 use super::values;
-
-/// So far behind the beginning of a key block its label has to be complete.
-const LABEL: usize = 80;
 
 /// `<private>` to its end, or to the end of the text; one inside another belongs to it.
 pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
@@ -53,100 +51,8 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(at..end)
 }
 
-/// `-----BEGIN … PRIVATE KEY-----` to the end of the block, or of what looks like one.
-pub(super) fn key_block(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let label_end = key_label(text, at)?;
-    let rest = &text[label_end..];
-    let closed = memchr::memmem::find_iter(rest, b"-----END")
-        .find_map(|found| Some((label_end + found, key_label(text, label_end + found)?)));
-    // Another block that begins before this one ends is not its inside.
-    let next = memchr::memmem::find(rest, b"-----BEGIN").map(|found| label_end + found);
-    let (inside, end) = closed
-        .filter(|(inside, _)| next.is_none_or(|next| *inside < next))
-        .unwrap_or_else(|| {
-            let end = armour_end(text, label_end);
-            (end, end)
-        });
-    // A label alone is talk about keys.
-    let body = text[label_end..inside]
-        .iter()
-        .filter(|b| Set::Base64.holds(**b))
-        .count();
-    (body >= 16).then_some(at..end)
-}
-
-/// The tail of a key block whose beginning has been cut off: the lines of base64 above its end.
-pub(super) fn key_block_tail(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let end = key_label(text, at)?;
-    let mut start = at;
-    loop {
-        let above = &text[..start];
-        let above = above
-            .strip_suffix(b"\\n")
-            .or_else(|| above.strip_suffix(b"\r\n"))
-            .or_else(|| above.strip_suffix(b"\n"))
-            .unwrap_or(above);
-        let line = above
-            .iter()
-            .rev()
-            .take_while(|b| Set::Base64.holds(**b))
-            .count();
-        // The `n` of an escaped line end is no base64, though it looks so.
-        let escaped = above[..above.len() - line].last() == Some(&b'\\');
-        let line = line.saturating_sub(usize::from(escaped));
-        if above.len() == start && start != at || line < 4 {
-            break;
-        }
-        start = above.len() - line;
-    }
-    (start < at).then_some(start..end)
-}
-
-/// The position behind the label of a block of a private key that starts at `at`.
-fn key_label(text: &[u8], at: usize) -> Option<usize> {
-    let mut label = Vec::with_capacity(LABEL);
-    let mut next = at;
-    while label.len() < LABEL {
-        next = over_breaks(text, next);
-        label.push(*text.get(next)?);
-        next += 1;
-        let closes = label.len() > 16 && label.ends_with(b"----");
-        if closes {
-            let has = |words: &[u8]| memchr::memmem::find(&label, words).is_some();
-            let more = text[next..].iter().take_while(|b| **b == b'-').count();
-            return (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY")).then_some(next + more);
-        }
-    }
-    None
-}
-
-/// Where a block without an end stops: behind the last line that is base64 or a header of a key.
-fn armour_end(text: &[u8], mut at: usize) -> usize {
-    let mut end = at;
-    loop {
-        let run = text[at..]
-            .iter()
-            .take_while(|b| Set::Base64.holds(**b) || matches!(b, b' ' | b':' | b',' | b'-' | b'"'))
-            .count();
-        let line = &text[at..at + run];
-        let is_header = line.starts_with(b"Proc-Type") || line.starts_with(b"DEK-Info");
-        let is_armour = line.iter().all(|b| Set::Base64.holds(*b));
-        if run > 0 && !is_header && !is_armour {
-            // A sentence: at most its first word can still be of the key.
-            return end;
-        }
-        if run > 0 {
-            end = at + run;
-        }
-        let next = over_breaks(text, at + run);
-        if next == at + run {
-            return end;
-        }
-        at = next;
-    }
-}
-
-/// A JSON Web Token: two or three parts, the first of which is a JSON object.
+/// A JSON Web Token: two or three parts, the first of which is a JSON object. Also the first alone,
+/// where a key stands in it, and what is left of a token that was cut off.
 pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !can_begin(text, at) {
         return None;
@@ -155,12 +61,167 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
     let dot = Part::Is(b'.');
     let two = [long(12), dot, long(10), dot, long(4)];
     // A signature is missing where somebody has cut it off, or where there is none.
-    let mut end = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3]))?;
+    let Some(mut end) = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3])) else {
+        let run = run_length(text, at, Set::Dotted);
+        let is_header = values::base64(&text[at..at + run.min(24)]).starts_with(b"{\"");
+        let cut = run >= 20
+            && is_header
+            && lines::is_cut(text, at + run)
+            && names_a_method(&text[at..at + run]);
+        return cut.then_some(at..at + run).or_else(|| encoded(text, at));
+    };
     // Two parts more if it is encrypted.
     while let Some(next) = end_of(text, end, &two[3..]) {
         end = next;
     }
-    Some(at..end)
+    // `pk.eyJ…` is public; the letters before belong to a secret one.
+    let start = at - if text[..at].ends_with(b"sk.") { 3 } else { 0 };
+    Some(start..end)
+}
+
+/// Whether base64 begins as the first part of such a token does.
+fn names_a_method(text: &[u8]) -> bool {
+    let plain = values::base64(&text[..text.len().min(48)]);
+    [
+        &b"\"alg\""[..],
+        b"\"typ\"",
+        b"\"kid\"",
+        b"\"enc\"",
+        b"\"jku\"",
+        b"\"cty\"",
+    ]
+    .iter()
+    .any(|name| memchr::memmem::find(&plain, name).is_some())
+}
+
+fn run_length(text: &[u8], at: usize, set: Set) -> usize {
+    text[at..].iter().take_while(|b| set.holds(**b)).count()
+}
+
+/// Base64 of a text that holds a private key, a token or a login.
+pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
+    /// So much of it is looked at: what names a secret comes early, but in a file of an account.
+    const NEAR: usize = 4096;
+    let before = text[..at].last();
+    if !can_begin(text, at)
+        || matches!(before, Some(b'+' | b'/' | b'.'))
+        || text[..at].ends_with(b"base64,")
+    {
+        return None;
+    }
+    let end = end_of(text, at, &[Part::Run(Set::Base64, 24, 1 << 20)])?;
+    let run: Vec<u8> = text[at..end]
+        .iter()
+        .copied()
+        .take(NEAR)
+        .filter(|b| Set::Base64.holds(*b))
+        .collect();
+    let plain = values::base64(&run);
+    let has = |words: &[u8]| memchr::memmem::find(&plain, words).is_some();
+    let armour = plain.starts_with(b"-----BEGIN") && (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY"));
+    let token = plain.starts_with(b"eyJ") && names_a_method(&plain);
+    let names: &[&[u8]] = &[
+        b"\"auth", b"\"private_key", b"\"password", b"\"secret", b"\"token", b"\"k\":\"",
+        b"\"s\":\"", b"\"apiKey", b"\"api_key", b"\"access",
+    ];
+    let object =
+        plain.first() == Some(&b'{') && run.len() >= 40 && names.iter().any(|name| has(name));
+    let short = run.len() >= 80
+        && [&b"{\"a\":\""[..], b"{\"k\":\""]
+            .iter()
+            .any(|head| plain.starts_with(head));
+    (armour || token || object || short).then_some(at..end)
+}
+
+/// The value of a secret member of a JSON Web Key. `at` is the last letter of its name.
+pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 6000;
+    let start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(2)
+            .take_while(|b| b.is_ascii_lowercase())
+            .count();
+    let named = matches!(&text[start..=at], b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq");
+    if !named || start.checked_sub(1).is_none_or(|i| text[i] != b'"') {
+        return None;
+    }
+    let from = end
+        + text[end..]
+            .iter()
+            .take(4)
+            .take_while(|b| matches!(b, b' ' | b'\\' | b'"'))
+            .count();
+    let length = run_length(text, from, Set::Word);
+    let near = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
+    let is_key = memchr::memmem::find(near, b"kty").is_some();
+    (length >= 20 && is_key && values::is_random(&text[from..from + length]))
+        .then_some(from..from + length)
+}
+
+/// `s.` and 24 letters and digits.
+pub(super) fn vault_old(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let body = text.get(at + 2..at + 26)?;
+    let digits = body.iter().filter(|b| b.is_ascii_digit()).count();
+    let capitals = body.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let small = body.iter().filter(|b| b.is_ascii_lowercase()).count();
+    let whole = body.iter().all(u8::is_ascii_alphanumeric)
+        && text
+            .get(at + 26)
+            .is_none_or(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'_' | b'('));
+    (whole
+        && digits >= 1
+        && capitals >= 2
+        && small >= 2
+        && can_begin(text, at)
+        && !text[..at].ends_with(b".")
+        && !text[..at].ends_with(b"_"))
+    .then_some(at..at + 26)
+}
+
+/// The forty characters that follow an access key of AWS, beside it or in the next column.
+pub(super) fn behind_key(text: &[u8], at: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 160;
+    const LENGTH: usize = 40;
+    let end = end_of(text, at + 4, &[Part::Run(Set::Upper, 16, 16)])?;
+    let near = &text[end..text.len().min(end + NEAR)];
+    let secret = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    let mut from = 0;
+    while from < near.len() {
+        let run = near[from..].iter().take_while(|b| secret(b)).count();
+        let value = &near[from..from + run];
+        let mixed = value.iter().any(u8::is_ascii_digit)
+            && value.iter().any(u8::is_ascii_uppercase)
+            && value.iter().any(u8::is_ascii_lowercase);
+        let cut = (12..LENGTH).contains(&run) && lines::is_cut(text, end + from + run);
+        if (run == LENGTH || cut) && mixed && !values::is_documented(value) {
+            return Some(end + from..end + from + run);
+        }
+        from += run + 1;
+    }
+    None
+}
+
+/// A run of a set, then the anchor `at..end`, then these parts.
+pub(super) fn around(
+    text: &[u8],
+    at: usize,
+    end: usize,
+    (set, least, most): (Set, usize, usize),
+    parts: &[Part],
+) -> Option<Range<usize>> {
+    let (start, count) = run_before(text, at, set, most);
+    if count < least || !can_begin(text, start) {
+        return None;
+    }
+    let end = if parts.is_empty() {
+        end
+    } else {
+        end_of(text, end, parts)?
+    };
+    let open = text.get(end).is_some_and(u8::is_ascii_alphanumeric);
+    (!open && values::is_random(&text[start..end])).then_some(start..end)
 }
 
 /// The password of an address, or the key that stands alone before its `@`. `at` is the colon of
@@ -174,6 +235,9 @@ pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     // A password may hold a slash that nobody has escaped; an at sign behind the first slash is
     // taken for the separator only where a colon comes first.
     let first_slash = memchr::memchr(b'/', authority).unwrap_or(authority.len());
+    if let Some(cut) = cut_address(text, start, authority) {
+        return Some(cut);
+    }
     let host_at = memchr::memrchr(b'@', &authority[..first_slash]).or_else(|| {
         let colon = memchr::memchr(b':', &authority[..first_slash])?;
         let port = authority[colon + 1..first_slash]
@@ -197,6 +261,26 @@ pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     (values::is_random(user) && user.len() >= 16).then_some(start..start + host_at)
 }
 
+/// What is left of a password where the text was cut off before its `@`.
+fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usize>> {
+    let end = start + authority.len();
+    if !lines::is_cut(text, end) || authority.contains(&b'@') {
+        return None;
+    }
+    let colon = memchr::memchr(b':', authority)?;
+    let password = &authority[colon + 1..];
+    let host = authority[..colon].contains(&b'.') || authority[..colon].contains(&b'/');
+    let port = password.iter().take_while(|b| b.is_ascii_digit()).count();
+    let behind = password.get(port);
+    let is_port =
+        port > 0 && port <= 5 && matches!(behind, None | Some(b'/' | b'.' | b',' | b')' | b'?'));
+    let secret = password.len() >= 4
+        && !password.contains(&b'/')
+        && !starts_reference(password)
+        && !values::is_placeholder(password);
+    (secret && !host && !is_port).then_some(start + colon + 1..end)
+}
+
 fn starts_reference(text: &[u8]) -> bool {
     matches!(text.first(), Some(b'$' | b'{' | b'<' | b'%' | b'*' | b'[')) && {
         // `%40` is an escaped character, `%PASSWORD%` is a reference.
@@ -211,7 +295,8 @@ pub(super) fn credentials(text: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let start = at + spaces;
-    let end = end_of(text, start, &[Part::Run(Set::Header, 12, 1 << 16)])?;
+    let end = end_of(text, start, &[Part::Run(Set::Header, 12, 1 << 16)])
+        .or_else(|| cut_run(text, start))?;
     let value = &text[start..end];
     let joined: Vec<u8> = value
         .iter()
@@ -229,31 +314,7 @@ pub(super) fn basic(text: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let end = end_of(text, start, &[Part::Run(Set::Base64, 8, 4096)])?;
-    let plain = base64(&text[start..end]);
-    let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
-    (readable && plain.contains(&b':')).then_some(start..end)
-}
-
-fn base64(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let (mut bits, mut held) = (0_u32, 0);
-    for b in text {
-        let value = match b {
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => continue,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held).to_le_bytes()[0]);
-        }
-    }
-    out
+    values::is_login(&text[start..end]).then_some(start..end)
 }
 
 /// The value of a `Cookie:` or `Set-Cookie:` header. `at` is behind the word.
@@ -293,8 +354,9 @@ pub(super) fn telegram(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !(8..=11).contains(&digits) || !can_begin_after_bot(text, start) {
         return None;
     }
-    let end = end_of(text, at + 3, &[Part::Run(Set::Word, 32, 36)])?;
-    Some(start..end)
+    let end =
+        end_of(text, at + 2, &[Part::Run(Set::Word, 32, 37)]).or_else(|| cut_run(text, at + 1))?;
+    values::is_random(&text[at + 2..end]).then_some(start..end)
 }
 
 /// `…/bot123456789:AA…` is how the address of such a bot reads.
@@ -316,7 +378,7 @@ pub(super) fn discord(text: &[u8], at: usize) -> Option<Range<usize>> {
     ];
     let end = end_of(text, at, &parts)?;
     let id = text[at..].iter().copied().filter(|b| Set::Word.holds(*b));
-    let id = base64(&id.take(23).collect::<Vec<_>>());
+    let id = values::base64(&id.take(23).collect::<Vec<_>>());
     id.iter().all(u8::is_ascii_digit).then_some(at..end)
 }
 
@@ -334,20 +396,6 @@ pub(super) fn azure_client(text: &[u8], at: usize) -> Option<Range<usize>> {
     }
     let end = end_of(text, at + 2, &[Part::Run(Set::Header, 30, 40)])?;
     Some(start..end)
-}
-
-/// `….atlasv1.…`: `at` is the first full stop.
-pub(super) fn terraform(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let (start, head) = run_before(text, at, Set::Alnum, 14);
-    let end = end_of(text, at + 9, &[Part::Run(Set::Word, 50, 80)])?;
-    (head == 14).then_some(start..end)
-}
-
-/// `<32 hexadecimal digits>-us12`: `at` is the dash.
-pub(super) fn mailchimp(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let (start, head) = run_before(text, at, Set::Hex, 32);
-    let end = end_of(text, at + 3, &[Part::Run(Set::Digits, 1, 2)])?;
-    (head == 32 && can_begin(text, start)).then_some(start..end)
 }
 
 /// Where the run of a set begins that ends at `at`, and how long it is, breaks left out.
@@ -376,41 +424,16 @@ fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
     (start, count)
 }
 
-/// `-pPASSWORD` of a database client; `at` is behind the flag.
-pub(super) fn glued_flag(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let line_start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
-    let line = &text[line_start.max(at.saturating_sub(400))..at];
-    let is_client = [&b"mysql"[..], b"mariadb"]
+/// What is left of a run that was cut off, long enough to be told.
+pub(super) fn cut_run(text: &[u8], at: usize) -> Option<usize> {
+    let run = text[at..]
         .iter()
-        .any(|name| memchr::memmem::find(line, name).is_some());
-    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`' | b';');
-    let rest = text.get(at..)?;
-    let rest = &rest[..rest.len().min(256)];
-    let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
-    let worth = values::is_secret(value, values::Class::Password, values::Stands::Tight);
-    (is_client && worth && !starts_reference(value)).then_some(at..at + value.len())
-}
-
-/// `-u name:password` of a program that fetches; `at` is behind the flag.
-pub(super) fn user_flag(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let line_start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
-    let line = &text[line_start.max(at.saturating_sub(400))..at];
-    let fetches = [&b"curl"[..], b"wget", b"http"]
-        .iter()
-        .any(|name| memchr::memmem::find(line, name).is_some());
-    let quote = usize::from(matches!(text.get(at), Some(b'"' | b'\'')));
-    let start = at + quote;
-    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\');
-    let rest = text.get(start..)?;
-    let rest = &rest[..rest.len().min(512)];
-    let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
-    let colon = memchr::memchr(b':', value)?;
-    let (name, password) = (&value[..colon], &value[colon + 1..]);
-    let known = password == name
-        || password.len() < 4
-        || values::is_placeholder(password)
-        || starts_reference(password)
-        || password.starts_with(b"//")
-        || name.is_empty();
-    (fetches && !known).then_some(start + colon + 1..start + value.len())
+        .take_while(|b| Set::Header.holds(**b) || **b == b'$')
+        .count();
+    let body = &text[at..at + run];
+    (run >= 8
+        && lines::is_cut(text, at + run)
+        && values::is_random(body)
+        && !values::is_placeholder(body))
+    .then_some(at + run)
 }

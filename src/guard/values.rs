@@ -4,7 +4,11 @@
 //! secrets; `<your-token>`, `xxxx` and `${{ secrets.X }}` are placeholders. When in doubt, what a
 //! person named a password goes, and what is merely near the word `token` has to look random.
 
+use std::sync::LazyLock;
+
 use super::body::changes;
+use super::patterns::{How, patterns};
+use super::shapes::Set;
 
 /// How strictly a value is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +17,12 @@ pub(super) enum Class {
     Password,
     /// Programs make them: they look random.
     Token,
+    /// Keys of all kinds have such names, secret or not: long, of one piece, and random.
+    Key,
+    /// A vendor's name and nothing else: as above.
+    Provider,
+    /// Words of a seed phrase.
+    Phrase,
 }
 
 /// How a value stands in its text.
@@ -28,71 +38,39 @@ pub(super) enum Stands {
     Prose,
 }
 
-/// The words that make a name the name of a secret, what is written in the place of its value, and
-/// how strictly that is looked at. Longer words come before shorter ones that they begin with.
-pub(super) const NAMES: &[(&str, &str, Class)] = &[
-    ("passphrase", "password", Class::Password),
-    ("password", "password", Class::Password),
-    ("passwort", "password", Class::Password),
-    ("passwd", "password", Class::Password),
-    ("_pass", "password", Class::Password),
-    ("-pass", "password", Class::Password),
-    ("dbpass", "password", Class::Password),
-    ("pwd", "password", Class::Password),
-    ("secret", "secret", Class::Token),
-    ("token", "token", Class::Token),
-    ("api_key", "api-key", Class::Token),
-    ("api-key", "api-key", Class::Token),
-    ("api key", "api-key", Class::Token),
-    ("apikey", "api-key", Class::Token),
-    ("access_key", "secret", Class::Token),
-    ("access-key", "secret", Class::Token),
-    ("accesskey", "secret", Class::Token),
-    ("account_key", "secret", Class::Token),
-    ("accountkey", "secret", Class::Token),
-    ("auth_key", "secret", Class::Token),
-    ("auth-key", "secret", Class::Token),
-    ("authkey", "secret", Class::Token),
-    ("private_key", "secret", Class::Token),
-    ("private-key", "secret", Class::Token),
-    ("privatekey", "secret", Class::Token),
-    ("signing_key", "secret", Class::Token),
-    ("signing-key", "secret", Class::Token),
-    ("signingkey", "secret", Class::Token),
-    ("encryption_key", "secret", Class::Token),
-    ("encryption-key", "secret", Class::Token),
-    ("encryptionkey", "secret", Class::Token),
-    ("master_key", "secret", Class::Token),
-    ("service_key", "secret", Class::Token),
-    ("service_role_key", "secret", Class::Token),
-    ("subscription_key", "secret", Class::Token),
-    ("subscription-key", "secret", Class::Token),
-    ("consumer_key", "secret", Class::Token),
-    ("deploy_key", "secret", Class::Token),
-    ("admin_key", "secret", Class::Token),
-    ("app_key", "secret", Class::Token),
-    ("appkey", "secret", Class::Token),
-    ("credential", "secret", Class::Token),
-    ("_auth", "secret", Class::Token),
-    ("authorization", "authorization", Class::Token),
-];
-
 /// What may follow such a word in a name that still names the secret itself.
 const SUFFIXES: &[&str] = &[
     "", "key", "accesskey", "token", "value", "val", "base", "string", "str", "text", "plain",
     "raw", "prod", "production", "dev", "live", "test", "staging", "env", "new", "old", "current",
-    "s", "for", "header",
+    "s", "for", "header", "b", "encoded", "hex", "confirm", "confirmation", "again", "repeat",
+    "default", "admin", "root", "main", "master", "primary", "secondary", "user", "read", "write",
+    "one", "two",
+];
+
+/// What may follow the name of a vendor in a name of a secret.
+const OF_VENDOR: &[&str] = &[
+    "", "key", "token", "secret", "apikey", "api", "auth", "pass", "password", "license",
+    "licensekey", "adminkey", "admin", "writekey", "pat", "bearer", "accesskey", "clientsecret",
+    "apisecret", "apitoken", "live", "prod", "production", "test", "sdkkey", "searchkey", "access",
+    "secretkey", "signingkey",
 ];
 
 /// Names that hold such a word and are not secret.
 const HARMLESS: &[&str] = &[
     "next", "page", "continuation", "pagination", "idempotency", "sync", "cursor", "public", "max",
-    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition",
+    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "row",
+    "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group", "message",
+    "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket", "redis",
+    "event", "item", "record", "entity", "file", "image", "artifact", "pub", "host", "known",
+    "restore", "hash", "map", "index", "lock", "mutex", "query", "document", "doc", "node", "cell",
+    "job", "build", "checkpoint", "search", "without", "no", "forgot", "reset", "start", "end",
+    "stop", "special", "pad", "unexpected", "invalid",
 ];
 
 /// What every name of a secret holds one of: most names are told quickly by having none.
 const STEMS: &[&[u8]] = &[
-    b"pass", b"pwd", b"secret", b"token", b"key", b"cred", b"auth",
+    b"pass", b"pwd", b"secret", b"token", b"key", b"cred", b"auth", b"mnemonic", b"phrase",
+    b"salt", b"connect", b"kennwort", b"motdep", b"contras", b"_pw", b"masterauth", b"contribsys",
 ];
 
 /// The kind and class of what a name names: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
@@ -105,7 +83,7 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
     let may = (0..lower.len()).any(|at| {
         matches!(
             lower.as_bytes()[at],
-            b'p' | b's' | b't' | b'k' | b'c' | b'a'
+            b'p' | b's' | b't' | b'k' | b'c' | b'a' | b'm'
         ) && STEMS
             .iter()
             .any(|stem| lower.as_bytes()[at..].starts_with(stem))
@@ -113,16 +91,34 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
     if !may {
         return None;
     }
-    let own = NAMES.iter().find(|(word, ..)| {
+    let own = WORDS.iter().find(|(word, _, class)| {
         let found = lower.rfind(word);
-        found.is_some_and(|at| is_own(&lower[..at], &lower[at + word.len()..]))
+        let whole = *class != Class::Provider;
+        whole && found.is_some_and(|at| is_own(&name[..at], &name[at + word.len()..], *class))
     });
-    let bare = (lower == "pass").then_some(("password", Class::Password));
+    let bare =
+        matches!(lower.as_str(), "pass" | "pw" | "psk").then_some(("password", Class::Password));
     own.map(|(_, kind, class)| (*kind, *class)).or(bare)
 }
 
+/// The words of names, each with what is written in its place and how its value is looked at.
+static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
+    patterns()
+        .filter_map(|pattern| match pattern.how {
+            How::Name(class) => Some((pattern, class)),
+            _ => None,
+        })
+        .flat_map(|(pattern, class)| {
+            let words = pattern.anchors.iter();
+            // A bare `pass` is told below: in a longer name it is a verb.
+            let own = words.filter(|word| !matches!(**word, "pass" | "psk"));
+            own.map(move |word| (*word, pattern.kind, class))
+        })
+        .collect()
+});
+
 /// Whether the rest of a name around the word leaves it the name of the secret.
-pub(super) fn is_own(before: &str, after: &str) -> bool {
+pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
     let letters = |text: &str| -> String {
         let kept = text.chars().filter(char::is_ascii_alphabetic);
         kept.collect::<String>().to_ascii_lowercase()
@@ -130,10 +126,22 @@ pub(super) fn is_own(before: &str, after: &str) -> bool {
     let first = before
         .split(|c: char| !c.is_ascii_alphanumeric())
         .rfind(|part| !part.is_empty())
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    let harmless = HARMLESS.iter().any(|word| first == *word);
-    !harmless && SUFFIXES.contains(&letters(after).as_str())
+        .unwrap_or_default();
+    let after = letters(after);
+    if class == Class::Provider {
+        return OF_VENDOR.contains(&after.as_str());
+    }
+    !HARMLESS.iter().any(|word| ends_in(first, word)) && SUFFIXES.contains(&after.as_str())
+}
+
+/// Whether a part of a name is this word, or ends in it where a new word begins: `nextPage`.
+fn ends_in(part: &str, word: &str) -> bool {
+    let Some(at) = part.len().checked_sub(word.len()) else {
+        return false;
+    };
+    part.is_char_boundary(at)
+        && part[at..].eq_ignore_ascii_case(word)
+        && (at == 0 || part.as_bytes()[at].is_ascii_uppercase())
 }
 
 /// Whether a value of this class, standing like this, is a secret.
@@ -144,11 +152,16 @@ pub(super) fn is_secret(value: &[u8], class: Class, stands: Stands) -> bool {
     match class {
         Class::Password => is_password(value, stands),
         Class::Token => is_token(value, stands),
+        Class::Key | Class::Provider => is_key(value, class, stands),
+        Class::Phrase => is_phrase(value),
     }
 }
 
 fn is_password(value: &[u8], stands: Stands) -> bool {
     if value.len() < 4 || value.len() > 256 || value.iter().any(u8::is_ascii_whitespace) {
+        return stands == Stands::Quoted && is_sentence_of_signs(value);
+    }
+    if is_number(value) {
         return false;
     }
     let has = |test: fn(&u8) -> bool| value.iter().any(test);
@@ -175,6 +188,79 @@ fn is_password(value: &[u8], stands: Stands) -> bool {
     }
 }
 
+/// A number of a program: `16384u32`, `0x1f`, `2_000_000`, `30s`.
+fn is_number(value: &[u8]) -> bool {
+    const UNITS: &[&[u8]] = &[
+        b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"f32",
+        b"f64", b"ul", b"ull", b"ms", b"s", b"sec", b"min", b"m", b"h", b"d", b"days", b"px",
+        b"em", b"rem", b"kb", b"mb", b"gb", b"kib", b"mib", b"gib", b"l", b"f", b"th", b"st",
+        b"nd",
+    ];
+    if let Some(hex) = value
+        .strip_prefix(b"0x")
+        .or_else(|| value.strip_prefix(b"0X"))
+    {
+        return hex.len() <= 16 && hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_');
+    }
+    let digits = value
+        .iter()
+        .take_while(|b| b.is_ascii_digit() || matches!(b, b'_' | b'.'))
+        .count();
+    let unit = value[digits..].to_ascii_lowercase();
+    let dotted = unit.is_empty() && value.contains(&b'.');
+    digits > 0 && value[0].is_ascii_digit() && (dotted || UNITS.contains(&unit.as_slice()))
+}
+
+/// A quoted password with spaces in it: few words, with digits and signs that no label has.
+fn is_sentence_of_signs(value: &[u8]) -> bool {
+    let signs = value
+        .iter()
+        .filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'^' | b'&' | b'*' | b'+'))
+        .count();
+    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    (8..=64).contains(&value.len())
+        && signs >= 1
+        && digits >= 1
+        && !value.contains(&b'{')
+        && !value.contains(&b'(')
+}
+
+/// One long run that looks random, with nothing in it that a path or an id has.
+fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
+    let least = if class == Class::Provider { 15 } else { 20 };
+    let firm = stands != Stands::Prose
+        && (class == Class::Key || stands != Stands::Loose || value.len() >= 24);
+    let fits = |b: &u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b':' | b'.')
+    };
+    let parts = value.split(|b| matches!(b, b'/' | b'.' | b':')).count();
+    firm && (least..=512).contains(&value.len())
+        && value.iter().all(fits)
+        && (parts == 1 || value.len() >= 40 * parts)
+        && !(is_uuid(value) && class == Class::Key)
+        && is_random(value)
+        && entropy(value) >= 3.0
+}
+
+fn is_uuid(value: &[u8]) -> bool {
+    let fits = |(i, b): (usize, &u8)| match i {
+        8 | 13 | 18 | 23 => *b == b'-',
+        _ => b.is_ascii_hexdigit(),
+    };
+    value.len() == 36 && value.iter().enumerate().all(fits)
+}
+
+/// Twelve words or more, and nothing else.
+fn is_phrase(value: &[u8]) -> bool {
+    let words = value
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let short =
+        |word: &[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
+    let count = words.clone().count();
+    (12..=24).contains(&count) && count % 3 == 0 && words.clone().all(short)
+}
+
 fn is_token(value: &[u8], stands: Stands) -> bool {
     if value.len() < 8 || value.len() > 4096 {
         return false;
@@ -182,10 +268,20 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
     let fits =
         |b: &u8| b.is_ascii_graphic() && !matches!(b, b'(' | b')' | b'<' | b'>' | b'{' | b'}');
     if !value.iter().all(fits) {
-        return false;
+        // A generator of salts uses all characters.
+        let signs = value.iter().filter(|b| b.is_ascii_punctuation()).count();
+        let graphic = value.iter().all(u8::is_ascii_graphic);
+        return stands == Stands::Quoted
+            && value.len() >= 32
+            && graphic
+            && signs >= 4
+            && entropy(value) >= 4.0;
     }
     if value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/") {
-        return value.len() >= 32 && is_random(value) && !value[1..].contains(&b'/');
+        let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+        return value.len() >= 32
+            && is_random(value)
+            && (capitals >= 5 || !value[1..].contains(&b'/'));
     }
     if memchr::memmem::find(value, b"://").is_some() {
         return false;
@@ -244,7 +340,8 @@ fn is_words(value: &[u8]) -> bool {
         let one_case = word.iter().skip(1).all(u8::is_ascii_lowercase)
             || word.iter().all(u8::is_ascii_uppercase)
             || is_camel(word);
-        one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20
+        (one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20)
+            || part.len() <= 3
     };
     value
         .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b',' | b'='))
@@ -333,11 +430,76 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
     let parts = worded && STANDIN_PARTS.iter().any(|part| lower.contains(part));
     lower.is_empty()
+        || is_documented(text.as_bytes())
         || reference
         || inside
         || parts
         || is_filler(value)
         || STANDINS.contains(&lower.as_str())
+}
+
+/// The keys that a vendor's documentation shows end so.
+pub(super) fn is_documented(value: &[u8]) -> bool {
+    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
+}
+
+/// Whether a run could be base64: capitals and small letters, or digits between letters.
+pub(super) fn may_be_base64(value: &[u8]) -> bool {
+    let has = |test: fn(&u8) -> bool| value.iter().any(test);
+    let upper = has(u8::is_ascii_uppercase);
+    value.ends_with(b"=") || (upper || has(u8::is_ascii_digit)) && changes(value) >= 2
+}
+
+/// What base64 stands for; what is not of its alphabet is passed over.
+pub(super) fn base64(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut bits, mut held) = (0_u32, 0);
+    for b in text {
+        let value = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => continue,
+        };
+        bits = (bits << 6) | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held).to_le_bytes()[0]);
+        }
+    }
+    out
+}
+
+/// Whether this is base64 of a name, a colon and a password.
+pub(super) fn is_login(value: &[u8]) -> bool {
+    let plain = base64(value);
+    let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
+    value.len() >= 8
+        && readable
+        && plain.contains(&b':')
+        && value.iter().all(|b| Set::Base64.holds(*b))
+}
+
+/// Whether somebody has given this as a password, where nothing but one can stand: no reference, no
+/// option, no word of a sentence.
+pub(super) fn is_given(value: &[u8]) -> bool {
+    const PROSE: &[&str] = &[
+        "with", "the", "your", "option", "flag", "and", "instead", "command", "argument",
+        "parameter", "from", "switch", "when", "this", "that", "because", "should", "will", "must",
+        "means", "into", "then",
+    ];
+    let whole = value.len() >= 4
+        && !value.starts_with(b"-")
+        && value.iter().all(|b| !b.is_ascii_whitespace());
+    let reference = matches!(value.first(), Some(b'$' | b'<' | b'{' | b'%' | b'[' | b'`'))
+        && !(value.first() == Some(&b'%') && value.last() != Some(&b'%'));
+    let address = memchr::memmem::find(value, b"://").is_some();
+    let path = value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/");
+    let word = PROSE.iter().any(|word| same(value, word));
+    whole && !reference && !address && !path && !word && !is_placeholder(value)
 }
 
 /// `xxxx`, `****`, `0000`, also with a little around them.
@@ -374,6 +536,23 @@ fn is_code(value: &[u8], stands: Stands) -> bool {
         && parts.iter().all(|part| part.len() > 1);
     let snake = text.contains('_')
         && identifier(text)
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    path || snake || text.starts_with(['&', '*', '/', '.', '-', '\\']) || text.starts_with("__")
+        && (text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+            || text
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+                && text
+                    .split('_')
+                    .filter(|part| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase()))
+                    .count()
+                    >= 2);
+    // Base64 may begin with a slash too.
+    let base64 = value.len() >= 32
+        && value.iter().all(|b| Set::Base64.holds(*b))
+        && is_random(value)
+        && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
+    path || snake
+        || (!base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{']))
+        // A tag of YAML: `!vault |`.
+        || text.strip_prefix('!').is_some_and(|tag| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic()))
+        || text.starts_with("__")
 }

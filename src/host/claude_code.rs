@@ -5,6 +5,8 @@
 //! do not fit, which are nothing to learn from. Cursor runs the hooks of Claude Code's settings too,
 //! and says so in the event; it has other answers, so nothing is answered there.
 
+use crate::guard::Clean;
+
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};
 
@@ -39,11 +41,11 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "UserPromptSubmit" => Some(Event {
-            output: clip(fields.texts("prompt").into()),
+            output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?
         }),
         "PostToolUse" => Some(Event {
-            output: clip(fields.texts("tool_response").into()),
+            output: clip(&Clean::of_owned(fields.texts("tool_response"))),
             ..fields.event(EventKind::ToolSucceeded)?
         }),
         "PostToolUseFailure" if !fields.is_true("is_interrupt") => {
@@ -59,7 +61,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
                 (None, _) => error,
             };
             Some(Event {
-                output: clip(said.into()),
+                output: clip(&Clean::of_owned(said)),
                 exit_code,
                 ..fields.event(EventKind::ToolFailed)?
             })

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::guard::Clean;
 use crate::platform::named;
 
 use super::Hook;
@@ -57,11 +58,11 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "UserPromptSubmit" => Some(Event {
-            output: clip(fields.texts("prompt").into()),
+            output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?
         }),
         "PostToolUse" => {
-            let output = clip(fields.texts("tool_response").into());
+            let output = clip(&Clean::of_owned(fields.texts("tool_response")));
             let event = fields.event(EventKind::ToolSucceeded)?;
             let call = fields.text("tool_use_id");
             let exit_code = match (&event.transcript_path, call) {

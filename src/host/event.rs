@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::guard::Clean;
+
 /// What is kept of a long text, in bytes.
 const HEAD: usize = 16 << 10;
 const TAIL: usize = 48 << 10;
@@ -110,7 +112,10 @@ impl<'a> Fields<'a> {
                 .map(|name| input.texts(name))
                 .find(|text| !text.is_empty())
         });
-        clip(command.map_or_else(|| Cow::Borrowed(raw.get()), Cow::Owned))
+        clip(&match command {
+            Some(command) => Clean::of_owned(command),
+            None => Clean::of_json(raw.get()),
+        })
     }
 
     /// An event with what all hosts tell; `None` where not even the session is named.
@@ -144,20 +149,9 @@ fn collect(value: &Value, texts: &mut String) {
     }
 }
 
-/// The head and the tail of a long text.
-pub(super) fn clip(text: Cow<'_, str>) -> String {
-    if text.len() <= HEAD + TAIL {
-        return text.into_owned();
-    }
-    let mut head = HEAD;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - TAIL;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    format!("{}\n…\n{}", &text[..head], &text[tail..])
+/// The head and the tail of a long text that has lost its secrets: half of one may not be told.
+pub(super) fn clip(text: &Clean<'_>) -> String {
+    text.ends(HEAD, TAIL)
 }
 
 #[cfg(test)]
@@ -187,6 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn secrets_that_lie_across_a_cut_are_gone() {
+        let lines: Vec<String> = (2..42)
+            .map(|i| format!("{i:6}\tZq9xK7mP2vL5nR8tW4yB6cD1fG3hJ0s{i:02}"))
+            .collect();
+        let key = format!(
+            "     1\t-----BEGIN RSA PRIV{0}\n{1}\n    42\t-----END RSA PRIV{0}",
+            "ATE KEY-----",
+            lines.join("\n")
+        );
+        let text = format!("{}{key}{}", "x ".repeat(HEAD / 2 - 300), " y".repeat(TAIL));
+        let kept = clip(&Clean::of(&text));
+        assert!(
+            kept.contains("[REDACTED:private-key]") && !kept.contains("Zq9"),
+            "{kept}"
+        );
+    }
+
+    #[test]
     fn strange_fields_are_no_fields() {
         assert!(Fields::read(b"[]").is_none());
         assert!(Fields::read(b"\xff\xfe").is_none());
@@ -202,7 +214,7 @@ mod tests {
     #[test]
     fn long_texts_keep_both_ends() {
         let text = format!("first {} last", "é".repeat(1 << 20));
-        let kept = clip(Cow::Borrowed(&text));
+        let kept = clip(&Clean::of(&text));
         assert!(kept.len() < HEAD + TAIL + 8);
         assert!(kept.starts_with("first") && kept.ends_with("last"));
     }

@@ -4,6 +4,8 @@
 //! host: the only sign is a line `Exit Code: N` in what the model is shown, which is left out for 0.
 //! Other tools have an `error`. The text stands in a frame of tags that is no part of it.
 
+use crate::guard::Clean;
+
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};
 
@@ -30,7 +32,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "BeforeAgent" => Some(Event {
-            output: clip(fields.texts("prompt").into()),
+            output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?
         }),
         "AfterTool" => {
@@ -46,7 +48,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
             let failed = error.is_some() || exit_code.is_some_and(|code: i64| code != 0);
             let output = error.unwrap_or_else(|| unframed(&shown));
             Some(Event {
-                output: clip(output.into()),
+                output: clip(&Clean::of_owned(output)),
                 exit_code,
                 ..fields.event(if failed {
                     EventKind::ToolFailed

@@ -90,10 +90,10 @@ pub fn accept(
     }
     let mut fields: Map<String, Value> =
         serde_json::from_str(data).map_err(|error| error.to_string())?;
-    let line = |text: &str| {
+    let line = |text: &str| -> String {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let clipped: String = words.join(" ").chars().take(MAX_FIELD).collect();
-        keep(&clipped)
+        // What is cut has lost its secrets before.
+        keep(&words.join(" ")).chars().take(MAX_FIELD).collect()
     };
     for (name, text) in [
         ("procedure_name", &answer.procedure_name),

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use crate::guard::Clean;
 use crate::model::Step;
 
 use super::recover::Episode;
@@ -66,9 +67,13 @@ pub struct ProcedureData {
 }
 
 /// Distils an episode. `steps` are those of the session, at least from the failure to the success;
-/// every text that is to be stored goes through `keep`. `None` where the steps are not there, or the
+/// every text that is to be stored goes through `keep` before it is cut. `None` where the steps are not there, or the
 /// failure said nothing by which it could be found again.
-pub fn distil(episode: &Episode, steps: &[Step], keep: &dyn Fn(&str) -> String) -> Option<Lesson> {
+pub fn distil(
+    episode: &Episode,
+    steps: &[Step],
+    keep: &dyn Fn(&str) -> Clean<'static>,
+) -> Option<Lesson> {
     let at = |index: usize| {
         let found = steps.binary_search_by_key(&index, |step| step.index);
         found.ok().map(|at| &steps[at])
@@ -78,25 +83,23 @@ pub fn distil(episode: &Episode, steps: &[Step], keep: &dyn Fn(&str) -> String) 
     if episode.error_key.is_empty() {
         return None;
     }
-    let goal = keep(&episode.goal);
-    let error = keep(&episode.error_line);
-    let error_key = keep(&episode.error_key);
-    let failing_code = keep(&cut(&code(failed), MAX_CODE));
-    let call = code(success);
-    let changes: Vec<String> = episode
+    let goal = keep(&episode.goal).into_string();
+    let error = keep(&episode.error_line).into_string();
+    let error_key = keep(&episode.error_key).into_string();
+    let failing = keep(&code(failed));
+    let call = keep(&code(success));
+    let changes: Vec<Clean<'_>> = episode
         .changes
         .iter()
         .filter_map(|c| at(*c))
-        .map(code)
+        .map(|step| keep(&code(step)))
         .collect();
     let (shown, left_out) = changes.split_at(changes.len().min(MAX_CHANGES));
-    let working_code = keep(&working(shown, left_out.len(), &call));
-    let cause = keep(&root_cause(&error, &code(failed), &call, &changes));
-    let mut procedure_steps = Vec::new();
-    for change in shown {
-        procedure_steps.push(keep(&cut(change, MAX_STEP)));
-    }
-    procedure_steps.push(keep(&cut(&call, MAX_STEP)));
+    let working_code = working(shown, left_out.len(), &call);
+    let cause = root_cause(&error, failing.as_str(), call.as_str(), &changes);
+    let failing_code = failing.cut(MAX_CODE);
+    let mut procedure_steps: Vec<String> = shown.iter().map(|c| c.cut(MAX_STEP)).collect();
+    procedure_steps.push(call.cut(MAX_STEP));
     let attempts = episode.also_fail_steps.len() + 1;
     let intervention = match changes.len() {
         0 => format!("`{}` worked instead", first_line(&call)),
@@ -111,9 +114,9 @@ pub fn distil(episode: &Episode, steps: &[Step], keep: &dyn Fn(&str) -> String) 
     let procedure = ProcedureData {
         procedure_name: format!("Get `{goal}` past: {error_key}"),
         semantic_description: format!("How to make `{goal}` work when it fails with: {error_key}"),
-        initial_failure_summary: keep(&format!("`{}` failed: {error}", first_line(&failing_code))),
+        initial_failure_summary: format!("`{}` failed: {error}", first_line(&failing)),
         identified_root_cause: cause,
-        successful_intervention: keep(&intervention),
+        successful_intervention: intervention,
         learned_procedure_steps: procedure_steps,
         critical_contextual_cues: cues,
         example_scenario_abstract: format!(
@@ -132,7 +135,7 @@ pub fn distil(episode: &Episode, steps: &[Step], keep: &dyn Fn(&str) -> String) 
         fix: FixText {
             failing_code,
             working_code,
-            success_output: keep(&cut(success.output.trim(), MAX_OUTPUT)),
+            success_output: keep(success.output.trim()).cut(MAX_OUTPUT),
         },
         procedure,
     })
@@ -178,22 +181,22 @@ fn changed<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     (old.split_off(same), new.split_off(same))
 }
 
-fn working(changes: &[String], left_out: usize, call: &str) -> String {
+fn working(changes: &[Clean<'_>], left_out: usize, call: &Clean<'_>) -> String {
     let mut text = String::new();
     let room = MAX_CODE * 2 / 3 / changes.len().max(1);
     for change in changes {
-        text.push_str(&cut(change, room));
+        text.push_str(&change.cut(room));
         text.push('\n');
     }
     if left_out > 0 {
         text.extend(["… and ", &plural(left_out, "more change"), "\n"]);
     }
-    text.push_str(&cut(call, MAX_CODE / 3));
+    text.push_str(&call.cut(MAX_CODE / 3));
     text
 }
 
 /// What the error said, and what was different when it worked.
-fn root_cause(error: &str, failing: &str, working: &str, changes: &[String]) -> String {
+fn root_cause(error: &str, failing: &str, working: &str, changes: &[Clean<'_>]) -> String {
     let (gone, new) = difference(failing, working);
     let mut text = format!("The error said: {error}.");
     if failing == working {
@@ -203,7 +206,8 @@ fn root_cause(error: &str, failing: &str, working: &str, changes: &[String]) -> 
         });
         return text;
     }
-    let list = |words: &[String]| cut(&words.join(" "), 200);
+    // Words of texts that are clean; together they may look like another secret.
+    let list = |words: &[String]| Clean::of_owned(words.join(" ")).cut(200);
     let (gone_words, new_words) = (list(&gone), list(&new));
     let parts: &[&str] = match (gone.is_empty(), new.is_empty()) {
         (false, false) => &[
@@ -230,8 +234,9 @@ fn difference(a: &str, b: &str) -> (Vec<String>, Vec<String>) {
     (only(a, b), only(b, a))
 }
 
-fn first_line(text: &str) -> String {
-    cut(text.lines().next().unwrap_or_default().trim(), 160)
+fn first_line(text: &Clean<'_>) -> String {
+    let line = text.as_str().lines().next().unwrap_or_default();
+    Clean::of(line.trim()).cut(160)
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -240,17 +245,6 @@ fn plural(count: usize, what: &str) -> String {
     } else {
         format!("{count} {what}s")
     }
-}
-
-fn cut(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let mut end = max;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{} …", text[..end].trim_end())
 }
 
 #[cfg(test)]
@@ -272,10 +266,14 @@ mod tests {
         }
     }
 
+    fn keep(text: &str) -> Clean<'static> {
+        Clean::of_owned(text.to_owned())
+    }
+
     fn lesson(steps: &[Step]) -> Lesson {
         let found = analyse(steps, &[]);
         assert_eq!(found.episodes.len(), 1, "{found:?}");
-        distil(&found.episodes[0], steps, &str::to_owned).unwrap()
+        distil(&found.episodes[0], steps, &keep).unwrap()
     }
 
     #[test]
@@ -322,13 +320,46 @@ mod tests {
 
     #[test]
     fn every_text_goes_through_one_door() {
+        let key = format!("gh{}{}", "p_", "a1B2c3D4e5".repeat(4));
         let steps = [
-            step(0, "x --key s3cret", "error: bad s3cret", true),
-            step(1, "x --key s3cret -v", "s3cret", false),
+            step(
+                0,
+                &format!("x --key {key}"),
+                &format!("error: bad {key}"),
+                true,
+            ),
+            step(1, &format!("x --key {key} -v"), &key, false),
         ];
         let found = analyse(&steps, &[]);
-        let keep = |text: &str| text.replace("s3cret", "***");
         let lesson = distil(&found.episodes[0], &steps, &keep).unwrap();
-        assert!(!format!("{lesson:?}").contains("s3cret"), "{lesson:?}");
+        assert!(!format!("{lesson:?}").contains(&key[8..16]), "{lesson:?}");
+    }
+
+    #[test]
+    fn a_key_that_a_cut_goes_through_leaves_nothing() {
+        let lines: Vec<String> = (0..30)
+            .map(|i| format!("Zq9xK7mP2vL5nR8tW4yB6cD1fG3hJ0sQ{i:02}"))
+            .collect();
+        let block = |filler: usize| {
+            format!(
+                "{0}\ncat > k <<'E'\n-----BEGIN RSA PRIV{2}\n{1}\n-----END RSA PRIV{2}\nE",
+                "x".repeat(filler),
+                lines.join("\n"),
+                "ATE KEY-----",
+            )
+        };
+        for filler in [0, 100, MAX_STEP - 60, MAX_CODE / 3 - 60, MAX_CODE - 200] {
+            let code = block(filler);
+            let steps = [
+                step(0, &code, "error: no such host", true),
+                step(1, &format!("{code}\ntrue"), &code, false),
+            ];
+            let found = analyse(&steps, &[]);
+            let Some(episode) = found.episodes.first() else {
+                panic!("{found:?}");
+            };
+            let lesson = format!("{:?}", distil(episode, &steps, &keep).unwrap());
+            assert!(!lesson.contains("Zq9xK7mP"), "{filler}: {lesson}");
+        }
     }
 }

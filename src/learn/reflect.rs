@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 use crate::model::SkillPath;
 
@@ -85,14 +86,16 @@ pub fn ask(lesson: &Lesson<'_>, system: &str) -> Request {
     }
 }
 
-/// The text, cut where it is too long, and unable to close the marker that it stands in.
+/// The text without secrets, cut where it is too long, and unable to close the marker that it stands in.
 fn fenced(text: &str) -> String {
-    let mut end = text.len().min(MAX_SHOWN);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let cut = if end < text.len() { "\n[cut]" } else { "" };
-    text[..end].replace("</", "<\\/") + cut
+    let text = Clean::of(text);
+    let head = text.head(MAX_SHOWN);
+    let cut = if head.len() < text.as_str().len() {
+        "\n[cut]"
+    } else {
+        ""
+    };
+    head.replace("</", "<\\/") + cut
 }
 
 fn schema() -> Value {

@@ -10,6 +10,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 use crate::search::words;
 
@@ -62,7 +63,8 @@ const OPENINGS: &[&str] = &[
 
 /// Builds the question to a model. `system` is [`PROMPT`] or what a user has put in its place.
 pub fn ask(query: &str, system: &str) -> Request {
-    let shown: String = query.chars().take(MAX_SHOWN).collect();
+    let query = Clean::of(query);
+    let shown = query.head(MAX_SHOWN);
     Request {
         system: system.to_owned(),
         user: format!("<query>\n{}\n</query>", shown.trim().replace("</", "<\\/")),

@@ -7,13 +7,14 @@
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 
 /// The shipped prompt; a user may put another one in its place.
 pub const PROMPT: &str = include_str!("prompts/judge.md");
 /// The longest answer that makes sense, in tokens.
 const MAX_TOKENS: u32 = 512;
-/// As much of an input or output as a judge is shown, in characters.
+/// As much of an input or output as a judge is shown, in bytes.
 const MAX_SHOWN: usize = 24_000;
 
 /// What a judge says.
@@ -53,8 +54,9 @@ pub fn ask(rubric: &str, input: &str, output: &str, system: &str) -> Request {
 }
 
 fn fenced(text: &str) -> String {
-    let shown: String = text.chars().take(MAX_SHOWN).collect();
-    let cut = if shown.len() < text.len() {
+    let text = Clean::of(text);
+    let shown = text.head(MAX_SHOWN);
+    let cut = if shown.len() < text.as_str().len() {
         "\n[cut]"
     } else {
         ""

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::guard::Clean;
 use crate::model::{BrokenLine, Event, Remark, Speaker, Step};
 
 use super::text;
@@ -77,7 +78,7 @@ impl<'a> Calls<'a> {
             (self.sink)(Event::Remark(Remark {
                 before: self.made,
                 by,
-                text: text::cut(words, text::MAX_REMARK),
+                text: text::cut(&Clean::of(words), text::MAX_REMARK),
             }));
         }
     }

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::guard::{Clean, redact_value};
+
 /// The longest output that is kept, in bytes.
 pub(super) const MAX_OUTPUT: usize = 6_000;
 /// The longest text in the arguments of a call that is kept, in bytes.
@@ -62,35 +64,30 @@ pub(super) fn value(json: &str) -> Value {
 }
 
 /// A text without its middle, where it is longer than `max` bytes: tools say first what they do
-/// and last how it ended.
-pub(super) fn cut(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let mut head = max / 2;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - max / 2;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    format!("{}\n…\n{}", &text[..head], &text[tail..])
+/// and last how it ended. Secrets are looked for in the whole: half of one may not be told.
+pub(super) fn cut(text: &Clean<'_>, max: usize) -> String {
+    text.ends(max / 2, max / 2)
 }
 
-/// Cuts every long text in a value.
+/// Takes the secrets out of a value, and cuts every long text in it.
 pub(super) fn cut_values(value: &mut Value) {
+    redact_value(value);
+    cut_clean(value);
+}
+
+/// What redaction has answered is clean text by text.
+fn cut_clean(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > MAX_INPUT => *text = cut(text, MAX_INPUT),
-        Value::Array(values) => values.iter_mut().for_each(cut_values),
-        Value::Object(fields) => fields.values_mut().for_each(cut_values),
+        Value::String(text) if text.len() > MAX_INPUT => *text = cut(&Clean::of(text), MAX_INPUT),
+        Value::Array(values) => values.iter_mut().for_each(cut_clean),
+        Value::Object(fields) => fields.values_mut().for_each(cut_clean),
         _ => {}
     }
 }
 
 /// The output of a call as it is kept.
 pub(super) fn output(text: &str) -> String {
-    cut(&without_injected(text), MAX_OUTPUT)
+    cut(&Clean::of(&without_injected(text)), MAX_OUTPUT)
 }
 
 /// Tags around what hosts and memories add to a session. The last is the fence around what this
@@ -164,8 +161,9 @@ mod tests {
 
     #[test]
     fn long_texts_lose_their_middle() {
-        assert_eq!(cut("äöü", 6), "äöü");
-        assert_eq!(cut("aäbcdefgä", 6), "aä\n…\ngä");
+        let cut = |text| cut(&Clean::of(text), 6);
+        assert_eq!(cut("äöü"), "äöü");
+        assert_eq!(cut("aäbcdefgä"), "aä\n…\ngä");
     }
 
     #[test]

@@ -31,10 +31,19 @@ pub(in crate::cli) fn product(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text as it may be shown, before it is cut and its lines are joined: then a secret would not be
+/// told any more.
+fn shown(text: &str) -> Cow<'_, str> {
+    crate::guard::redact(text).text
+}
+
 /// The text on one line and at most `width` columns wide, with an ellipsis in the middle where it
 /// was longer: the beginning and the end of an id or a path say most.
 pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
-    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = clean(&shown(text))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if console::measure_text_width(&flat) <= width {
         return flat;
     }
@@ -56,7 +65,10 @@ pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
 /// The text on one line and at most `width` columns wide, with an ellipsis at the end where it was
 /// longer.
 pub(in crate::cli) fn end(text: &str, width: usize) -> String {
-    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = clean(&shown(text))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     console::truncate_str(&flat, width, "…").into_owned()
 }
 

@@ -219,9 +219,10 @@ fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
 
 /// The beginning of a long text; the record has all of it.
 fn shortened(text: &str) -> String {
+    let text = guard::redact(text).text;
     match text.char_indices().nth(280) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        None => text.into_owned(),
     }
 }
 

@@ -1,0 +1,296 @@
+//! Secrets among the arguments of a program: `mysql -pX`, `curl -u name:X`, `docker login -p X`.
+//!
+//! Which program takes which is a table (`patterns::commands`). Here a line is taken apart into
+//! words, as a shell would, also where it stands escaped in JSON or as a list of strings.
+
+use std::ops::Range;
+
+use super::body::over_breaks;
+use super::lines;
+use super::patterns::Flag;
+use super::values::{self, Class, Stands};
+
+/// So much of a line is read.
+const LONGEST: usize = 4096;
+
+/// The secrets among the arguments of the program that stands at `at..end`.
+pub(super) fn of_command(
+    text: &[u8],
+    at: usize,
+    end: usize,
+    words: &[&str],
+    flags: &[Flag],
+) -> Vec<Range<usize>> {
+    // An anchor may have a space at its end; the program's name has none.
+    let end = end - usize::from(text[end - 1] == b' ');
+    if !begins(text, at) || !matches!(text.get(end), Some(b' ' | b'"' | b'\'' | b'\\')) {
+        return Vec::new();
+    }
+    let arguments = split(text, end);
+    let is = |argument: &Range<usize>, word: &str| &text[argument.clone()] == word.as_bytes();
+    if !words.is_empty()
+        && !words
+            .iter()
+            .any(|word| arguments.iter().any(|a| is(a, word)))
+    {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for flag in flags {
+        found.extend(of_flag(text, &arguments, flag));
+    }
+    found
+}
+
+/// Whether a program's name can begin here.
+fn begins(text: &[u8], at: usize) -> bool {
+    at == 0
+        || matches!(
+            text[at - 1],
+            b' ' | b'\t'
+                | b'\n'
+                | b'\r'
+                | b';'
+                | b'|'
+                | b'&'
+                | b'('
+                | b'`'
+                | b'"'
+                | b'\''
+                | b'/'
+                | b'['
+                | b'>'
+                | b'='
+                | b'+'
+                | b':'
+                | b'\\'
+        )
+        || text[..at].ends_with(b"\\n")
+        || text[..at].ends_with("→".as_bytes())
+        || text[..at].ends_with(b"m") && lines::prefix(&text[lines::line_at(text, at)]) > 0
+}
+
+fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range<usize>> {
+    let bytes = |argument: &Range<usize>| &text[argument.clone()];
+    let given = |value: Range<usize>| is_secret(text, &value).then_some(value);
+    match *flag {
+        Flag::Next(name) => arguments.iter().enumerate().find_map(|(i, argument)| {
+            let value = bytes(argument);
+            if value == name.as_bytes() {
+                return given(arguments.get(i + 1)?.clone());
+            }
+            let rest = value.strip_prefix(name.as_bytes())?;
+            let is_long = name.starts_with("--") && rest.starts_with(b"=");
+            given(unquoted(text, argument.end - rest.len() + 1..argument.end)).filter(|_| is_long)
+        }),
+        Flag::Glued(name) => arguments.iter().find_map(|argument| {
+            let rest = bytes(argument).strip_prefix(name.as_bytes())?;
+            let value = unquoted(text, argument.end - rest.len()..argument.end);
+            let secret = values::is_secret(&text[value.clone()], Class::Password, Stands::Tight);
+            given(value).filter(|_| secret)
+        }),
+        Flag::Behind("", mark) => arguments.iter().find_map(|argument| {
+            let value = bytes(argument);
+            let at = memchr::memchr(mark, value)?;
+            let end = memchr::memchr(b'@', value)
+                .unwrap_or(value.len())
+                .max(at + 1);
+            given(argument.start + at + 1..argument.start + end)
+                .filter(|_| at > 0 && value[0] != b'-')
+        }),
+        Flag::Behind(name, mark) => arguments.iter().enumerate().find_map(|(i, argument)| {
+            let value = bytes(argument);
+            let whole = if value == name.as_bytes() {
+                arguments.get(i + 1)?.clone()
+            } else {
+                let rest = value.strip_prefix(name.as_bytes())?;
+                let long = usize::from(rest.starts_with(b"="));
+                if name.len() > 2 && long == 0 {
+                    return None;
+                }
+                unquoted(text, argument.end - rest.len() + long..argument.end)
+            };
+            behind(text, whole, mark)
+        }),
+        Flag::Prefix(name) => arguments.iter().find_map(|argument| {
+            let rest = bytes(argument).strip_prefix(name.as_bytes())?;
+            given(unquoted(text, argument.end - rest.len()..argument.end))
+        }),
+        Flag::Alone => {
+            let last = arguments.last().filter(|_| arguments.len() <= 2)?;
+            let value = bytes(last);
+            let signs = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
+            let path = value.contains(&b'/') || value.contains(&b':') || value.contains(&b'=');
+            given(last.clone()).filter(|_| {
+                signs && !path && values::is_secret(value, Class::Password, Stands::Loose)
+            })
+        }
+        Flag::Last(before) => {
+            let plain = |argument: &&Range<usize>| {
+                !matches!(bytes(argument).first(), None | Some(b'-')) && !is_switch(bytes(argument))
+            };
+            let plain: Vec<&Range<usize>> = arguments.iter().filter(plain).collect();
+            let last = plain.last().filter(|_| plain.len() > before)?;
+            let value = bytes(last);
+            let secret = values::is_random(value)
+                || values::is_secret(value, Class::Password, Stands::Loose);
+            let name = value.contains(&b'/')
+                || value.contains(&b'=')
+                || value.contains(&b'\\')
+                || value.ends_with(b"pkg");
+            given((*last).clone()).filter(|_| secret && !name)
+        }
+    }
+}
+
+/// `/add`, `/user:jane`: an option of Windows.
+fn is_switch(argument: &[u8]) -> bool {
+    argument.len() > 2
+        && argument[0] == b'/'
+        && argument[1].is_ascii_alphabetic()
+        && !argument[1..].contains(&b'/')
+}
+
+/// What follows the mark between a name and a password.
+fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
+    let value = &text[whole.clone()];
+    let at = memchr::memchr(mark, value)?;
+    let (name, mut password) = (&value[..at], &value[at + 1..]);
+    // Cookies: the first of them, without what is written behind it.
+    if mark == b'=' {
+        password = &password[..memchr::memchr(b';', password).unwrap_or(password.len())];
+        let path = name.contains(&b'/') || name.contains(&b' ');
+        let random = values::is_random(password) && !path;
+        return random.then_some(whole.start + at + 1..whole.start + at + 1 + password.len());
+    }
+    let known = password == name || name.is_empty() && mark != b':' || password.starts_with(b"//");
+    (!known && values::is_given(password)).then_some(whole.start + at + 1..whole.end)
+}
+
+fn is_secret(text: &[u8], value: &Range<usize>) -> bool {
+    let value = &text[value.clone()];
+    // A word in small letters may be one of a sentence, a number may be a port.
+    let letters = value.iter().all(u8::is_ascii_lowercase);
+    let port = value.len() <= 5 && value.iter().all(|b| b.is_ascii_digit() || *b == b':');
+    values::is_given(value) && !port && (!letters || value.len() >= 6)
+}
+
+fn unquoted(text: &[u8], value: Range<usize>) -> Range<usize> {
+    let quotes = text[value.clone()]
+        .iter()
+        .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
+        .count();
+    let start = value.start + quotes;
+    let end = value.end
+        - text[start..value.end]
+            .iter()
+            .rev()
+            .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
+            .count();
+    start..end.max(start)
+}
+
+/// The words of a command behind its name, without their quotes.
+fn split(text: &[u8], from: usize) -> Vec<Range<usize>> {
+    let limit = text.len().min(from + LONGEST);
+    let listed = matches!(text[from], b'"' | b'\'') && matches!(text.get(from + 1), Some(b','));
+    let mut words = Vec::new();
+    let mut at = from + usize::from(listed);
+    while at < limit && words.len() < 64 {
+        match text[at] {
+            b' ' | b'\t' => at += 1,
+            b',' if listed => at += 1,
+            b'\\' if matches!(text.get(at + 1), Some(b'\n' | b'\r')) => {
+                let next = over_breaks(text, at);
+                let next = lines::over_prefix(text, at, next);
+                at = next.max(at + 1);
+            }
+            // `curl "…" \` and then an escaped end.
+            b'\\' if text[at..].starts_with(b"\\\\n") => at += 3,
+            b'\n' | b'\r' | b';' | b'|' | b'&' | b')' | b'`' => break,
+            b'\\' if text.get(at + 1) == Some(&b'n') => break,
+            b']' if listed => break,
+            // The frame of a box.
+            0xE2 if text[at..].starts_with("│".as_bytes()) => break,
+            _ => {
+                let word = word(text, at, limit);
+                at = word.end.max(at + 1);
+                words.push(word);
+            }
+        }
+    }
+    words
+        .into_iter()
+        .map(|word| {
+            let first = text[word.start];
+            let quoted = matches!(first, b'"' | b'\'' | b'\\');
+            if quoted { unquoted(text, word) } else { word }
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// A word that begins at `at`, with quotes in it and around it.
+fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
+    let mut end = at;
+    let mut quote = None;
+    while end < limit {
+        let byte = text[end];
+        match (byte, quote) {
+            (b'\n' | b'\r', _) => break,
+            (b'\\', None | Some(b'"')) if matches!(text.get(end + 1), Some(b'"' | b'\'')) => {
+                // An escaped quote opens and closes like another.
+                end += 1;
+                let byte = text[end];
+                quote = match quote {
+                    None => Some(byte),
+                    Some(open) if open == byte => None,
+                    open => open,
+                };
+            }
+            (b'\\', None) if matches!(text.get(end + 1), Some(b'n' | b'\n')) => break,
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (b'"' | b'\'', Some(open)) if open == byte => quote = None,
+            (b' ' | b'\t' | b';' | b'|' | b'&' | b',' | b']' | b')', None)
+                if byte != b',' || end > at && matches!(text[end - 1], b'"' | b'\'') =>
+            {
+                break;
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    at..end
+}
+
+/// What `echo` hands to a program that reads a password: all of it, or behind a colon for `chpasswd`.
+/// `at` is behind the space.
+pub(super) fn piped(text: &[u8], at: usize) -> Option<Range<usize>> {
+    const READERS: &[&[u8]] = &[
+        b"--password-stdin", b"--with-token", b"sudo -S", b"chpasswd", b"passwd --stdin",
+        b"--passphrase-fd", b"--token-stdin", b"smbpasswd -s", b"cryptsetup ", b"kinit ",
+        b"veracrypt ", b"gh secret set", b"wrangler secret put", b"secret create", b"pass insert",
+        b"secret-tool", b"htpasswd -i",
+    ];
+    let limit = text.len().min(at + 1024);
+    let line = &text[at..limit];
+    let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+    let pipe = memchr::memrchr(b'|', line)?;
+    let reader = READERS
+        .iter()
+        .find(|reader| memchr::memmem::find(&line[pipe..], reader).is_some())?;
+    let words = split(text, at.checked_sub(1)?);
+    let value = words
+        .iter()
+        .rev()
+        .find(|word| !text[(*word).clone()].starts_with(b"-"))?
+        .clone();
+    let value = if reader.ends_with(b"chpasswd") {
+        value.start + memchr::memchr(b':', &text[value.clone()])? + 1..value.end
+    } else {
+        value
+    };
+    let escape = text[value.clone()].ends_with(b"\\n");
+    let value = value.start..value.end - usize::from(escape) * 2;
+    is_secret(text, &value).then_some(value)
+}

@@ -1,0 +1,389 @@
+//! Blocks of private keys, whole or cut, also where each of their lines has something in front of it.
+//!
+//! A block is read line by line from its label. Where nothing but white space stands in front of its
+//! lines, the block is one finding; else each line is one, and what stands in front of it stays.
+
+use std::ops::Range;
+
+use super::body::over_breaks;
+use super::lines;
+use super::shapes::Set;
+use super::values;
+
+/// So far behind the beginning of a label it has to be complete.
+const LABEL: usize = 80;
+
+/// The longest block: a key of 16,384 bits, each line with a long prefix.
+const LONGEST: usize = 64 << 10;
+
+/// How many lines of others may stand between two lines of a block: logs of containers are mixed.
+const MIXED: usize = 8;
+
+/// `-----BEGIN … PRIVATE KEY-----` to the end of the block, or of what looks like one.
+pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
+    let Some(label_end) = key_label(text, at) else {
+        return Vec::new();
+    };
+    let near = &text[..text.len().min(label_end + LONGEST)];
+    let end_of_block = find_end(near, label_end);
+    let (inside, end) = end_of_block.unwrap_or((near.len(), near.len()));
+    let own = start_of_line(text, at);
+    let mut found = Vec::new();
+    let mut mixed = 0;
+    let mut last = label_end;
+    let mut plain = true;
+    let mut material = 0;
+    for line in Lines::new(text, label_end, inside) {
+        let Some(body) = body_of(text, &line, own..at) else {
+            let header = is_header(&text[line.clone()]);
+            let blank = text[line.clone()]
+                .iter()
+                .all(|b| !b.is_ascii_alphanumeric());
+            let foreign = text[own..at].contains(&b'|');
+            mixed += usize::from(!header && !blank);
+            let empty = text[line.clone()].trim_ascii().is_empty();
+            let ended = empty && material > 0 && end_of_block.is_none();
+            if !ended && (header || blank || end_of_block.is_some() || (foreign && mixed <= MIXED))
+            {
+                continue;
+            }
+            break;
+        };
+        let whole = body.len() >= 20
+            && (values::is_random(&text[body.clone()]) || is_hex(&text[body.clone()]));
+        let short = end_of_block.is_some()
+            || (lines::is_cut(text, body.end)
+                && (material == 0 || values::may_be_base64(&text[body.clone()])))
+            || text[body.clone()].ends_with(b"=")
+            || (material > 0 && is_before_blank(text, line.end));
+        // A word behind a block that has no end is no part of it.
+        if !whole && !short {
+            break;
+        }
+        material += if whole || end_of_block.is_some() {
+            body.len()
+        } else {
+            0
+        };
+        plain &= text[line.start..body.start]
+            .iter()
+            .all(|b| matches!(b, b' ' | b'\t' | b'\\' | b'n' | b'r'));
+        last = body.end;
+        found.push(body);
+    }
+    // A label alone is talk about keys.
+    let is_key = found.iter().any(|body| {
+        let body = &text[body.clone()];
+        body.len() >= 16 && (values::is_random(body) || is_hex(body))
+    });
+    let is_cut_key = end_of_block.is_none()
+        && material == 0
+        && found
+            .iter()
+            .any(|b| b.len() >= 8 && lines::is_cut(text, b.end));
+    if !is_key && !is_cut_key {
+        return Vec::new();
+    }
+    if plain {
+        let end = if end_of_block.is_some() { end } else { last };
+        return std::iter::once(at..end).collect();
+    }
+    found.insert(0, at..label_end);
+    if end_of_block.is_some() {
+        found.push(inside..end);
+    }
+    // The first line may follow its label at once.
+    found.dedup_by(|next, kept| {
+        let joins = next.start <= kept.end;
+        if joins {
+            kept.end = kept.end.max(next.end);
+        }
+        joins
+    });
+    found
+}
+
+/// The label that ends the block: where it begins and ends. Another block that begins before is not
+/// the inside of this one.
+fn find_end(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let rest = &text[from..];
+    let next = memchr::memmem::find(rest, b"---BEGIN")
+        .or_else(|| memchr::memmem::find(rest, b"--- BEGIN"));
+    let rest = &rest[..next.unwrap_or(rest.len())];
+    [&b"-----END"[..], b"---- END"]
+        .iter()
+        .flat_map(|end| memchr::memmem::find_iter(rest, *end))
+        .filter_map(|found| Some((from + found, key_label(text, from + found)?)))
+        .min()
+}
+
+/// The tail of a block whose beginning has been cut off: the lines of base64 above its end.
+pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
+    let Some(end) = key_label(text, at) else {
+        return Vec::new();
+    };
+    let own = start_of_line(text, at);
+    let mut found = Vec::new();
+    let mut plain = true;
+    let mut from = own;
+    // On the line of the label itself: a block whose line ends are spaces, or that has none.
+    if let Some(body) = body_of(text, &(own..at), own..own)
+        && body.end + 2 >= at
+        && body.len() >= 20
+        && values::is_random(&text[body.clone()])
+    {
+        from = body.start;
+        found.push(body);
+    }
+    let mut start = own;
+    while let Some(line) = line_above(text, start) {
+        if at - line.start > LONGEST {
+            break;
+        }
+        let Some(body) = body_of(text, &line, own..at) else {
+            break;
+        };
+        let whole = body.len() >= 20 && values::is_random(&text[body.clone()]);
+        let top = line_above(text, line.start).is_none_or(|above| {
+            let above = &text[above];
+            lines::is_cut(above, 0) || above.is_empty()
+        });
+        // The line next to the end is short; so is what has been cut.
+        if !whole && !found.is_empty() && !top {
+            break;
+        }
+        if !whole
+            && found.is_empty()
+            && !(text[body.clone()].ends_with(b"=")
+                || body.len() >= 4 && values::may_be_base64(&text[body.clone()]))
+        {
+            break;
+        }
+        plain &= text[line.start..body.start]
+            .iter()
+            .all(|b| matches!(b, b' ' | b'\t'));
+        from = body.start;
+        start = line.start;
+        found.push(body);
+    }
+    if found.is_empty() {
+        return found;
+    }
+    if plain {
+        return std::iter::once(from..end).collect();
+    }
+    found.reverse();
+    found.push(at..end);
+    found
+}
+
+/// Lines of base64 below the line that holds `at`: the private half of a key of `PuTTY`, a key of minisign.
+pub(super) fn lines_below(text: &[u8], at: usize) -> Vec<Range<usize>> {
+    let own = lines::line_at(text, at);
+    let first = own.start..own.start + lines::prefix(&text[own.clone()]).min(at - own.start);
+    let mut found = Vec::new();
+    for line in Lines::new(text, own.end, text.len().min(at + LONGEST)) {
+        let Some(body) = body_of(text, &line, first.clone()) else {
+            if text[line].trim_ascii().is_empty() && found.is_empty() {
+                continue;
+            }
+            break;
+        };
+        let whole = body.len() >= 20 && values::is_random(&text[body.clone()]);
+        if !whole
+            && (found.is_empty() || !values::may_be_base64(&text[body.clone()]))
+            && !lines::is_cut(text, body.end)
+        {
+            break;
+        }
+        found.push(body);
+    }
+    let plain = found.windows(2).all(|pair| {
+        text[pair[0].end..pair[1].start]
+            .iter()
+            .all(u8::is_ascii_whitespace)
+    });
+    match (plain, found.first(), found.last()) {
+        (true, Some(first), Some(last)) => std::iter::once(first.start..last.end).collect(),
+        _ => found,
+    }
+}
+
+/// The position behind the label of a private key that starts at `at`.
+fn key_label(text: &[u8], at: usize) -> Option<usize> {
+    let mut label = Vec::with_capacity(LABEL);
+    let mut next = at;
+    while label.len() < LABEL {
+        next = over_breaks(text, next);
+        label.push(*text.get(next)?);
+        next += 1;
+        let closes = label.len() > 16 && label.ends_with(b"----");
+        if closes {
+            let has = |words: &[u8]| memchr::memmem::find(&label, words).is_some();
+            let more = text[next..].iter().take_while(|b| **b == b'-').count();
+            let names = [
+                &b"PRIVATE KEY"[..],
+                b"ENCRYPTED KEY",
+                b"Static key",
+                b"PRIVATE SUBKEY",
+            ];
+            return names.iter().any(|name| has(name)).then_some(next + more);
+        }
+    }
+    None
+}
+
+/// Where the line that holds `at` begins, also behind an escaped line end.
+fn start_of_line(text: &[u8], at: usize) -> usize {
+    let from = at.saturating_sub(300);
+    let head = &text[from..at];
+    let real = memchr::memrchr(b'\n', head).map_or(0, |n| n + 1);
+    let escaped = memchr::memmem::rfind(head, b"\\n").map_or(0, |n| n + 2);
+    from + real.max(escaped)
+}
+
+/// Lines between two positions, ended by line ends or by escaped ones. The first is the rest of the
+/// line on which it begins.
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Lines<'a> {
+    const fn new(text: &'a [u8], at: usize, end: usize) -> Self {
+        Self { text, at, end }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at > self.end {
+            return None;
+        }
+        let rest = &self.text[self.at..self.end];
+        let mut from = 0;
+        let (length, skip) = loop {
+            let Some(found) = memchr::memchr2(b'\n', b'\\', &rest[from..]) else {
+                break (rest.len(), 1);
+            };
+            let found = from + found;
+            let slashes = rest[found..].iter().take_while(|b| **b == b'\\').count();
+            match rest.get(found + slashes) {
+                Some(b'\n') => break (found, slashes + 1),
+                Some(b'r') if slashes > 0 && rest[found + slashes + 1..].starts_with(b"\\") => {
+                    let more = rest[found + slashes + 1..]
+                        .iter()
+                        .take_while(|b| **b == b'\\')
+                        .count();
+                    if rest.get(found + slashes + 1 + more) == Some(&b'n') {
+                        break (found, slashes + more + 2);
+                    }
+                }
+                Some(b'n') if slashes > 0 => break (found, slashes + 1),
+                _ => {}
+            }
+            from = found + slashes.max(1);
+        };
+        let line = self.at..self.at + length;
+        self.at += length + skip;
+        Some(line)
+    }
+}
+
+/// The line above the one that begins at `start`, with real or escaped ends.
+fn line_above(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let above = &text[..start];
+    let above = above
+        .strip_suffix(b"\\r\\n")
+        .or_else(|| above.strip_suffix(b"\\\\n"))
+        .or_else(|| above.strip_suffix(b"\\n"))
+        .or_else(|| above.strip_suffix(b"\r\n"))
+        .or_else(|| above.strip_suffix(b"\n"))?;
+    Some(start_of_line(text, above.len())..above.len())
+}
+
+/// What of a line is of a key: all of it but for what stands in front, which has to be like what
+/// stands in front of the label, and but for what closes a string or a row of a table.
+fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Range<usize>> {
+    let mut end = line.end;
+    loop {
+        let rest = &text[line.start..end];
+        let before = end;
+        match rest {
+            [
+                ..,
+                b'|' | b'"' | b'\'' | b',' | b';' | b'`' | b'\\' | b')' | b']' | b'}',
+            ] => end -= 1,
+            [.., last] if last.is_ascii_whitespace() => end -= 1,
+            [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
+            [.., 0xE2, 0x94 | 0x95, _] => end -= 3,
+            // The end of a colour.
+            [.., 0x1B, b'[', b'0', b'm'] => end -= 4,
+            _ => {}
+        }
+        if end == before {
+            break;
+        }
+    }
+    let length = text[line.start..end]
+        .iter()
+        .rev()
+        .take_while(|b| Set::Base64.holds(**b))
+        .count();
+    let mut start = end - length;
+    // The mark of a diff could be of the key.
+    if start == line.start
+        && matches!(text.get(start), Some(b'+' | b'-'))
+        && text[label.clone()].first() == text.get(start)
+    {
+        start += 1;
+    }
+    // The last letter of an escape or of a colour is none of the key.
+    let front = &text[line.start..start];
+    let escape = match front {
+        [.., b'\\'] => 1,
+        [.., b'['] | [.., b'[', b';'] => {
+            let colour = text[start..end]
+                .iter()
+                .take_while(|b| b.is_ascii_digit())
+                .count();
+            usize::from(text.get(start + colour) == Some(&b'm')) * (colour + 1)
+        }
+        _ => 0,
+    };
+    start += escape;
+    let front = &text[line.start..start];
+    // Behind what tools put in front stand at most signs: quotes, a mark of a list.
+    let own = &front[lines::prefix(&text[line.start..end]).min(front.len())..];
+    let fits = !own.iter().any(u8::is_ascii_alphanumeric) && own.len() <= 24
+        || lines::is_alike(front.trim_ascii(), text[label].trim_ascii());
+    (fits && start < end).then_some(start..end)
+}
+
+fn is_header(line: &[u8]) -> bool {
+    const HEADERS: &[&[u8]] = &[
+        b"Proc-Type", b"DEK-Info", b"Version:", b"Comment:", b"Hash:", b"Subject:", b"Charset:",
+        b"X-",
+    ];
+    HEADERS
+        .iter()
+        .any(|name| memchr::memmem::find(&line[..line.len().min(120)], name).is_some())
+}
+
+fn is_before_blank(text: &[u8], end: usize) -> bool {
+    match &text[end..] {
+        [b'\n', rest @ ..] | [b'\r', b'\n', rest @ ..] => {
+            rest.first().is_none_or(|b| matches!(b, b'\n' | b'\r'))
+        }
+        _ => false,
+    }
+}
+
+fn is_hex(text: &[u8]) -> bool {
+    text.len() >= 32
+        && text.iter().all(u8::is_ascii_hexdigit)
+        && text.iter().any(u8::is_ascii_digit)
+}

@@ -1,0 +1,281 @@
+//! Named secrets whose value stands elsewhere than behind a separator: in the lines below the name,
+//! on the same line behind white space, in the element that the name opens.
+//!
+//! Lines are read through `lines`, so that numbers and marks in front of them do not matter.
+
+use std::ops::Range;
+
+use super::assignments::{Name, judge, skip};
+use super::lines;
+use super::tables;
+use super::values::{self, Class, Stands};
+
+/// How many lines of a block are read.
+const ROWS: usize = 200;
+
+/// The values of a name that has none beside it.
+pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
+    let below = block(text, name);
+    if below.is_empty() {
+        tables::column(text, name)
+    } else {
+        below
+    }
+}
+
+/// What stands on the same line behind white space: `set NAME value`, `password value` in a file of
+/// settings, two columns of a listing, `PASSWORD 'value'`.
+pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, Stands)> {
+    let line = lines::line_at(text, name.start);
+    let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
+    let before = &text[own.max(name.start.saturating_sub(300))..name.start];
+    let rest = &text[spaced..line.end.max(spaced)];
+    let has = |words: &[&[u8]]| {
+        words
+            .iter()
+            .any(|word| memchr::memmem::find(before, word).is_some())
+    };
+    // `machine … login … password …`, also in lines of their own.
+    let near = &text[name.start.saturating_sub(300)..name.start];
+    if memchr::memmem::find(near, b"login ").is_some()
+        && memchr::memmem::find(near, b"machine ").is_some()
+    {
+        return Some((spaced, Stands::Loose));
+    }
+    // `WITH PASSWORD '…'`
+    let quoted = matches!(rest.first(), Some(b'\'' | b'"'));
+    let loud = text[name.start..name.stop]
+        .iter()
+        .all(|b| b.is_ascii_uppercase() || *b == b'_');
+    if quoted && (loud || name.class != Class::Password) {
+        return Some((spaced, Stands::Loose));
+    }
+    // `| password | … |`
+    if matches!(rest.first(), Some(b'|')) && !has(&[b"|", b","]) || rest.starts_with("│".as_bytes())
+    {
+        let bar = if rest[0] == b'|' { 1 } else { 3 };
+        return Some((skip(text, spaced + bar, |b| *b == b' '), Stands::Loose));
+    }
+    let sets = has(&[
+        b"set ",
+        b"setenv ",
+        b"setx ",
+        b"put ",
+        b"add ",
+        b"-gx ",
+        b"-x ",
+        b"-Ux ",
+        b"config ",
+        b"SetEnvironmentVariable",
+    ]);
+    if sets && !has(&[b". ", b"? "]) {
+        return Some((spaced, Stands::Loose));
+    }
+    // The name begins its line, and one value ends it.
+    let alone =
+        before.iter().all(|b| b.is_ascii_whitespace() || *b == b'-') || before.ends_with(b"\"");
+    let value = rest.trim_ascii();
+    let single = !value.is_empty() && !value.iter().any(u8::is_ascii_whitespace);
+    let wide = spaced >= name.stop + 2 || text[name.stop] == b'\t';
+    if alone && single && (wide || value.len() >= 8) {
+        return Some((spaced, Stands::Loose));
+    }
+    // "with password …": what nobody takes for a word.
+    let word = &rest[..rest
+        .iter()
+        .position(u8::is_ascii_whitespace)
+        .unwrap_or(rest.len())];
+    let firm = name.class == Class::Password
+        && word.len() >= 10
+        && values::is_random(word)
+        && is_made(word);
+    (firm && !word.contains(&b'_')).then_some((spaced, Stands::Loose))
+}
+
+/// Where the text of an element begins that this name opens or labels: `<password>…`,
+/// `<string name="password">…`, `<key>password</key> <string>…`.
+pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) -> Option<usize> {
+    let before = text.get(start.checked_sub(1)?)?;
+    let from = if matches!(before, b'<' | b':') && closed == stop {
+        // `<ns:Password Type="…">`
+        let opened = *before == b'<'
+            || text[start.saturating_sub(24)..start - 1]
+                .iter()
+                .rev()
+                .take_while(|b| b.is_ascii_alphanumeric() || **b == b'<')
+                .any(|b| *b == b'<');
+        let inside = &text[stop..text.len().min(stop + 200)];
+        let end = memchr::memchr(b'>', inside)?;
+        let attributes = &inside[..end];
+        let is_tag = attributes.is_empty()
+            || attributes[0] == b' '
+                && !attributes.contains(&b'<')
+                && !attributes.ends_with(b"/")
+                && !attributes.contains(&b'{');
+        (opened && is_tag).then_some(stop + end + 1)?
+    } else if matches!(before, b'"' | b'\'' | b'.')
+        && closed == stop + 1
+        && text.get(closed) == Some(&b'>')
+    {
+        let inside = skip(text, closed + 1, u8::is_ascii_whitespace);
+        let near = &text[start.saturating_sub(80)..start];
+        let is_key = [&b"name="[..], b"key=", b"Name=", b"Key="]
+            .iter()
+            .any(|word| memchr::memmem::rfind(near, word).is_some());
+        let nested = text[inside..].starts_with(b"<value>").then_some(inside + 7);
+        is_key.then_some(nested.unwrap_or(closed + 1))?
+    } else if text[stop..].starts_with(b"</key>") {
+        let behind = &text[stop..text.len().min(stop + 120)];
+        let string = memchr::memmem::find(behind, b"<string>")?;
+        let gap = &behind[6..string];
+        // Only what stands in front of a line may stand between the two.
+        (gap.len() < 100 && !gap.contains(&b'<')).then_some(stop + string + 8)?
+    } else {
+        return None;
+    };
+    (text.get(from).is_some_and(|b| *b != b'<')).then_some(from)
+}
+
+/// The lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.
+fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
+    let own = lines::line_at(text, name.start);
+    let closed = skip(text, name.stop, |b| matches!(b, b'"' | b'\'' | b' ' | b'*'));
+    if !matches!(text.get(closed), Some(b':' | b'=')) {
+        return Vec::new();
+    }
+    let rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
+    let rest = rest.strip_suffix(b"\x1b[0m").unwrap_or(rest);
+    let rest = rest
+        .strip_suffix("│".as_bytes())
+        .unwrap_or(rest)
+        .trim_ascii_end();
+    let rest = rest.strip_suffix(b"**").unwrap_or(rest);
+    if let Some(mark) = rest.strip_prefix(b"<<") {
+        return heredoc(text, &own, mark);
+    }
+    let folded = matches!(rest.first(), Some(b'|' | b'>'))
+        && rest.len() <= 3
+        && rest[1..]
+            .iter()
+            .all(|b| matches!(b, b'-' | b'+' | b'0'..=b'9'));
+    if !folded && !rest.is_empty() {
+        return Vec::new();
+    }
+    let indent = indentation(text, &own, own.clone());
+    let mut found = Vec::new();
+    let mut line = own.clone();
+    let mut count = 0;
+    while let Some(next) = lines::next(text, line.end) {
+        line = next;
+        let body = body(text, &line, &own);
+        let is_blank = body.is_empty();
+        if is_blank && (folded || count == 0) && line.end - own.end < 400 {
+            continue;
+        }
+        count += 1;
+        if is_blank
+            || indentation(text, &line, own.clone()) <= indent && (folded || count > 1)
+            || count > ROWS
+        {
+            break;
+        }
+        let value = &text[body.clone()];
+        // Without a mark of YAML, one value in one line, of which nobody can doubt that it is one.
+        let firm =
+            folded || values::is_random(value) || (name.class == Class::Password && is_made(value));
+        if firm && judge(text, &body, name, Stands::Quoted) {
+            found.push(body);
+        }
+        if !folded {
+            break;
+        }
+    }
+    found
+}
+
+/// Capitals, small letters and digits or signs, in one piece.
+fn is_made(value: &[u8]) -> bool {
+    let has = |test: fn(&u8) -> bool| value.iter().any(test);
+    value.len() >= 8
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
+        && (has(u8::is_ascii_uppercase) || has(|b| matches!(b, b'!' | b'#' | b'@' | b'$' | b'%')))
+        && !has(u8::is_ascii_whitespace)
+        && !has(|b| matches!(b, b'/' | b'(' | b'=' | b':'))
+        && (value.ends_with(b"}") || !value.contains(&b'{'))
+}
+
+fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
+    let mark = mark
+        .strip_prefix(b"-")
+        .or_else(|| mark.strip_prefix(b"~"))
+        .unwrap_or(mark);
+    let mark: Vec<u8> = mark
+        .iter()
+        .copied()
+        .filter(u8::is_ascii_alphanumeric)
+        .collect();
+    let mut found = Vec::new();
+    let mut line = own.clone();
+    for _ in 0..20 {
+        let Some(next) = lines::next(text, line.end).filter(|_| !mark.is_empty()) else {
+            break;
+        };
+        line = next;
+        let body = body(text, &line, own);
+        let value = &text[body.clone()];
+        if value == mark {
+            break;
+        }
+        if value.len() >= 4 && !values::is_placeholder(value) && !value.contains(&b' ') {
+            found.push(body);
+        }
+    }
+    found
+}
+
+/// What of a line is its own: without what tools put in front, indentation, and the frame behind.
+pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
+    let start = line.start + front(text, line, own);
+    let mut end = line.end;
+    loop {
+        let rest = &text[start..end];
+        let before = end;
+        if rest.ends_with(b"\x1b[0m") {
+            end -= 4;
+        } else if rest.ends_with("│".as_bytes()) {
+            end -= 3;
+        } else if rest.last().is_some_and(u8::is_ascii_whitespace) {
+            end -= 1;
+        }
+        if end == before {
+            break;
+        }
+    }
+    let blank = text[start..end]
+        .iter()
+        .take_while(|b| b.is_ascii_whitespace())
+        .count();
+    start + blank..end
+}
+
+/// The length of what stands in front of a line; a dash counts where the other line has one too.
+pub(super) fn front(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> usize {
+    let length = lines::prefix(&text[line.clone()]);
+    let diff = |line: &Range<usize>| {
+        text.get(line.start) == Some(&b'-') && text.get(line.start + 1) == Some(&b' ')
+    };
+    if length == 0 && diff(line) && diff(own) {
+        1
+    } else {
+        length
+    }
+}
+
+pub(super) fn indentation(text: &[u8], line: &Range<usize>, own: Range<usize>) -> usize {
+    let start = line.start + front(text, line, &own);
+    text[start..line.end]
+        .iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count()
+}

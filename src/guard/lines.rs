@@ -1,0 +1,363 @@
+//! Sees through what tools put in front of each line: numbers, names of files and containers, times,
+//! quotes, marks of a diff, frames of a table.
+//!
+//! Nothing is copied: the functions answer how long the prefix of a line is, or whether two prefixes
+//! are alike. So a finding names its place in the text as it was given.
+
+use std::ops::Range;
+
+/// A container's log with times, a quote in a quote: more marks than these are not met.
+pub(super) const DEEP: usize = 4;
+
+/// So far a line is looked at.
+const LONGEST: usize = 8192;
+
+/// The line that holds `at`, without its end.
+pub(super) fn line_at(text: &[u8], at: usize) -> Range<usize> {
+    let from = at.saturating_sub(LONGEST);
+    let start = memchr::memrchr(b'\n', &text[from..at]).map_or(from, |n| from + n + 1);
+    let to = text.len().min(at + LONGEST);
+    let end = memchr::memchr(b'\n', &text[at..to]).map_or(to, |n| at + n);
+    let end = end - usize::from(end > start && text[end - 1] == b'\r');
+    start..end
+}
+
+/// The line behind the one that ends at `end`; `None` at the end of the text.
+pub(super) fn next(text: &[u8], end: usize) -> Option<Range<usize>> {
+    let end = end + usize::from(text.get(end) == Some(&b'\r'));
+    (text.get(end) == Some(&b'\n') && end + 1 < text.len()).then(|| line_at(text, end + 1))
+}
+
+/// The line before the one that begins at `start`.
+pub(super) fn previous(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let end = start.checked_sub(1)?;
+    (text[end] == b'\n').then(|| line_at(text, end))
+}
+
+/// The length of what a tool has put in front of a line. Indentation behind it is the line's own.
+pub(super) fn prefix(line: &[u8]) -> usize {
+    prefix_of(line, DEEP)
+}
+
+/// The length of the first so many marks in front of a line.
+pub(super) fn prefix_of(line: &[u8], marks: usize) -> usize {
+    let mut at = 0;
+    let mut bars = false;
+    for _ in 0..marks {
+        let more = element(&line[at..], bars);
+        bars |= line[at..at + more].contains(&b'|');
+        if more == 0 {
+            break;
+        }
+        at += more;
+    }
+    at
+}
+
+/// The length of one mark. Behind a bar no container follows: that is a table.
+fn element(line: &[u8], bars: bool) -> usize {
+    let blank = count(line, |b| matches!(b, b' ' | b'\t'));
+    let rest = &line[blank..];
+    let Some(&first) = rest.first() else {
+        return 0;
+    };
+    let length = match first {
+        0x1B => escape(rest),
+        b'0'..=b'9' => time(rest).or_else(|| number(rest)).or_else(|| named(rest)),
+        b'[' => bracket(rest),
+        b'>' | b'|' | b'#' | b'*' => mark(rest, 1),
+        b'/' if rest.starts_with(b"//") => mark(rest, 2),
+        b'+' if blank == 0 && rest.get(1) != Some(&b'+') => Some(1),
+        b'-' if blank == 0 && !matches!(rest.get(1), Some(b' ' | b'-')) => Some(1),
+        // │ ┃ ║ ┆ ┊
+        0xE2 => frame(rest),
+        _ => month(rest)
+            .or_else(|| level(rest))
+            .or_else(|| container(rest).filter(|_| !bars))
+            .or_else(|| named(rest)),
+    };
+    length.map_or(0, |length| blank + length)
+}
+
+fn count(text: &[u8], fits: impl Fn(u8) -> bool) -> usize {
+    text.iter().take(LONGEST).take_while(|b| fits(**b)).count()
+}
+
+fn one_space(text: &[u8], at: usize) -> usize {
+    at + usize::from(text.get(at) == Some(&b' '))
+}
+
+fn mark(text: &[u8], length: usize) -> Option<usize> {
+    matches!(text.get(length), None | Some(b' ' | b'\t' | b'>')).then(|| one_space(text, length))
+}
+
+fn frame(text: &[u8]) -> Option<usize> {
+    let is_frame = ["│", "┃", "║", "┆", "┊"]
+        .iter()
+        .any(|f| text.starts_with(f.as_bytes()));
+    is_frame.then(|| one_space(text, 3))
+}
+
+/// A colour of a terminal.
+fn escape(text: &[u8]) -> Option<usize> {
+    let inside = count(text.get(2..)?, |b| b.is_ascii_digit() || b == b';');
+    (text[1] == b'[' && text.get(2 + inside) == Some(&b'm')).then_some(3 + inside)
+}
+
+/// `12⇥`, `12→`, `12:`, `12-`, `12 |`, `12 │`.
+fn number(text: &[u8]) -> Option<usize> {
+    let digits = count(text, |b| b.is_ascii_digit());
+    let rest = &text[digits..];
+    if digits > 7 {
+        return None;
+    }
+    match rest {
+        [b'\t' | b':' | b'-', ..] => Some(digits + 1),
+        _ if rest.starts_with("→".as_bytes()) => Some(digits + 3),
+        _ => {
+            let blank = count(rest, |b| b == b' ');
+            let rest = &rest[blank..];
+            let bar = usize::from(rest.first() == Some(&b'|'));
+            let framed = if bar == 1 {
+                Some(one_space(rest, 1))
+            } else {
+                frame(rest)
+            };
+            framed.map(|framed| digits + blank + framed)
+        }
+    }
+}
+
+/// `path/of/a.file:12:` and `path/of/a.file-12-`.
+fn named(text: &[u8]) -> Option<usize> {
+    let line = &text[..text.len().min(300)];
+    let path = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/' | b'_' | b'-' | b'@' | b'+' | b'\\')
+    };
+    let length = count(line, path);
+    if line.get(length) == Some(&b':') {
+        let behind = &line[length + 1..];
+        let digits = count(behind, |b| b.is_ascii_digit());
+        let is_path = line[..length].iter().any(|b| matches!(b, b'.' | b'/'));
+        if digits > 0 && behind.get(digits) == Some(&b':') {
+            return Some(length + digits + 2);
+        }
+        // Without numbers, a path must be one: `a/b.c:rest`.
+        return (is_path
+            && digits == 0
+            && !behind.starts_with(b"//")
+            && behind.first() != Some(&b' '))
+        .then_some(length + 1);
+    }
+    // The lines beside a match have dashes.
+    let dash = |at: usize| -> Option<usize> {
+        let digits = count(&line[at + 1..], |b| b.is_ascii_digit());
+        (digits > 0 && line.get(at + 1 + digits) == Some(&b'-')).then_some(at + digits + 2)
+    };
+    (1..length)
+        .filter(|at| line[*at] == b'-' && line[..*at].iter().any(|b| matches!(b, b'.' | b'/')))
+        .find_map(dash)
+}
+
+/// `web-1  | `.
+fn container(text: &[u8]) -> Option<usize> {
+    let name = count(text, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')
+    });
+    let blank = count(&text[name..], |b| b == b' ');
+    let bar = name + blank;
+    (name > 0 && name < 80 && text.get(bar) == Some(&b'|')).then(|| one_space(text, bar + 1))
+}
+
+/// `2026-02-20T10:00:00.123Z`, `2026-02-20 10:00:00,123`, `10:00:00.123`.
+fn time(text: &[u8]) -> Option<usize> {
+    let clock = |text: &[u8]| {
+        let fits = text.len() >= 8
+            && text[2] == b':'
+            && text[5] == b':'
+            && [0, 1, 3, 4, 6, 7].iter().all(|i| text[*i].is_ascii_digit());
+        fits.then(|| 8 + count(&text[8..], |b| !b.is_ascii_whitespace()))
+    };
+    let date = text.len() >= 10
+        && matches!(text[4], b'-' | b'/')
+        && matches!(text[7], b'-' | b'/')
+        && [0, 1, 2, 3, 5, 6, 8, 9]
+            .iter()
+            .all(|i| text[*i].is_ascii_digit());
+    let length = if date {
+        let gap = usize::from(matches!(text.get(10), Some(b'T' | b' ' | b't')));
+        10 + gap + clock(text.get(10 + gap..)?)?
+    } else {
+        clock(text)?
+    };
+    Some(one_space(text, length))
+}
+
+/// `Feb 20 10:00:00 host app[812]: `.
+fn month(text: &[u8]) -> Option<usize> {
+    const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let name = text.get(..3)?;
+    if !MONTHS.chunks(3).any(|month| month == name) || text.get(3) != Some(&b' ') {
+        return None;
+    }
+    let colon = memchr::memmem::find(&text[..text.len().min(160)], b": ")?;
+    let digits = text.get(4..6)?.iter().any(u8::is_ascii_digit);
+    digits.then_some(colon + 2)
+}
+
+/// `[2026-02-20 10:00:00] `, `[info] `, `[web] `.
+fn bracket(text: &[u8]) -> Option<usize> {
+    let end = memchr::memchr(b']', &text[..text.len().min(60)])?;
+    let inside = &text[1..end];
+    let plain = inside.iter().all(|b| {
+        b.is_ascii_alphanumeric()
+            || matches!(b, b' ' | b':' | b'-' | b'.' | b',' | b'_' | b'/' | b'+')
+    });
+    let marker = inside.starts_with(b"REDACTED") || inside.starts_with(b"PRIVATE");
+    (plain && !inside.is_empty() && !marker && text.get(end + 1) == Some(&b' ')).then_some(end + 2)
+}
+
+fn level(text: &[u8]) -> Option<usize> {
+    const LEVELS: &[&[u8]] = &[
+        b"INFO", b"DEBUG", b"WARN", b"WARNING", b"ERROR", b"TRACE", b"FATAL", b"NOTICE",
+    ];
+    let word = count(text, |b| b.is_ascii_uppercase());
+    LEVELS.contains(&&text[..word]).then_some(())?;
+    let colon = word + usize::from(text.get(word) == Some(&b':'));
+    // Levels are padded to the length of the longest; more is indentation.
+    let blank = count(&text[colon..], |b| b == b' ').min(6_usize.saturating_sub(colon).max(1));
+    (blank > 0).then_some(colon + blank)
+}
+
+/// Whether what stands in front of one line leads what stands in front of another: the same but for
+/// numbers and white space. `-` counts as `:`, because `grep` marks the lines around a match so.
+pub(super) fn is_alike(prefix: &[u8], other: &[u8]) -> bool {
+    let (mut a, mut b) = (0, 0);
+    loop {
+        let (one, two) = (unit(prefix, a), unit(other, b));
+        match (one, two) {
+            (None, _) => return true,
+            (Some(_), None) => return false,
+            (Some((x, next_a)), Some((y, next_b))) => {
+                if x != y {
+                    return false;
+                }
+                (a, b) = (next_a, next_b);
+            }
+        }
+    }
+}
+
+/// What stands at a place, with numbers and white space as one unit each, and where it ends.
+fn unit(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    let first = *text.get(at)?;
+    let blank = |b: u8| matches!(b, b' ' | b'\t');
+    Some(match first {
+        b'0'..=b'9' => (b'0', at + count(&text[at..], |b| b.is_ascii_digit())),
+        b' ' | b'\t' => {
+            let end = at + count(&text[at..], blank);
+            (b' ', end)
+        }
+        b'-' => (b':', at + 1),
+        other => (other, at + 1),
+    })
+}
+
+/// The position behind the prefix of the next line, where `next` is its beginning and the line that
+/// holds `at` has a prefix of the same kind; else `next`.
+pub(super) fn over_prefix(text: &[u8], at: usize, next: usize) -> usize {
+    let own = line_at(text, at);
+    let own_prefix = prefix(&text[own.clone()]);
+    if own_prefix == 0 || own.start + own_prefix > at {
+        return next;
+    }
+    // Indentation that was passed over already belongs to the prefix.
+    let line = line_at(text, next);
+    let length = prefix(&text[line.clone()]);
+    let alike = is_alike(
+        text[line.start..line.start + length].trim_ascii(),
+        text[own.start..own.start + own_prefix].trim_ascii(),
+    );
+    if length > 0 && alike && line.start + length >= next {
+        line.start + length
+    } else {
+        next
+    }
+}
+
+/// Whether nothing follows, or only a mark that something has been cut off.
+pub(super) fn is_cut(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.len() < 64 && rest.trim_ascii_start().is_empty() || is_marked(text, at)
+}
+
+/// Whether a mark follows that something has been cut off.
+pub(super) fn is_marked(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let rest = rest[..rest.len().min(64)].trim_ascii_start();
+    let marks: &[&[u8]] = &[
+        "…".as_bytes(),
+        b"...",
+        b"[truncated",
+        b"[...",
+        b"<truncated",
+        b"(truncated",
+        b"[output truncated",
+        b"[cut",
+        b"<cut",
+        "[…".as_bytes(),
+        b"--- truncated",
+        b"\\u2026",
+        b"... [",
+    ];
+    marks.iter().any(|mark| rest.starts_with(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_put_in_front_of_lines_is_seen_through() {
+        let check = |line: &str, rest: &str| {
+            let length = prefix(line.as_bytes());
+            assert_eq!(&line[length..], rest, "{line}");
+        };
+        check("     8\tpassword: x", "password: x");
+        check("    12→  password: x", "  password: x");
+        check("12:password: x", "password: x");
+        check("conf/app.yml:12:  a: b", "  a: b");
+        check("conf/app.yml-13-  a: b", "  a: b");
+        check("conf/app.yml:a: b", "a: b");
+        check("web-1  | a: b", "a: b");
+        check("web-1  | 2026-02-20T10:00:00.123Z a: b", "a: b");
+        check("2026-02-20 10:00:00,123 INFO a: b", "a: b");
+        check("Feb 20 10:00:00 host app[812]: a: b", "a: b");
+        check("[2026-02-20 10:00:00] INFO  a: b", "a: b");
+        check("> > a: b", "a: b");
+        check("+  a: b", "  a: b");
+        check("│ a: b │", "a: b │");
+        check("\u{1b}[32ma: b\u{1b}[0m", "a: b\u{1b}[0m");
+        check("- a: b", "- a: b");
+        check("--flag x", "--flag x");
+        check("a: b", "a: b");
+        check("https://x.example/a", "https://x.example/a");
+        check("[REDACTED:password] x", "[REDACTED:password] x");
+    }
+
+    #[test]
+    fn prefixes_are_alike_but_for_numbers() {
+        let check = |a: &str, b: &str, expected: bool| {
+            assert_eq!(
+                is_alike(a.as_bytes(), b.as_bytes()),
+                expected,
+                "{a:?} {b:?}"
+            );
+        };
+        check("     9\t", "    10\t", true);
+        check("a.txt-13-", "a.txt:12:", true);
+        check("web-1  | ", "web-1  | key: ", true);
+        check("web-1  | ", "db-1   | ", false);
+        check("", "> ", true);
+    }
+}

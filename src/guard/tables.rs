@@ -1,0 +1,149 @@
+//! Columns of tables whose head names a secret: CSV, Markdown, what a database prints.
+
+use std::ops::Range;
+
+use super::assignments::{Name, judge, skip};
+use super::lines;
+use super::values::Stands;
+
+/// How many rows of a table are read.
+const ROWS: usize = 200;
+
+/// The column below a name in the head of a table. What stands in front of lines may look like a
+/// column itself, so that few marks are taken for such first.
+pub(super) fn column(text: &[u8], name: &Name) -> Vec<Range<usize>> {
+    (0..=lines::DEEP)
+        .map(|marks| column_of(text, name, marks))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
+    let own = lines::line_at(text, name.start);
+    let inner = |line: &Range<usize>| inner(text, line, marks);
+    let mut head = inner(&own);
+    // The field that holds the table, where that stands escaped in a document.
+    let field = memchr::memmem::rfind(&text[head.start..name.start.max(head.start)], b": \"");
+    head.start += field.map_or(0, |n| n + 3);
+    while text[head.clone()]
+        .first()
+        .is_some_and(|b| matches!(b, b' ' | b'|' | b'"'))
+    {
+        head.start += 1;
+    }
+    if name.start < head.start || name.stop > head.end {
+        return Vec::new();
+    }
+    let near = [
+        text.get(skip(text, name.stop, |b| matches!(b, b' ' | b'"'))),
+        text[head.start..name.start].trim_ascii_end().last(),
+    ];
+    let mark = near
+        .into_iter()
+        .flatten()
+        .copied()
+        .find(|b| matches!(b, b',' | b';' | b'\t' | b'|'));
+    let framed = text[head.clone()].windows(3).any(|w| w == "│".as_bytes());
+    let Some(mark) = mark.or(framed.then_some(0xE2)) else {
+        return Vec::new();
+    };
+    let cells = cells(text, &head, mark);
+    let at = cells
+        .iter()
+        .position(|cell| cell.start <= name.start && name.stop <= cell.end);
+    let plain = |cell: &Range<usize>| {
+        let cell = &text[cell.clone()];
+        // A list in a program ends in a comma, and goes on like this line.
+        !cell.is_empty()
+            && cell.len() <= 40
+            && cell
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'"' | b'.'))
+    };
+    let Some(at) = at.filter(|_| cells.len() >= 2 && cells.iter().all(plain)) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut line = own;
+    for _ in 0..ROWS {
+        let Some(next) = lines::next(text, line.end) else {
+            break;
+        };
+        line = next;
+        let row = inner(&line);
+        let rule = text[row.clone()].iter().all(|b| !b.is_ascii_alphanumeric());
+        if rule && !row.is_empty() {
+            continue;
+        }
+        let row = self::cells(text, &row, mark);
+        let cut = row.len() > at && lines::is_cut(text, line.end);
+        if row.len() != cells.len() && !cut
+            || row.last().is_none_or(Range::is_empty) && mark == b','
+        {
+            break;
+        }
+        let mut cell = row[at].clone();
+        let quotes = usize::from(
+            text[cell.clone()].starts_with(b"\"")
+                && text[cell.clone()].ends_with(b"\"")
+                && cell.len() > 1,
+        );
+        cell = cell.start + quotes..cell.end - quotes;
+        if judge(text, &cell, name, Stands::Loose) && !text[cell.clone()].contains(&b' ') {
+            found.push(cell);
+        }
+    }
+    found
+}
+
+/// A line without what tools put in front of it and without the frame of a table.
+fn inner(text: &[u8], line: &Range<usize>, marks: usize) -> Range<usize> {
+    let length = lines::prefix_of(&text[line.clone()], marks);
+    let start = line.start + length;
+    let mut range = start..line.end;
+    if text[range.clone()].ends_with(b"\x1b[0m") {
+        range.end -= 4;
+    }
+    loop {
+        let rest = &text[range.clone()];
+        if rest.first().is_some_and(|b| matches!(b, b' ' | b'|')) {
+            range.start += 1;
+        } else if rest.starts_with("│".as_bytes()) {
+            range.start += 3;
+        } else {
+            break;
+        }
+    }
+    loop {
+        let rest = &text[range.clone()];
+        let closes = rest.ends_with(b"\"}") || rest.ends_with(b"\"}}") || rest.ends_with(b"\"]");
+        if closes
+            || rest
+                .last()
+                .is_some_and(|b| matches!(b, b' ' | b'|' | b'\r'))
+        {
+            range.end -= 1 + usize::from(closes);
+        } else if rest.ends_with("│".as_bytes()) {
+            range.end -= 3;
+        } else {
+            return range;
+        }
+    }
+}
+
+fn cells(text: &[u8], line: &Range<usize>, mark: u8) -> Vec<Range<usize>> {
+    let mut cells = Vec::new();
+    let mut at = line.start;
+    while at <= line.end {
+        let end = memchr::memchr(mark, &text[at..line.end]).map_or(line.end, |n| at + n);
+        let cell = &text[at..end];
+        let blank = cell.iter().take_while(|b| **b == b' ').count();
+        let trimmed = cell.trim_ascii().len();
+        cells.push(at + blank..at + blank + trimmed);
+        at = end + if mark == 0xE2 { 3 } else { 1 };
+        if cells.len() > 64 {
+            break;
+        }
+    }
+    cells
+}
