@@ -323,9 +323,15 @@ mod tests {
         let mut last = 0;
         let mut judged = Vec::new();
         let mut on_step = |step: &Step, failed: bool| judged.push((step.index, failed));
-        let session = read(&path, None, &str::to_owned, &mut on_step, &mut |at| {
-            last = at;
-        })
+        let session = read(
+            &path,
+            None,
+            &|text| Clean::of_owned(text.to_owned()),
+            &mut on_step,
+            &mut |at| {
+                last = at;
+            },
+        )
         .unwrap();
         let each_once: Vec<_> = (0..5_000).map(|n| (n, n % 2 == 0)).collect();
         assert_eq!(judged, each_once);

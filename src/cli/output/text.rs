@@ -34,7 +34,7 @@ pub(in crate::cli) fn product(text: &str) -> Cow<'_, str> {
 /// The text as it may be shown, before it is cut and its lines are joined: then a secret would not be
 /// told any more.
 fn shown(text: &str) -> Cow<'_, str> {
-    crate::guard::redact(text).text
+    guard::redact(text).text
 }
 
 /// The text on one line and at most `width` columns wide, with an ellipsis in the middle where it
