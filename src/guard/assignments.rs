@@ -37,7 +37,8 @@ pub(super) fn value(
         return Vec::new();
     };
     if let Some(found) = beside_name(text, &name) {
-        return std::iter::once(found).collect();
+        let changed = changed_to(text, &found, &name);
+        return std::iter::once(found).chain(changed).collect();
     }
     documents::values(text, &name)
 }
@@ -59,6 +60,18 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
         && start < at
     {
         start += 1;
+    }
+    // Neither are those of a colour.
+    if start > 1 && text[start - 1] == b'[' && text[start - 2] == 0x1B {
+        let colour = text[start..at]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        start += if text.get(start + colour) == Some(&b'm') && start + colour < at {
+            colour + 1
+        } else {
+            0
+        };
     }
     // `%22password%22`, `%26token%3D`
     if start > 0 && text[start - 1] == b'%' && at - start >= 2 {
@@ -114,6 +127,14 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
         stands = Stands::Loose;
     }
     None
+}
+
+/// The new value of a change that a plan shows: `"…" -> "…"`.
+fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usize>> {
+    let quote = skip(text, old.end, |b| matches!(b, b'"' | b'\\' | b' '));
+    let from = text[quote..].starts_with(b"-> ").then_some(quote + 3)?;
+    let (range, how) = read(text, from, Stands::Loose, name)?;
+    judge(text, &range, name, how).then_some(range)
 }
 
 /// Behind a type and the sign that follows it: `: &'static str = "…"`.
@@ -216,6 +237,9 @@ fn separator(text: &[u8], stop: usize, start: usize, name: &Name) -> Option<(usi
         let tight = rest[0] != b':' && length != 2 && spaced == closed && from == behind;
         return Some((from, if tight { Stands::Tight } else { Stands::Loose }));
     }
+    if let Some(from) = over_word(text, spaced).filter(|_| spaced > stop) {
+        return Some((from, Stands::Loose));
+    }
     // `[None]: `, `(again): `, ` 1: `
     if let Some(from) = over_remark(text, spaced) {
         return Some((from, Stands::Loose));
@@ -232,8 +256,9 @@ fn separator(text: &[u8], stop: usize, start: usize, name: &Name) -> Option<(usi
         let quoted = text[start].is_ascii_uppercase() && matches!(rest.first(), Some(b'"'));
         return (quoted && spaced > stop).then_some((spaced, Stands::Loose));
     }
-    if closed > stop || matches!(rest.first(), Some(b'\n' | b'\r')) {
-        return beside(text, closed).map(|from| (from, Stands::Loose));
+    if closed > stop || matches!(rest.first(), Some(b'\n' | b'\r')) || rest.starts_with(b"--") {
+        let found = beside(text, closed).or_else(|| documents::default_of(text, closed));
+        return found.map(|from| (from, Stands::Loose));
     }
     if spaced == stop {
         return None;
@@ -261,6 +286,32 @@ fn flag(text: &[u8], start: usize, stop: usize) -> bool {
         [b'-', ..] => begins(before),
         _ => before == Some(b'/') && begins(start.checked_sub(2).map(|at| text[at])),
     }
+}
+
+/// Behind a word that belongs to a name of two, and the sign that follows it: `Secret ID = `.
+fn over_word(text: &[u8], at: usize) -> Option<usize> {
+    let word = text
+        .get(at..)?
+        .iter()
+        .take(8)
+        .take_while(|b| b.is_ascii_alphabetic())
+        .count();
+    let names = [
+        &b"id"[..],
+        b"key",
+        b"value",
+        b"token",
+        b"string",
+        b"text",
+        b"field",
+    ];
+    let fits = names
+        .iter()
+        .any(|name| text[at..at + word].eq_ignore_ascii_case(name));
+    let sign = skip(text, at + word, BLANK);
+    let is_sign = matches!(text.get(sign), Some(b'=' | b':'))
+        && !matches!(text.get(sign + 1), Some(b'=' | b':'));
+    (fits && is_sign).then(|| skip(text, sign + 1, BLANK))
 }
 
 /// Behind a remark in brackets or a number, and the colon that follows it.
@@ -316,14 +367,33 @@ fn is_list_of_words(text: &[u8], at: usize) -> bool {
 /// `"name": "DB_PASSWORD", "value": "…"`, `key="Password" value="…"`, `--name x --value …`: the value
 /// beside a name that is itself a value.
 fn beside(text: &[u8], closed: usize) -> Option<usize> {
-    let comma = skip(text, closed, |b| matches!(b, b' ' | b','));
-    let broken = over_breaks(text, comma);
-    let word = skip(text, broken, |b| {
-        matches!(
-            b,
-            b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'\\' | b'-'
-        )
-    });
+    // Another pair may stand between the two.
+    let mut at = closed;
+    for _ in 0..3 {
+        if let Some(from) = value_at(text, at) {
+            return Some(from);
+        }
+        at = over_pair(text, at)?;
+    }
+    None
+}
+
+fn is_around(byte: &u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'\\' | b'-'
+    )
+}
+
+fn value_at(text: &[u8], at: usize) -> Option<usize> {
+    const FLAGS: &[&[u8]] = &[b"--value", b"--body", b"--secret-string", b"--secret-value"];
+    let comma = skip(text, at, |b| matches!(b, b' ' | b','));
+    if let Some(flag) = FLAGS.iter().find(|flag| text[comma..].starts_with(flag)) {
+        let from = comma + flag.len();
+        return matches!(text.get(from), Some(b' ' | b'=')).then_some(from + 1);
+    }
+    let broken = lines::over_prefix(text, comma, over_breaks(text, comma));
+    let word = skip(text, broken, is_around);
     let rest = text.get(word..)?;
     if rest.len() < 6 || !rest[..5].eq_ignore_ascii_case(b"value") {
         return None;
@@ -332,8 +402,23 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
     match text.get(colon) {
         Some(b':') => Some(skip(text, colon + 1, |b| *b == b' ')),
         Some(b'=') => Some(colon + 1),
-        _ => (rest[5] == b' ' && word > 1 && text[word - 1] == b'-').then_some(word + 6),
+        _ => None,
     }
+}
+
+/// The position behind `, "name": "word"`.
+fn over_pair(text: &[u8], at: usize) -> Option<usize> {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let comma = skip(text, at, |b| *b == b' ');
+    (text.get(comma) == Some(&b',')).then_some(())?;
+    let name = skip(text, comma + 1, is_around);
+    let colon = skip(text, skip(text, name, word), |b| {
+        matches!(b, b'"' | b'\\' | b' ')
+    });
+    (text.get(colon) == Some(&b':')).then_some(())?;
+    let value = skip(text, colon + 1, is_around);
+    let end = skip(text, value, word);
+    (end > value).then(|| skip(text, end, |b| matches!(b, b'"' | b'\\')))
 }
 
 /// The length of `Bearer ` and its like at the beginning of a value.
@@ -427,6 +512,7 @@ pub(super) fn read(
         let continued = text.get(end) == Some(&b'\\') && text.get(end + 1) == Some(&b'\n');
         let behind = skip(text, next + more, BLANK);
         let named = matches!(text.get(behind), Some(b':' | b'=' | b'('))
+            || run.ends_with(b":")
             || run.contains(&b'=') && !run.ends_with(b"=");
         let alike = run.len() >= 6 && super::body::changes(run) >= 3 && end > from + 7;
         if more == 0 || named || !(continued || alike) {

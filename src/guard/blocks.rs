@@ -27,6 +27,9 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let near = &text[..text.len().min(label_end + LONGEST)];
     let end_of_block = find_end(near, label_end);
     let (inside, end) = end_of_block.unwrap_or((near.len(), near.len()));
+    if end_of_block.is_some() && is_one_line(&text[label_end..inside]) {
+        return std::iter::once(at..end).collect();
+    }
     let own = start_of_line(text, at);
     let mut found = Vec::new();
     let mut mixed = 0;
@@ -101,6 +104,15 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
         joins
     });
     found
+}
+
+/// Whether a block has lost its line ends, or has spaces in their place.
+fn is_one_line(inside: &[u8]) -> bool {
+    let whole = !inside.contains(&b'\n') && !inside.contains(&b'\\');
+    whole
+        && inside.split(|b| *b == b' ').any(|run| {
+            run.len() >= 16 && run.iter().all(|b| Set::Base64.holds(*b)) && values::is_random(run)
+        })
 }
 
 /// The label that ends the block: where it begins and ends. Another block that begins before is not

@@ -74,10 +74,13 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     // The name begins its line, and one value ends it.
     let alone =
         before.iter().all(|b| b.is_ascii_whitespace() || *b == b'-') || before.ends_with(b"\"");
-    let value = rest.trim_ascii();
+    let value = rest.strip_suffix("│".as_bytes()).unwrap_or(rest);
+    let value = value.strip_suffix(b"\"}").unwrap_or(value).trim_ascii();
     let single = !value.is_empty() && !value.iter().any(u8::is_ascii_whitespace);
     let wide = spaced >= name.stop + 2 || text[name.stop] == b'\t';
-    if alone && single && (wide || value.len() >= 8) {
+    // A column of a file with tabs.
+    let tabbed = text[name.stop] == b'\t' && before.contains(&b'\t');
+    if (alone || tabbed) && single && (wide || value.len() >= 8) {
         return Some((spaced, Stands::Loose));
     }
     // "with password …": what nobody takes for a word.
@@ -134,6 +137,17 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
         return None;
     };
     (text.get(from).is_some_and(|b| *b != b'<')).then_some(from)
+}
+
+/// Where the default of a variable stands: `variable "db_password" { … default = "…" }`.
+pub(super) fn default_of(text: &[u8], closed: usize) -> Option<usize> {
+    let brace = skip(text, closed, |b| *b == b' ');
+    (text.get(brace) == Some(&b'{')).then_some(())?;
+    let inside = &text[brace..text.len().min(brace + 400)];
+    let inside = &inside[..memchr::memchr(b'}', inside).unwrap_or(inside.len())];
+    let word = memchr::memmem::find(inside, b"default")? + 7;
+    let sign = skip(text, brace + word, |b| *b == b' ');
+    (text.get(sign) == Some(&b'=')).then(|| skip(text, sign + 1, |b| *b == b' '))
 }
 
 /// The lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.

@@ -94,7 +94,7 @@ pub(super) fn pgpass(text: &[u8], at: usize) -> Option<Range<usize>> {
     let fits = fields[..skip].iter().all(plain) && !user.iter().all(u8::is_ascii_digit);
     let start = line.end.max(at + 1) - fields[skip].len();
     let given =
-        values::is_given(password) && values::is_secret(password, Class::Password, Stands::Tight);
+        values::is_given(password) && values::is_secret(password, Class::Password, Stands::Loose);
     (fits && given).then_some(start..start + password.len())
 }
 

@@ -58,13 +58,17 @@ const OF_VENDOR: &[&str] = &[
 /// Names that hold such a word and are not secret.
 const HARMLESS: &[&str] = &[
     "next", "page", "continuation", "pagination", "idempotency", "sync", "cursor", "public", "max",
-    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "row",
-    "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group", "message",
-    "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket", "redis",
-    "event", "item", "record", "entity", "file", "image", "artifact", "pub", "host", "known",
-    "restore", "hash", "map", "index", "lock", "mutex", "query", "document", "doc", "node", "cell",
-    "job", "build", "checkpoint", "search", "without", "no", "forgot", "reset", "start", "end",
-    "stop", "special", "pad", "unexpected", "invalid",
+    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "without",
+    "no", "forgot", "reset", "start", "end", "stop", "special", "pad", "unexpected", "invalid",
+];
+
+/// More of them, in front of `key`: keys that find something, and open nothing.
+const FINDING: &[&str] = &[
+    "row", "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group",
+    "message", "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket",
+    "redis", "event", "item", "record", "entity", "file", "image", "artifact", "pub", "host",
+    "known", "restore", "hash", "map", "index", "lock", "mutex", "query", "document", "doc",
+    "node", "cell", "job", "build", "checkpoint", "search",
 ];
 
 /// What every name of a secret holds one of: most names are told quickly by having none.
@@ -75,6 +79,8 @@ const STEMS: &[&[u8]] = &[
 
 /// The kind and class of what a name names: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
 pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
+    // The last part of the path of a parameter.
+    let name = name.rsplit('/').next().unwrap_or(name);
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'$');
     if name.len() > 80 || !name.bytes().all(fits) {
         return None;
@@ -131,7 +137,10 @@ pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
     if class == Class::Provider {
         return OF_VENDOR.contains(&after.as_str());
     }
-    !HARMLESS.iter().any(|word| ends_in(first, word)) && SUFFIXES.contains(&after.as_str())
+    let finds = class == Class::Key && FINDING.iter().any(|word| ends_in(first, word));
+    !finds
+        && !HARMLESS.iter().any(|word| ends_in(first, word))
+        && SUFFIXES.contains(&after.as_str())
 }
 
 /// Whether a part of a name is this word, or ends in it where a new word begins: `nextPage`.
@@ -236,10 +245,17 @@ fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
     let parts = value.split(|b| matches!(b, b'/' | b'.' | b':')).count();
     firm && (least..=512).contains(&value.len())
         && value.iter().all(fits)
-        && (parts == 1 || value.len() >= 40 * parts)
+        && (parts == 1 || value.len() >= 40 * parts || is_base64_key(value))
         && !(is_uuid(value) && class == Class::Key)
         && is_random(value)
         && entropy(value) >= 3.0
+}
+
+/// Base64 has slashes of its own.
+fn is_base64_key(value: &[u8]) -> bool {
+    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    value.iter().all(|b| Set::Base64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
 }
 
 fn is_uuid(value: &[u8]) -> bool {
@@ -435,7 +451,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         || inside
         || parts
         || is_filler(value)
-        || STANDINS.contains(&lower.as_str())
+        || STANDINS.contains(&lower.trim_matches(['[', ']', '(', ')', '<', '>']))
 }
 
 /// The keys that a vendor's documentation shows end so.

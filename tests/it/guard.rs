@@ -71,10 +71,7 @@ fn planted() -> Vec<(&'static str, String)> {
         ("X-Api-Key: ", hex(32)),
         ("Cookie: ", format!("sid={}", r(32))),
         ("", key_block(&r(64), &r(48))),
-        (
-            "<private>",
-            format!("the salary is {}</private>", digits(6)),
-        ),
+        ("<private>", format!("the salary is {}</private>", r(24))),
     ]
 }
 
@@ -85,7 +82,8 @@ fn key_block(one: &str, two: &str) -> String {
     )
 }
 
-/// The part of a secret by which it is known again: no label, no host, one line.
+/// The part of a secret by which it is known again: no label, no host, one line, and so long that no
+/// time, id or path holds it by chance.
 fn core(secret: &str) -> String {
     let secret = secret.strip_suffix("@db.example.com/x").unwrap_or(secret);
     let secret = secret.strip_suffix("</private>").unwrap_or(secret);
@@ -94,7 +92,13 @@ fn core(secret: &str) -> String {
         .rsplit(['=', ' ', '.', '/'])
         .find(|part| part.len() >= 6);
     let line = line.unwrap_or(secret);
-    line[line.len() / 3..line.len() - line.len() / 8].to_owned()
+    let core = &line[line.len() / 3..line.len() - line.len() / 8];
+    assert!(core.len() >= 8, "`{core}` could stand anywhere");
+    assert!(
+        !core.bytes().all(|b| b.is_ascii_digit()),
+        "`{core}` could be a time"
+    );
+    core.to_owned()
 }
 
 /// Every file below a directory that holds one of the words, with the word.

@@ -25,7 +25,7 @@ pub(super) const NAMES: &[Pattern] = &[
         &["X-Api-Key: «{h32}»", "apiKey: \"«{a24}»\""],
         &["api_key: YOUR_API_KEY", "apiKey: 'test-api-key'"]),
     pattern("secret", "Keys behind names that only secret ones have",
-        &["access_key", "access-key", "access key", "accesskey", "account_key", "accountkey", "auth_key", "auth-key", "authkey", "authtoken", "private_key", "private-key", "privatekey",
+        &["access_key", "access-key", "access key", "accesskey", "account_key", "account-key", "accountkey", "auth_key", "auth-key", "authkey", "authtoken", "private_key", "private-key", "privatekey",
           "signing_key", "signing-key", "signingkey", "encryption_key", "encryption-key", "encryptionkey", "master_key", "master-key", "masterkey", "service_key", "service_role_key",
           "subscription_key", "subscription-key", "consumer_key", "deploy_key", "admin_key", "presharedkey", "pre_shared_key", "pre-shared-key", "app_key", "appkey", "license_key", "licence_key", "shared_key", "storage_key", "unseal key", "root key",
           "credential", "_auth", "_salt", "connectionstring", "contribsys__com", "x-jfrog-art-api", "phpsessid", "jsessionid", "connect.sid", "laravel_session"], Name(Token),

@@ -36,7 +36,7 @@ pub(super) const STRUCTURES: &[Pattern] = &[
     pattern("url-password", "Passwords in addresses", &["://"], Address,
         &["postgres://app:«{m12}»@db:5432/shop", "redis://:«{p12}»@cache:6379/0"],
         &["postgres://user:password@localhost/db", "https://example.com/a?b=c@d", "http://localhost:8080/x"]),
-    pattern("bearer-token", "Tokens behind `Bearer`", &["bearer"], Bearer, &["use Bearer «{a40}» now"], &["Bearer <token>", "the bearer of this letter"]),
+    pattern("bearer-token", "Tokens behind `Bearer`", &["bearer", "oauth"], Bearer, &["use Bearer «{a40}» now", "OAuth «{h64}»"], &["Bearer <token>", "the bearer of this letter"]),
     pattern("basic-auth", "Names and passwords behind `Basic`", &["basic"], Basic, &["send Basic «{b64 jane:}» now"], &["Basic knowledge of it"]),
     pattern("cookie", "Cookies", &["cookie"], Cookie, &["Cookie: «session={a32}; theme=dark»", "Set-Cookie: «sid={a32}; Path=/»"],
         &["Set-Cookie: theme=dark; Path=/", "cookie: <session>"]),

@@ -21,4 +21,5 @@ mod injection;
 mod links;
 mod locks;
 mod promises;
+mod secrets;
 mod tokens;

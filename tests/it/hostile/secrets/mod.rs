@@ -1,0 +1,15 @@
+//! Secrets in every form in which tools print them, and look-alikes that are none.
+//!
+//! - `templates`: texts with random parts, built while a test runs (shared with the samples of the
+//!   patterns themselves).
+//! - `kinds`, `carriers`, `look_alikes`: what is built.
+//! - `rates`: how many survive redaction, and how many look-alikes fall.
+//! - `end_to_end`: what reaches files and answers of the program.
+
+mod carriers;
+mod end_to_end;
+mod kinds;
+mod look_alikes;
+mod rates;
+#[path = "../../../../src/guard/templates.rs"]
+mod templates;
