@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::{Execution, Kind, Scope};
 use crate::store::writer::Writer;
-use crate::store::{Act, Scoped, atomic};
+use crate::store::{Act, Approvals, Scoped, atomic};
 
 const NOW: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 
@@ -63,7 +63,8 @@ fn writer(dir: &Path) -> Writer {
         change: "c".to_owned(),
         ..Act::default()
     };
-    let store = Scoped::new(dir, Scope::All).acting(act);
+    let store = Scoped::new(dir, Scope::All)
+        .trusting(Approvals::of(Some(&dir.join("state")), dir, false)).acting(act);
     store.write(&mut || "key".to_owned()).unwrap()
 }
 

@@ -255,7 +255,7 @@ fn fix_learnt_by_a_hook_forges_nothing() {
 #[test]
 fn prompts_hold_no_forged_layer() {
     for ids in [false, true] {
-        let workspace = memory(ids);
+        let workspace = memory(ids).trusted();
         let prompt = workspace.run(&["memory", "prompt", SKILL]).stdout;
         let (_, rules) = prompt
             .split_once("## Learned Rules (from past corrections)\n")
@@ -488,7 +488,7 @@ fn transcript_with_hostile_names_is_told_safely() {
 #[test]
 fn agents_and_programs_get_text_that_forges_nothing() {
     for ids in [false, true] {
-        let workspace = memory(ids);
+        let workspace = memory(ids).trusted();
         let mut agent = mcp::Server::greeted(&workspace, &["mcp"]);
         let mut texts = String::new();
         for (name, _) in HOSTILE {
