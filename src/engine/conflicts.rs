@@ -4,11 +4,11 @@
 //! that no prompt shows any more are left out. The vectors are the built-in embedder's whatever is
 //! configured for the search, because the limits were measured with it, and nothing is sent anywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::learn::conflict::{Finding, Relation, Statement, compare};
+use crate::learn::conflict::{Finding, Relation, Statement, compare, same_words};
 use crate::model::{Reflexion, SkillPath};
 use crate::search::{EmbedError, Vector, built_in};
 use crate::store::Selection;
@@ -115,12 +115,31 @@ pub(super) fn vectors(
     Ok(vectors)
 }
 
-/// What was found among some texts.
+/// What was found among some texts. Those that are equal to the letter are each paired with the first of
+/// them, which alone is compared with the others: a thousand copies are a thousand pairs, not half a
+/// million.
 pub(super) fn pairs(texts: &[&str], vectors: &[Vector]) -> Vec<(usize, usize, Finding)> {
-    let statements: Vec<Statement> = texts.iter().map(|text| Statement::of(text)).collect();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let (mut places, mut found) = (Vec::new(), Vec::new());
+    for (place, text) in texts.iter().enumerate() {
+        let of_text = *first.entry(text).or_insert(place);
+        if of_text == place {
+            places.push(place);
+        } else {
+            found.push((of_text, place, same_words()));
+        }
+    }
+    let statements: Vec<Statement> = places.iter().map(|at| Statement::of(texts[*at])).collect();
     let cosine = |a: usize, b: usize| {
-        let (a, b) = (vectors.get(a)?, vectors.get(b)?);
+        let (a, b) = (vectors.get(places[a])?, vectors.get(places[b])?);
         Some(a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum())
     };
-    compare(&statements, &cosine)
+    let among = compare(&statements, &cosine);
+    found.extend(
+        among
+            .into_iter()
+            .map(|(a, b, finding)| (places[a], places[b], finding)),
+    );
+    found.sort_by_key(|(a, b, _)| (*a, *b));
+    found
 }

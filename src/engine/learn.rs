@@ -7,7 +7,7 @@
 //! A fix and its procedure are two writes, the procedure first. Where the process ends between them, the
 //! next reading of the session finds the procedure without a fix and completes the pair.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -230,11 +230,7 @@ impl Engine {
             let session_id = session.id.or(name).unwrap_or_default();
             let mut writer = self.writer()?;
             // Read once: nothing is removed while the lock is held.
-            let mut known = Known {
-                fixes: writer.store().list(&Selection::default())?.records,
-                buried: writer.store().all_buried()?,
-                alone: None,
-            };
+            let mut known = Known::read(&writer)?;
             for found in &session.found {
                 if let Some(lesson) = &found.lesson {
                     let origin = Origin {
@@ -245,6 +241,7 @@ impl Engine {
                     self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
                 }
             }
+            known.write_counts(&mut writer, &self.timestamp())?;
             self.note_learned(
                 &mut writer,
                 (&session_id, session.format),
@@ -301,23 +298,13 @@ impl Engine {
         report: &mut LearnReport,
     ) -> Result<(), Error> {
         let seen = self.timestamp();
-        if let Some(fix) = known.fixes.iter_mut().find(|fix| is_same(fix, lesson)) {
+        if let Some(place) = known.same(lesson) {
+            let fix = &mut known.fixes[place];
             let is_new = count_up(fix, origin);
-            let changes = [
-                ("occurrences", raw(&fix.occurrences)?),
-                ("origins", raw(&fix.origins)?),
-                ("last_seen", raw(&seen)?),
-            ];
             if is_new {
-                writer.update(Kind::Fix, &fix.fix_id, &changes)?;
                 report.merged.push(fix.fix_id.clone());
             }
-            // The second of the two may be what an end of the process has kept from being written.
-            let procedure = writer.store().find(Kind::Procedure, &fix.procedure_id)?;
-            let procedure = procedure.and_then(|entry| entry.parse::<Procedure>().ok());
-            if procedure.is_some_and(|p| p.origins.len() < fix.origins.len()) {
-                writer.update(Kind::Procedure, &fix.procedure_id, &changes)?;
-            }
+            *known.seen.entry(place).or_default() |= is_new;
             return Ok(());
         }
         let mut fix = fix_of(lesson, origin.clone(), &seen);
@@ -351,20 +338,99 @@ impl Engine {
         }
         let fix = writer.append(fix, self.now)?;
         report.learned.push(fix.fix_id.clone());
-        known.fixes.push(fix);
+        known.add(fix);
         Ok(())
     }
 }
 
+/// So many fixes of one error are looked at for one that is only similar, the newest.
+const SIMILAR: usize = 16;
+
 /// What the memory holds when a session is learnt from.
 struct Known {
     fixes: Vec<Fix>,
+    /// The places of the fixes of an error of a tool, with what worked, as it is compared.
+    of_error: HashMap<(String, String), Vec<(usize, String)>>,
+    /// Those that this session has shown again, and whether that is to be counted.
+    seen: BTreeMap<usize, bool>,
     buried: Buried,
     /// Procedures without a fix; read when the first lesson is new.
     alone: Option<Vec<Procedure>>,
 }
 
 impl Known {
+    fn read(writer: &Writer) -> Result<Self, Error> {
+        let mut known = Self {
+            fixes: Vec::new(),
+            of_error: HashMap::new(),
+            seen: BTreeMap::new(),
+            buried: writer.store().all_buried()?,
+            alone: None,
+        };
+        let all = writer.store().list::<Fix>(&Selection::default())?;
+        all.records.into_iter().for_each(|fix| known.add(fix));
+        Ok(known)
+    }
+
+    fn add(&mut self, fix: Fix) {
+        let error = (fix.error_key.clone(), fix.tool.clone());
+        let one = (self.fixes.len(), plain(&fix.working_code));
+        self.of_error.entry(error).or_default().push(one);
+        self.fixes.push(fix);
+    }
+
+    /// The fix that a lesson teaches: in the same words, or else in similar ones. A session of thousands of
+    /// failures with one error is compared with a few of them only.
+    fn same(&self, lesson: &Lesson) -> Option<usize> {
+        let error = (lesson.error_key.clone(), lesson.tool.clone());
+        let candidates = self.of_error.get(&error)?;
+        let wanted = plain(&lesson.fix.working_code);
+        let newest = candidates.iter().rev().take(SIMILAR).rev();
+        let mut similar = newest.filter(|(_, plain)| is_similar(plain, &wanted));
+        let mut equal = candidates.iter().filter(|(_, plain)| *plain == wanted);
+        equal
+            .next()
+            .or_else(|| similar.next())
+            .map(|(place, _)| *place)
+    }
+
+    /// Counts the fixes up that were seen again, and their procedures, each file being written once. A
+    /// procedure that an end of the process has kept from being counted is brought to its fix.
+    fn write_counts(&self, writer: &mut Writer, seen: &str) -> Result<(), Error> {
+        let counts = |fix: &Fix| -> Result<_, Error> {
+            Ok(vec![
+                ("occurrences", raw(&fix.occurrences)?),
+                ("origins", raw(&fix.origins)?),
+                ("last_seen", raw(&seen)?),
+            ])
+        };
+        let (mut fixes, mut procedures) = (Vec::new(), HashMap::new());
+        for (place, is_counted) in &self.seen {
+            let fix = &self.fixes[*place];
+            if *is_counted {
+                fixes.push((fix.fix_id.clone(), counts(fix)?));
+            }
+            procedures.insert(fix.procedure_id.as_str(), fix);
+        }
+        writer.update_all(Kind::Fix, &fixes)?;
+        let mut behind = Vec::new();
+        let ids = procedures.keys().copied().collect();
+        writer
+            .store()
+            .each_of(Kind::Procedure, &ids, &mut |entry| {
+                let fix = procedures.get(entry.id.as_str());
+                let procedure = entry.parse::<Procedure>().ok();
+                if let (Some(fix), Some(procedure)) = (fix, procedure)
+                    && procedure.origins.len() < fix.origins.len()
+                {
+                    behind.push((entry.id, *fix));
+                }
+            })?;
+        let behind = behind.into_iter().map(|(id, fix)| Ok((id, counts(fix)?)));
+        let behind = behind.collect::<Result<Vec<_>, Error>>()?;
+        Ok(writer.update_all(Kind::Procedure, &behind)?)
+    }
+
     /// The procedure that an earlier reading of the same steps has stored, where the process ended before its
     /// fix was. It is no procedure without a fix any more.
     fn alone(&mut self, writer: &Writer, wanted: &Procedure) -> Result<Option<String>, Error> {
@@ -444,16 +510,22 @@ pub(super) fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
 
 /// Whether what worked once is what worked another time, whatever the files and numbers are called.
 pub(super) fn same_way(a: &str, b: &str) -> bool {
-    let plain = |code: &str| {
-        let clipped: String = code.chars().take(400).collect();
-        clipped
-            .lines()
-            .map(crate::learn::error_key::normalised)
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
     let (old, new) = (plain(a), plain(b));
-    old == new || strsim::normalized_levenshtein(&old, &new) >= 0.8
+    old == new || is_similar(&old, &new)
+}
+
+/// What worked, as it is compared: its beginning, without the names of files and numbers.
+fn plain(code: &str) -> String {
+    let clipped: String = code.chars().take(400).collect();
+    clipped
+        .lines()
+        .map(crate::learn::error_key::normalised)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn is_similar(a: &str, b: &str) -> bool {
+    strsim::normalized_levenshtein(a, b) >= 0.8
 }
 
 fn episode(path: &str, found: Found) -> EpisodeReport {

@@ -51,11 +51,13 @@ pub(super) enum Point {
     Written,
 }
 
+/// Another program, as a test plays it.
+#[cfg(test)]
+type Other = Box<dyn FnMut(Point, &Path)>;
+
 #[cfg(test)]
 thread_local! {
-    /// Plays the other program.
-    pub(super) static MEANWHILE: std::cell::RefCell<Option<Box<dyn FnMut(Point, &Path)>>> =
-        const { std::cell::RefCell::new(None) };
+    static MEANWHILE: std::cell::RefCell<Option<Other>> = const { std::cell::RefCell::new(None) };
 }
 
 /// Lets a test come in. Does nothing in the program.

@@ -10,6 +10,7 @@
 
 mod edit;
 mod layout;
+mod walk;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,6 +19,7 @@ pub use edit::with_fields;
 pub(super) use edit::without_fields;
 pub use layout::compact;
 pub(super) use layout::pretty;
+pub(super) use walk::Walk;
 
 /// Why the end of a value was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,31 +43,58 @@ pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
         .map_or(text.len(), |n| at + n)
 }
 
+/// The containers that are open while a value is read.
+trait Brackets {
+    /// A container starts, which has this closing bracket. The answer is where it ends, or why it does not,
+    /// where that is known already.
+    fn open(&mut self, close: u8, at: usize) -> Option<Result<usize, Stop>>;
+    /// The closing bracket of the innermost one.
+    fn innermost(&self) -> Option<u8>;
+    /// The innermost one has closed in front of this position.
+    fn close(&mut self, end: usize);
+}
+
+/// Nothing but the closing brackets that are still owed, innermost last.
+impl Brackets for Vec<u8> {
+    fn open(&mut self, close: u8, _at: usize) -> Option<Result<usize, Stop>> {
+        self.push(close);
+        None
+    }
+
+    fn innermost(&self) -> Option<u8> {
+        self.last().copied()
+    }
+
+    fn close(&mut self, _end: usize) {
+        self.pop();
+    }
+}
+
 /// The position behind the value that starts at `at`, which must not be white space.
-pub(super) fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Stop> {
-    // The closing brackets that are still owed, innermost last.
-    let mut open: Vec<u8> = Vec::new();
+pub(super) fn skip_value(text: &[u8], at: usize) -> Result<usize, Stop> {
+    walk_value(text, at, &mut Vec::new())
+}
+
+fn walk_value(text: &[u8], mut at: usize, open: &mut impl Brackets) -> Result<usize, Stop> {
     loop {
         // A value starts here.
         match text.get(at) {
             None => return Err(Stop::Incomplete),
-            Some(b'{') => {
-                at = skip_space(text, at + 1);
-                if text.get(at) == Some(&b'}') {
-                    at += 1;
+            Some(b @ (b'{' | b'[')) => {
+                let close = if *b == b'{' { b'}' } else { b']' };
+                if let Some(known) = open.open(close, at) {
+                    at = known?;
                 } else {
-                    open.push(b'}');
-                    at = skip_key(text, at)?;
-                    continue;
-                }
-            }
-            Some(b'[') => {
-                at = skip_space(text, at + 1);
-                if text.get(at) == Some(&b']') {
-                    at += 1;
-                } else {
-                    open.push(b']');
-                    continue;
+                    at = skip_space(text, at + 1);
+                    if text.get(at) == Some(&close) {
+                        at += 1;
+                        open.close(at);
+                    } else {
+                        if close == b'}' {
+                            at = skip_key(text, at)?;
+                        }
+                        continue;
+                    }
                 }
             }
             Some(b'"') => at = skip_string(text, at)?,
@@ -73,7 +102,7 @@ pub(super) fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Stop> {
         }
         // A value has ended; so do all containers that close right behind it.
         loop {
-            let Some(&close) = open.last() else {
+            let Some(close) = open.innermost() else {
                 return Ok(at);
             };
             at = skip_space(text, at);
@@ -87,8 +116,8 @@ pub(super) fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Stop> {
                     break;
                 }
                 Some(&b) if b == close => {
-                    open.pop();
                     at += 1;
+                    open.close(at);
                 }
                 Some(_) => {
                     let expected = if close == b'}' {

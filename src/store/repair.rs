@@ -5,6 +5,7 @@
 //! in between stays in the copy. Entries that are whole but unreadable (a `NaN`, a wrong type) are
 //! no damage; they are reported and kept.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
@@ -16,15 +17,17 @@ use crate::model::{
     Correction, Execution, Expiry, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 
+use super::atomic;
 use super::directory::Lock;
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{FORMAT, JsonFile, Snapshot};
+use super::json_text::{self, Walk};
 use super::json_write::{RECOVERED, redone};
 use super::primary::{self, AtPrimary};
-use super::scoped::{Entry, Scoped};
+use super::scan::Lines;
+use super::scoped::{Entry, Scoped, unreadable};
 use super::sight::expiry;
 use super::writer::Redaction;
-use super::{atomic, json_text, scan};
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,6 +70,11 @@ impl Scoped {
             rows.push(row.clone());
             true
         })?;
+        let Some(file) = &snapshot.file else {
+            return Ok(problems);
+        };
+        let mut lines = Lines::of(file);
+        let path = &snapshot.path;
         for row in rows {
             let text = snapshot.read(&row)?;
             let id = json_text::string_field(&text, kind.id_field())
@@ -78,33 +86,15 @@ impl Scoped {
                 text,
                 offset: row.at,
             };
-            if let Err(error) = parse(&entry) {
-                problems.push(self.unreadable(kind, row.at, &entry.id, &error)?);
-            }
-            if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
-                let end = json_text::field(&entry.text, "expires_at").unwrap_or_default();
-                let message = format!(
-                    "`expires_at` of `{}` is {}, which is no time: it is hidden until that is mended",
-                    entry.id,
-                    String::from_utf8_lossy(end),
-                );
-                problems.push(self.entry_problem(
+            for (kind, message) in misfits(&entry, &mut ids) {
+                let line = lines.at(row.at).map_err(Error::io("read", path))?;
+                problems.push(Problem {
+                    path: path.clone(),
+                    offset: row.at,
+                    line,
                     kind,
-                    row.at,
-                    ProblemKind::Unreadable,
                     message,
-                )?);
-            }
-            if entry.id.is_empty() {
-                problems.push(self.entry_problem(
-                    kind,
-                    row.at,
-                    ProblemKind::Unreadable,
-                    "the entry has no id".into(),
-                )?);
-            } else if !ids.insert(entry.id.clone()) {
-                let message = format!("`{}` is the id of an entry before it", entry.id);
-                problems.push(self.entry_problem(kind, row.at, ProblemKind::Duplicate, message)?);
+                });
             }
         }
         Ok(problems)
@@ -241,29 +231,30 @@ impl Scoped {
             records: edits.len(),
         }))
     }
+}
 
-    fn entry_problem(
-        &self,
-        kind: Kind,
-        offset: u64,
-        problem: ProblemKind,
-        message: String,
-    ) -> Result<Problem, Error> {
-        let path = self.directory().join(kind.file());
-        let line = self
-            .directory()
-            .open(&path)
-            .and_then(|file| file.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
-            .and_then(|file| scan::line_of(&file, offset))
-            .map_err(Error::io("read", &path))?;
-        Ok(Problem {
-            path,
-            offset,
-            line,
-            kind: problem,
-            message,
-        })
+/// Everything that is wrong with an entry; `ids` are those of the entries before it.
+fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String)> {
+    let (kind, id) = (entry.kind, &entry.id);
+    let mut found = Vec::new();
+    if let Err(error) = parse(entry) {
+        found.push((ProblemKind::Unreadable, unreadable(kind, id, &error)));
     }
+    if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
+        let end = json_text::field(&entry.text, "expires_at").unwrap_or_default();
+        let message = format!(
+            "`expires_at` of `{id}` is {}, which is no time: it is hidden until that is mended",
+            String::from_utf8_lossy(end),
+        );
+        found.push((ProblemKind::Unreadable, message));
+    }
+    if id.is_empty() {
+        found.push((ProblemKind::Unreadable, "the entry has no id".into()));
+    } else if !ids.insert(id.clone()) {
+        let message = format!("`{id}` is the id of an entry before it");
+        found.push((ProblemKind::Duplicate, message));
+    }
+    found
 }
 
 fn mend(
@@ -334,29 +325,27 @@ fn salvage(
     known: &[std::ops::Range<usize>],
     kind: Kind,
 ) -> Vec<std::ops::Range<usize>> {
-    let id =
-        |text| json_text::string_field(text, kind.id_field()).map(std::borrow::Cow::into_owned);
-    let mut ids: HashSet<String> = known
-        .iter()
-        .filter_map(|span| id(&bytes[span.clone()]))
-        .collect();
+    let id = |span: &std::ops::Range<usize>| {
+        json_text::string_field(&bytes[span.clone()], kind.id_field()).map(Cow::into_owned)
+    };
+    let mut ids: HashSet<String> = known.iter().filter_map(id).collect();
+    let mut known = known.iter().peekable();
+    let mut walk = Walk::default();
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|n| at + n) {
-        if let Some(inside) = known.iter().find(|span| span.contains(&next)) {
+        while known.next_if(|span| span.end <= next).is_some() {}
+        if let Some(inside) = known.next_if(|span| span.contains(&next)) {
             at = inside.end;
             continue;
         }
         at = next + 1;
-        // Looking no further than the next known entry keeps this linear.
-        let gap_end = known
-            .iter()
-            .map(|span| span.start)
-            .find(|start| *start > next)
-            .unwrap_or(bytes.len());
-        if let Ok(end) = json_text::skip_value(&bytes[..gap_end], next)
-            && let Some(id) = id(&bytes[next..end])
-            && ids.insert(id)
+        // Nothing reaches over the next known entry.
+        let gap_end = known.peek().map_or(bytes.len(), |span| span.start);
+        let gap = &bytes[..gap_end];
+        if let Ok(end) = walk.end_of(gap, next, 0)
+            && let Some(id) = walk.string_field(gap, next, kind.id_field())
+            && ids.insert(id.into_owned())
         {
             found.push(next..end);
             at = end;

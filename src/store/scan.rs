@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::error::{Problem, ProblemKind};
-use super::json_text::{self, Stop};
+use super::json_text::{self, Stop, Walk};
 
 /// What the file as a whole looks like.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(super) struct Outline {
 }
 
 const CHUNK: usize = 1 << 20;
+/// How much is read at once to count lines.
+const LINES: usize = 64 << 10;
 
 /// Walks through `file`; `each` sees the position and the text of every whole entry.
 pub(super) fn scan(
@@ -38,6 +40,7 @@ pub(super) fn scan(
 ) -> io::Result<Outline> {
     let mut scan = Scan {
         window: Window::new(file),
+        lines: Lines::of(file),
         path,
         outline: Outline {
             format: 1,
@@ -50,6 +53,7 @@ pub(super) fn scan(
 
 struct Scan<'a> {
     window: Window<'a>,
+    lines: Lines<'a>,
     path: &'a Path,
     outline: Outline,
 }
@@ -208,7 +212,7 @@ impl Scan<'_> {
         self.outline.problems.push(Problem {
             path: self.path.to_owned(),
             offset,
-            line: line_of(self.window.file, offset)?,
+            line: self.lines.at(offset)?,
             kind,
             message,
         });
@@ -216,21 +220,46 @@ impl Scan<'_> {
     }
 }
 
-/// The line, from 1, in which a byte of a file stands.
-pub(super) fn line_of(file: &File, offset: u64) -> io::Result<u64> {
-    use std::os::unix::fs::FileExt as _;
-    let mut chunk = vec![0; CHUNK];
-    let (mut at, mut line) = (0, 1);
-    while at < offset {
-        let want = usize::try_from(offset - at).unwrap_or(CHUNK).min(CHUNK);
-        let read = file.read_at(&mut chunk[..want], at)?;
-        if read == 0 {
-            break;
+/// The lines, from 1, in which bytes of a file stand. Asked in the order of the file, all of them together
+/// cost one reading of it.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    file: &'a File,
+    at: u64,
+    line: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(file: &'a File) -> Self {
+        Self {
+            file,
+            at: 0,
+            line: 1,
+            chunk: Vec::new(),
         }
-        line += memchr::memchr_iter(b'\n', &chunk[..read]).count() as u64;
-        at += read as u64;
     }
-    Ok(line)
+
+    /// The line of the byte at `offset`.
+    pub(super) fn at(&mut self, offset: u64) -> io::Result<u64> {
+        use std::os::unix::fs::FileExt as _;
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.chunk.resize(LINES, 0);
+        while self.at < offset {
+            let want = usize::try_from(offset - self.at)
+                .unwrap_or(LINES)
+                .min(LINES);
+            let read = self.file.read_at(&mut self.chunk[..want], self.at)?;
+            if read == 0 {
+                break;
+            }
+            self.line += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64;
+            self.at += read as u64;
+        }
+        Ok(self.line)
+    }
 }
 
 /// A part of the file in memory. Positions inside are relative to `base`.
@@ -242,6 +271,8 @@ struct Window<'a> {
     at: usize,
     /// The end of the file is in the buffer.
     end: bool,
+    /// What is known of containers that are not whole, and of those in them.
+    walk: Walk,
 }
 
 impl<'a> Window<'a> {
@@ -252,6 +283,7 @@ impl<'a> Window<'a> {
             buffer: Vec::new(),
             at: 0,
             end: false,
+            walk: Walk::default(),
         }
     }
 
@@ -272,7 +304,8 @@ impl<'a> Window<'a> {
     }
 
     fn drop_read(&mut self) {
-        if self.at >= CHUNK {
+        // What stays is moved: no more of it than goes.
+        if self.at >= CHUNK && self.at >= self.buffer.len() / 2 {
             self.buffer.drain(..self.at);
             self.base += self.at as u64;
             self.at = 0;
@@ -303,15 +336,24 @@ impl<'a> Window<'a> {
 
     /// Reads the value that starts here.
     fn value(&mut self) -> io::Result<Result<std::ops::Range<usize>, Stop>> {
+        let start = self.at;
+        Ok(self.end_of(start)?.map(|end| {
+            self.at = end;
+            start..end
+        }))
+    }
+
+    /// The end of the value that starts at this place of the buffer.
+    fn end_of(&mut self, start: usize) -> io::Result<Result<usize, Stop>> {
+        if let Some(known) = self.walk.known(self.base + start as u64, self.base) {
+            return Ok(known);
+        }
         loop {
-            match json_text::skip_value(&self.buffer, self.at) {
-                Ok(end) => {
-                    let span = self.at..end;
-                    self.at = end;
-                    return Ok(Ok(span));
-                }
+            match json_text::skip_value(&self.buffer, start) {
+                Ok(end) => return Ok(Ok(end)),
                 Err(Stop::Incomplete) if !self.end => self.fill()?,
-                Err(stop) => return Ok(Err(stop)),
+                // Once more, so that what is in it is known from now on.
+                Err(_) => return Ok(self.walk.end_of(&self.buffer, start, self.base)),
             }
         }
     }
@@ -339,15 +381,9 @@ impl<'a> Window<'a> {
                 continue;
             };
             let start = from + found + ENTRY.len() - 1;
-            loop {
-                match json_text::skip_value(&self.buffer, start) {
-                    Ok(_) => {
-                        self.at = start;
-                        return Ok(true);
-                    }
-                    Err(Stop::Incomplete) if !self.end => self.fill()?,
-                    Err(_) => break,
-                }
+            if self.end_of(start)?.is_ok() {
+                self.at = start;
+                return Ok(true);
             }
             from = start;
         }

@@ -5,7 +5,9 @@
 //! shown has been compared.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,12 +20,13 @@ use super::act::Act;
 use super::directory::{self, Identity};
 use super::error::{Error, Problem, ProblemKind};
 use super::json_file::{JsonFile, Snapshot};
+use super::json_text;
 use super::offsets::Row;
 use super::primary::Primary;
+use super::scan::Lines;
 use super::sight::Sight;
 use super::trust::{Approvals, Standing};
 use super::writer::{Redaction, Writer};
-use super::{json_text, scan};
 
 /// How long a writer waits for another one before it gives up.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -304,14 +307,26 @@ impl Scoped {
     /// The records of a type, oldest first.
     pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
         let mut records = Vec::new();
-        let mut unreadable = Vec::new();
+        let mut others = Vec::new();
         let mut problems =
             self.each_entry(R::KIND, selection, &mut |entry| match entry.parse() {
                 Ok(record) => records.push(record),
-                Err(error) => unreadable.push((entry.offset, entry.id, error)),
+                Err(error) => others.push((entry.offset, entry.id, error)),
             })?;
-        for (offset, id, error) in unreadable {
-            problems.push(self.unreadable(R::KIND, offset, &id, &error)?);
+        if others.is_empty() {
+            return Ok(Listing { records, problems });
+        }
+        let (path, file) = self.data_file(R::KIND)?;
+        let mut lines = Lines::of(&file);
+        for (offset, id, error) in others {
+            let line = lines.at(offset).map_err(Error::io("read", &path))?;
+            problems.push(Problem {
+                path: path.clone(),
+                offset,
+                line,
+                kind: ProblemKind::Unreadable,
+                message: unreadable(R::KIND, &id, &error),
+            });
         }
         Ok(Listing { records, problems })
     }
@@ -492,8 +507,19 @@ impl Scoped {
         };
         let entry = self.find(R::KIND, id)?.ok_or_else(not_found)?;
         entry.parse().map_err(|error| {
-            let problem = self.unreadable(R::KIND, entry.offset, id, &error);
-            problem.map_or_else(|error| error, Error::Damaged)
+            let problem = || {
+                let (path, file) = self.data_file(R::KIND)?;
+                let line = Lines::of(&file).at(entry.offset);
+                let line = line.map_err(Error::io("read", &path))?;
+                Ok(Problem {
+                    path,
+                    offset: entry.offset,
+                    line,
+                    kind: ProblemKind::Unreadable,
+                    message: unreadable(R::KIND, id, &error),
+                })
+            };
+            problem().map_or_else(|error| error, Error::Damaged)
         })
     }
 
@@ -568,33 +594,23 @@ impl Scoped {
         JsonFile::new(&self.directory, kind, self.held)
     }
 
-    pub(super) fn unreadable(
-        &self,
-        kind: Kind,
-        offset: u64,
-        id: &str,
-        error: &serde_json::Error,
-    ) -> Result<Problem, Error> {
+    /// The file of a kind, for those who want to say where something stands in it.
+    pub(super) fn data_file(&self, kind: Kind) -> Result<(PathBuf, File), Error> {
         let path = self.directory.join(kind.file());
-        let line = self
-            .directory
-            .open(&path)
-            .and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()))
-            .and_then(|file| scan::line_of(&file, offset))
-            .map_err(Error::io("read", &path))?;
-        let name = if id.is_empty() {
-            "an entry without an id"
-        } else {
-            id
-        };
-        Ok(Problem {
-            path,
-            offset,
-            line,
-            kind: ProblemKind::Unreadable,
-            message: format!("{name} is kept, but is no readable {kind}: {error}"),
-        })
+        let opened = self.directory.open(&path);
+        let file = opened.and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()));
+        Ok((path.clone(), file.map_err(Error::io("read", &path))?))
     }
+}
+
+/// What is said of an entry that is no record of its kind.
+pub(super) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> String {
+    let name = if id.is_empty() {
+        "an entry without an id"
+    } else {
+        id
+    };
+    format!("{name} is kept, but is no readable {kind}: {error}")
 }
 
 /// The ids that look most like what was typed.

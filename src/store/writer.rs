@@ -1,7 +1,7 @@
 //! Writing records, within a scope, under the lock of the directory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -341,9 +341,15 @@ impl Writer {
         kind: Kind,
         changes: &[(String, Vec<(&str, V)>)],
     ) -> Result<(), Error> {
+        let ids: HashSet<&str> = changes.iter().map(|(id, _)| id.as_str()).collect();
+        let mut entries = HashMap::new();
+        self.store
+            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
+                entries.insert(entry.id.clone(), (row, entry));
+            })?;
         let (mut found, mut touched) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
-            if let Some((row, entry)) = self.store.find_in(snapshot, kind, id)? {
+            if let Some((row, entry)) = entries.remove(id) {
                 let (text, step) = self.changed(&entry, fields, &[])?;
                 self.journal(step);
                 found.push((row, text, id.as_str()));

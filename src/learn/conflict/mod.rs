@@ -134,11 +134,19 @@ pub fn adds_nothing(new: &Statement, known: &Statement) -> bool {
         || (new.numbers == known.numbers && new.claims.iter().all(stands_there))
 }
 
+/// What is found of two rules with the same words.
+pub fn same_words() -> Finding {
+    Finding {
+        relation: Relation::Duplicate,
+        reason: "both have the same words".to_owned(),
+    }
+}
+
 /// How two rules stand to each other; `None` where neither says anything about the other. `cosine`
 /// is that of their vectors, where there are vectors.
 pub fn relation(a: &Statement, b: &Statement, cosine: Option<f64>) -> Option<Finding> {
     if a.words == b.words {
-        return found(Relation::Duplicate, "both have the same words".to_owned());
+        return Some(same_words());
     }
     let near = similarity(&a.terms(), &b.terms()) >= NEAR;
     let shared = pairs(a, b)

@@ -362,7 +362,7 @@ fn every_write_of_every_verb_may_fail_or_be_the_last_one() {
     assert!(points.len() > 100, "{} points", points.len());
     // Those of all verbs are mixed, so that the time that there is goes to all of them.
     let count = points.len();
-    let step = (count * 5 / 8..)
+    let step = (count * 5 / 8..=count)
         .find(|step| gcd(*step, count) == 1)
         .unwrap();
     let verbs = verbs(&base);

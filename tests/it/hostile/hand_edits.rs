@@ -77,13 +77,13 @@ fn check(in_place: bool, trials: u64) {
     let span = u64::try_from(start.elapsed().as_micros()).unwrap() * 5 / 4;
     // Ids in the order of their acknowledgement.
     let acknowledged = Mutex::new(Vec::<String>::new());
-    let (begin, begun) = mpsc::channel();
+    let (begin, trials_begun) = mpsc::channel();
     let (saves, refused) = std::thread::scope(|scope| {
         let (acknowledged, path) = (&acknowledged, &path);
         let editor = scope.spawn(move || {
             let mut saves = Vec::new();
             let mut random = 88_172_645_463_325_252_u64;
-            for number in begun {
+            for number in trials_begun {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;

@@ -21,5 +21,6 @@ mod injection;
 mod links;
 mod locks;
 mod promises;
+mod scaling;
 mod secrets;
 mod tokens;
