@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-remote-scale bench-sync
+.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-storm test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -62,6 +62,9 @@ test-n8n: ## the n8n workflows under the real n8n, which is installed from npm: 
 		&& cd $(CLIENTS)/n8n && { node -e 'require("sqlite3")' 2>/dev/null || npm rebuild --silent sqlite3 >/dev/null; } \
 		|| echo "skipped: npm could not install n8n"
 	$(CARGO) test --locked --test it n8n -- --ignored --nocapture
+
+test-storm: ## a minute of processes of every verb that writes, killed at random, and the books balanced after it
+	$(CARGO) test --locked --test it hostile::storm -- --ignored --nocapture
 
 test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
 	$(CARGO) test --locked --test it postgres::search -- --ignored --nocapture

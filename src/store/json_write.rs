@@ -178,7 +178,7 @@ impl JsonFile<'_> {
             let rows = lay_out(&mut text, 0, entries);
             let tail = text.len() as u64;
             text.extend_from_slice(CLOSING.as_bytes());
-            let stamp = Self::begin(snapshot, &text)?;
+            let stamp = self.begin(snapshot, &text)?;
             // Behind the entry comes one line break and two spaces.
             let header = Header {
                 tail,
@@ -248,7 +248,7 @@ impl JsonFile<'_> {
     }
 
     /// Makes the file with this text, where there was none, or an empty one. Answers its state.
-    fn begin(snapshot: &Snapshot, text: &[u8]) -> Result<Stamp, Error> {
+    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<Stamp, Error> {
         let path = &snapshot.path;
         let changing = || Error::Changing { path: path.clone() };
         let read = snapshot.table.header.stamp;
@@ -285,7 +285,7 @@ impl JsonFile<'_> {
         let joined = entries.join(",\n    ");
         let Some(file) = &snapshot.file else {
             let text = [around.0, &joined, around.1].concat();
-            Self::begin(snapshot, text.as_bytes())?;
+            self.begin(snapshot, text.as_bytes())?;
             return self.refresh();
         };
         let path = &snapshot.path;

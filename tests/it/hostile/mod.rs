@@ -23,4 +23,5 @@ mod locks;
 mod promises;
 mod scaling;
 mod secrets;
+mod storm;
 mod tokens;
