@@ -64,7 +64,8 @@ fn writer(dir: &Path) -> Writer {
         ..Act::default()
     };
     let store = Scoped::new(dir, Scope::All)
-        .trusting(Approvals::of(Some(&dir.join("state")), dir, false)).acting(act);
+        .trusting(Approvals::of(Some(&dir.join("state")), dir, false))
+        .acting(act);
     store.write(&mut || "key".to_owned()).unwrap()
 }
 

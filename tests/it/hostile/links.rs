@@ -717,7 +717,7 @@ fn killed_writers_leave_nothing_for_good() {
         fs::write(path, "half").unwrap();
     }
     symlink(&outside, &link).unwrap();
-    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
     for path in [&stale, &outside] {
         fs::File::options()
             .write(true)

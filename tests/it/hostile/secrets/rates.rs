@@ -41,7 +41,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn of_kind((name, template): Kind, many: usize) -> Vec<Case> {
     let mut random = Random::new(name);
-    let seen = random.clone().below(1 << 16) % 2 == 0;
+    let seen = random.clone().below(1 << 16).is_multiple_of(2);
     let first = random.below(Carrier::ALL.len());
     let plain = (many < Carrier::ALL.len()).then_some(Carrier::Plain);
     let others = (0..many).map(|i| Carrier::ALL[(first + i * 7) % Carrier::ALL.len()]);
