@@ -7,7 +7,7 @@
 //! names, so that nothing can lie in wait under them.
 //!
 //! Files that a person names on the command line, and those of other programs, are opened by path:
-//! in [`named`], and nowhere else. The lint `disallowed_methods` keeps other modules from both.
+//! in `named`, and nowhere else. The lint `disallowed_methods` keeps other modules from both.
 //!
 //! Deliberately absent: Windows (`sys` is the one file with system calls), and a defence against a
 //! process of the same user that swaps directories meanwhile: it could write to the files itself.
