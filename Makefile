@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-storm test-remote-scale bench-sync
+.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -65,6 +65,9 @@ test-n8n: ## the n8n workflows under the real n8n, which is installed from npm: 
 
 test-storm: ## a minute of processes of every verb that writes, killed at random, and the books balanced after it
 	$(CARGO) test --locked --test it hostile::storm -- --ignored --nocapture
+
+test-faults: ## a fault in every write of every verb that writes, one after the other: over a minute
+	$(CARGO) test --locked --test it hostile::faults -- --ignored --nocapture --test-threads=1
 
 test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
 	$(CARGO) test --locked --test it postgres::search -- --ignored --nocapture

@@ -12,9 +12,9 @@
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | what is remembered: data, no files, no clock |
-//! | 1 | [`platform`] | the operating system: files below a workspace, and files that a user names |
+//! | 1 | [`platform`], [`guard`] | the operating system: files below a workspace, and files that a user names; text: secrets, injections, the fence |
 //! | 2 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
-//! | 3 | [`transcript`], [`learn`], [`guard`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, to what may be stored, and to a prompt; the forms in which memories come and go |
+//! | 3 | [`transcript`], [`learn`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, and to a prompt; the forms in which memories come and go |
 //! | 4 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
 //! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, what is said of errors, coding-agent hosts, the operations for other programs, arguments, terminal |
 //!
