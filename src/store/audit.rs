@@ -121,7 +121,9 @@ fn append(store: &Scoped, did: Did, touched: &[Touched<'_>]) -> Result<(), Error
     }
     let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
     let mut chain = Chain::open(directory, store.lock_limit(), &identity.tombstone_key)?;
-    if chain.is_blank() && store.approvals().remembers_audit(&identity.origin) {
+    // A purge takes the log away itself.
+    let is_missed = did != Did::Purged && chain.is_blank();
+    if is_missed && store.approvals().remembers_audit(&identity.origin) {
         chain.doubt();
     }
     chain.append(act, did, records, of)

@@ -266,7 +266,7 @@ fn an_action_keeps_its_fields_and_loses_its_secrets() {
         "--output",
         "[1,\n 2]",
         "--reasoning",
-        "key AKIAIOSFODNN7EXAMPLE was refused",
+        "key AKIAIOSFODNN7ZQXWVBN was refused",
         "--confidence",
         "0.8",
         "--ms",
@@ -280,7 +280,7 @@ fn an_action_keeps_its_fields_and_loses_its_secrets() {
         text.contains(r#""input_data":{"n":1062.0,"big":12345678901234567890123}"#),
         "{text}"
     );
-    assert!(!text.contains("AKIAIOSFODNN7EXAMPLE"), "{text}");
+    assert!(!text.contains("AKIAIOSFODNN7ZQXWVBN"), "{text}");
     let line = &logged(&workspace)[0];
     for (field, value) in [
         ("session_id", json!(id)),
