@@ -132,14 +132,15 @@ impl Table {
         (two.wrapping_mul(0x9E37_79B1) >> 22) as usize
     }
 
-    pub(super) fn may_begin(&self, three: u32) -> bool {
+    fn may_begin(&self, three: u32) -> bool {
         is_set(&self.bits, hash(three))
     }
 
-    /// The same, with a closer look at the fourth byte.
-    fn may_begin_with(&self, three: u32, fourth: Option<&u8>) -> bool {
-        is_set(&self.shorter, hash(three))
-            || fourth.is_none_or(|fourth| is_set(&self.longer, hash_of_four(three, *fourth)))
+    /// Whether an anchor may begin with these bytes.
+    pub(super) fn may_begin_with(&self, three: u32, fourth: Option<&u8>) -> bool {
+        self.may_begin(three)
+            && (is_set(&self.shorter, hash(three))
+                || fourth.is_none_or(|fourth| is_set(&self.longer, hash_of_four(three, *fourth))))
     }
 
     /// The anchors that stand at `at`, in the order in which they are to be tried: what was added last
@@ -189,7 +190,7 @@ pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<
     let mut three = u32::from(rest[0]) << 8 | u32::from(rest[1]) << 16;
     for (i, byte) in rest[2..].iter().enumerate() {
         three = three >> 8 | u32::from(*byte) << 16;
-        if table.may_begin(three) && table.may_begin_with(three, rest.get(i + 3)) {
+        if table.may_begin_with(three, rest.get(i + 3)) {
             return Some(from + i);
         }
     }

@@ -39,12 +39,13 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     for line in Lines::new(text, label_end, inside) {
         let Some(body) = body_of(text, &line, own..at) else {
             let header = is_header(&text[line.clone()]);
-            let blank = text[line.clone()]
-                .iter()
-                .all(|b| !b.is_ascii_alphanumeric());
+            // A colour that ends is nothing.
+            let rest = text[line.clone()].strip_suffix(b"\x1b[0m");
+            let rest = rest.unwrap_or(&text[line.clone()]);
+            let blank = rest.iter().all(|b| !b.is_ascii_alphanumeric());
             let foreign = text[own..at].contains(&b'|');
             mixed += usize::from(!header && !blank);
-            let empty = text[line.clone()].trim_ascii().is_empty();
+            let empty = rest.trim_ascii().is_empty() && line.start > label_end;
             let ended = empty && material > 0 && end_of_block.is_none();
             if !ended && (header || blank || end_of_block.is_some() || (foreign && mixed <= MIXED))
             {
@@ -56,7 +57,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
             && (values::is_random(&text[body.clone()]) || is_hex(&text[body.clone()]));
         let short = end_of_block.is_some()
             || (lines::is_cut(text, body.end)
-                && (material == 0 || values::may_be_base64(&text[body.clone()])))
+                && (material == 0 || !text[body.clone()].iter().all(u8::is_ascii_lowercase)))
             || text[body.clone()].ends_with(b"=")
             || (material > 0 && is_before_blank(text, line.end));
         // A word behind a block that has no end is no part of it.
@@ -152,7 +153,8 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
         if at - line.start > LONGEST {
             break;
         }
-        let Some(body) = body_of(text, &line, own..at) else {
+        let found_body = body_of(text, &line, own..at);
+        let Some(body) = found_body.or_else(|| cut_body(text, &line, at - own)) else {
             break;
         };
         let whole = body.len() >= 20 && values::is_random(&text[body.clone()]);
@@ -317,6 +319,24 @@ fn line_above(text: &[u8], start: usize) -> Option<Range<usize>> {
     Some(start_of_line(text, above.len())..above.len())
 }
 
+/// The end of a line whose beginning was cut off in the middle of what stood in front of it.
+fn cut_body(text: &[u8], line: &Range<usize>, front: usize) -> Option<Range<usize>> {
+    let is_first = line_above(text, line.start).is_none_or(|above| lines::is_cut(&text[above], 0));
+    let whole = &text[line.clone()];
+    let whole = whole.strip_suffix(b"\x1b[0m").unwrap_or(whole);
+    let whole = whole.strip_suffix("│".as_bytes()).unwrap_or(whole);
+    let whole = whole.trim_ascii_end();
+    let length = whole
+        .iter()
+        .rev()
+        .take_while(|b| Set::Base64.holds(**b))
+        .count();
+    let end = line.start + whole.len();
+    let body = end - length..end;
+    let short = body.start - line.start <= front;
+    (is_first && short && length >= 20 && values::is_random(&text[body.clone()])).then_some(body)
+}
+
 /// What of a line is of a key: all of it but for what stands in front, which has to be like what
 /// stands in front of the label, and but for what closes a string or a row of a table.
 fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Range<usize>> {
@@ -332,8 +352,13 @@ fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Rang
             [.., last] if last.is_ascii_whitespace() => end -= 1,
             [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
             [.., 0xE2, 0x94 | 0x95, _] => end -= 3,
+            // What a host writes where it has cut.
+            [.., 0xE2, 0x80, 0xA6] | [.., b'.', b'.', b'.'] => end -= 3,
             // The end of a colour.
             [.., 0x1B, b'[', b'0', b'm'] => end -= 4,
+            [.., 0x1B, b'[', b'0'] => end -= 3,
+            [.., 0x1B, b'['] => end -= 2,
+            [.., 0x1B] => end -= 1,
             _ => {}
         }
         if end == before {

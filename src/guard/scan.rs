@@ -341,7 +341,9 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
         window.extend_from_slice(&text[at - tail..at]);
         window.extend_from_slice(&text[next..next + head]);
         for begin in 0..tail {
-            if window.len() < begin + 3 || !table.may_begin(first_three(&window[begin..])) {
+            if window.len() < begin + 3
+                || !table.may_begin_with(first_three(&window[begin..]), window.get(begin + 3))
+            {
                 continue;
             }
             let in_two = |entry: &Entry| {

@@ -12,6 +12,17 @@ const ROWS: usize = 200;
 /// The column below a name in the head of a table. What stands in front of lines may look like a
 /// column itself, so that few marks are taken for such first.
 pub(super) fn column(text: &[u8], name: &Name) -> Vec<Range<usize>> {
+    let is_mark = |b: &u8| matches!(b, b',' | b';' | b'\t' | b'|' | 0xE2);
+    let behind = skip(text, name.stop, |b| matches!(b, b' ' | b'"'));
+    let before = text[name.start.saturating_sub(60)..name.start]
+        .trim_ascii_end()
+        .last();
+    let marked = text.get(behind).is_some_and(is_mark)
+        || before.is_some_and(|b| is_mark(b) || *b == 0x82)
+        || matches!(text.get(behind), None | Some(b'\n' | b'\r'));
+    if !marked {
+        return Vec::new();
+    }
     (0..=lines::DEEP)
         .map(|marks| column_of(text, name, marks))
         .find(|found| !found.is_empty())

@@ -1,5 +1,6 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
 
+use memctl::guard::Clean;
 use memctl::learn::distil::distil;
 use memctl::learn::error_key::{error_key, normalised};
 use memctl::learn::recover::analyse;
@@ -22,7 +23,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {
             assert!(episode.fail_step < episode.success_step);
-            drop(distil(&episode, &steps, &str::to_owned));
+            drop(distil(&episode, &steps, &|text| Clean::of_owned(text.to_owned())));
         }
     }
     let text = String::from_utf8_lossy(bytes);

@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use crate::hosts::hook;
 use crate::mcp;
 use crate::serve::{Served, token};
 use crate::workspace::Workspace;
@@ -23,17 +22,20 @@ fn taught() -> Workspace {
     workspace
 }
 
-/// A failing call of an agent; answers what the agent is told.
+/// A failing call of an agent; answers what the agent is told. It goes the way of a hook, but without its
+/// deadline, which a busy machine may miss.
 fn fails(workspace: &Workspace, session: &str) -> String {
-    let event = json!({"hook_event_name": "PostToolUseFailure", "session_id": session, "cwd": workspace.root(),
-        "tool_name": "Bash", "tool_input": {"command": WRONG}, "error": format!("Exit code 1\n{ERROR}")});
-    hook(workspace, "claude-code", event.to_string()).stdout
+    let hint = [
+        "hint", "--error", ERROR, "--command", WRONG, "--session", session,
+    ];
+    workspace.run(&hint).stdout
 }
 
 fn works(workspace: &Workspace, session: &str) {
-    let event = json!({"hook_event_name": "PostToolUse", "session_id": session, "cwd": workspace.root(),
-        "tool_name": "Bash", "tool_input": {"command": RIGHT}, "tool_response": {"stdout": "done"}});
-    hook(workspace, "claude-code", event.to_string()).succeeds();
+    let success = [
+        "record", "success", "--code", RIGHT, "--output", "done", "--session", session,
+    ];
+    workspace.run(&success).succeeds();
 }
 
 fn first_fix(workspace: &Workspace) -> Value {

@@ -22,19 +22,27 @@ fn fix(id: usize, wrong: &str, right: &str) -> Value {
         "working_code": right, "success_output": "", "occurrences": 5})
 }
 
-/// What an agent is told at an event, after all that a host keeps of it.
-fn kept(workspace: &Workspace, event: &Value) -> String {
-    let ran = hook(workspace, "claude-code", event.to_string());
-    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let text = &answer["hookSpecificOutput"]["additionalContext"];
-    let units: Vec<u16> = text.as_str().unwrap().encode_utf16().take(HOST).collect();
-    String::from_utf16(&units).unwrap()
+/// What an agent is told at an event, after all that a host keeps of it. A hook that is too late on a busy
+/// machine is silent; then another session asks.
+fn kept(workspace: &Workspace, mut event: Value) -> String {
+    for turn in 0..50 {
+        event["session_id"] = json!(turn.to_string());
+        let ran = hook(workspace, "claude-code", event.to_string());
+        if ran.stdout.is_empty() {
+            continue;
+        }
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let text = &answer["hookSpecificOutput"]["additionalContext"];
+        let units: Vec<u16> = text.as_str().unwrap().encode_utf16().take(HOST).collect();
+        return String::from_utf16(&units).unwrap();
+    }
+    panic!("the hook says nothing");
 }
 
 fn failing(workspace: &Workspace) -> String {
     let event = json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": workspace.root(),
         "tool_name": "Bash", "tool_input": {"command": "pip install x"}, "error": format!("Exit code 1\n{KEY}")});
-    kept(workspace, &event)
+    kept(workspace, event)
 }
 
 /// One fence, with nothing behind it, and its name nowhere else.
@@ -91,7 +99,7 @@ fn briefing_closes_its_fence() {
         .collect();
     let workspace = knowing(&fixes);
     let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "cwd": workspace.root(), "source": "startup"});
-    let text = kept(&workspace, &event);
+    let text = kept(&workspace, event);
     is_closed(&text);
     assert!(text.encode_utf16().count() <= 2_000, "{text}");
 }

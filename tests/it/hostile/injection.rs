@@ -207,7 +207,15 @@ fn key(name: &str) -> String {
 /// What an agent is told at an event.
 fn told(workspace: &Workspace, mut event: Value) -> String {
     event["cwd"] = json!(workspace.root());
-    let ran = hook(workspace, "claude-code", event.to_string());
+    let mut ran = hook(workspace, "claude-code", event.to_string());
+    // A hook that is too late on a busy machine is silent, as one is that has nothing to say.
+    for turn in 0..5 {
+        if !ran.stdout.is_empty() {
+            break;
+        }
+        event["session_id"] = json!(format!("again {turn}"));
+        ran = hook(workspace, "claude-code", event.to_string());
+    }
     if ran.stdout.is_empty() {
         return String::new();
     }

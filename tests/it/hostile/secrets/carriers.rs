@@ -61,6 +61,11 @@ impl Carrier {
         Self::CutHead,
     ];
 
+    /// Whether the text is cut, so that only a part of its secret is left.
+    pub(crate) const fn is_cut(self) -> bool {
+        matches!(self, Self::CutBehind | Self::CutMark | Self::CutHead)
+    }
+
     /// The text in this form, with ordinary lines around it. `None` where the form does not fit.
     pub(crate) fn carry(self, planted: &Planted, random: &mut Random) -> Option<String> {
         let text = &planted.text;

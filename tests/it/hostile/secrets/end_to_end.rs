@@ -36,7 +36,7 @@ fn chosen() -> Vec<Case> {
     let step = all.len() / (4 * TOGETHER);
     all.into_iter()
         .step_by(step.max(1))
-        .filter(|case| !format!("{:?}", case.carrier).starts_with("Cut"))
+        .filter(|case| !case.carrier.is_cut())
         .collect()
 }
 

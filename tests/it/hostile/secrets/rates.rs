@@ -1,6 +1,6 @@
 //! How many secrets survive redaction, and how many look-alikes fall to it.
 
-use memctl::guard::redact;
+use memctl::guard::{Clean, redact};
 
 use super::carriers::Carrier;
 use super::kinds::{BLOCKS, KEYS, Kind, LATER, PASSWORDS};
@@ -156,4 +156,70 @@ fn look_alikes_stay() {
         println!("{}", failures.join("\n"));
     }
     assert!(failures.len() * 100 <= all, "{failures:#?}");
+}
+
+/// Every piece of the secrets that redaction of the whole text hides.
+fn hidden(case: &Case, whole: &str) -> Vec<String> {
+    let lines = case.secrets.iter().flat_map(|secret| secret.lines());
+    lines
+        .filter(|line| line.len() >= LEFT && !line.contains("----"))
+        .flat_map(|line| (0..=line.len() - LEFT).filter_map(|at| line.get(at..at + LEFT)))
+        .filter(|piece| !whole.contains(*piece) && !case.open.contains(*piece))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn no_cut_of_a_clean_text_shows_what_the_whole_hides() {
+    for case in cases() {
+        let clean = Clean::of(&case.text);
+        let hidden = hidden(&case, clean.as_str());
+        let mut random = Random::new(&case.text);
+        for _ in 0..8 {
+            let (head, tail) = (random.below(clean.as_str().len()), random.below(300));
+            for part in [
+                clean.head(head),
+                clean.tail(tail),
+                &clean.ends(head, tail),
+                &clean.cut(head),
+            ] {
+                // Looked at once more, as everything is before it is stored and shown.
+                let part = redact(part).text.into_owned();
+                let piece = hidden.iter().find(|piece| part.contains(*piece));
+                assert_eq!(piece, None, "{} as {:?}: {part:?}", case.kind, case.carrier);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_that_a_host_has_cut_are_hidden_to_the_cut() {
+    let blocks: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| case.kind.starts_with("pem ") && !case.carrier.is_cut())
+        .filter(|case| BLOCKS.iter().any(|(kind, _)| *kind == case.kind))
+        .collect();
+    assert!(blocks.len() > 100);
+    for case in blocks {
+        let clean = redact(&case.text).text.into_owned();
+        let hidden = hidden(&case, &clean);
+        let begins = case.text.find("-----BEGIN").unwrap();
+        let mut random = Random::new(&case.text);
+        for _ in 0..12 {
+            let at = begins + 40 + random.below(400);
+            let at = (at..).find(|at| case.text.is_char_boundary(*at)).unwrap();
+            let (head, tail) = case.text.split_at(at);
+            for cut in [
+                head.to_owned(),
+                format!("{head}\n… [truncated]"),
+                format!("{head}..."),
+                format!("… [truncated]\n{tail}"),
+                format!("[...]\n{tail}"),
+            ] {
+                let text = redact(&cut).text.into_owned();
+                let piece = hidden.iter().find(|piece| text.contains(*piece));
+                assert_eq!(piece, None, "{} as {:?}: {text}", case.kind, case.carrier);
+            }
+        }
+    }
 }
