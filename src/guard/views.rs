@@ -32,6 +32,14 @@ impl View {
         let mut from = 0;
         while let Some(found) = memchr::memchr(b'\\', &line.as_bytes()[from..]) {
             let slash = from + found;
+            if line.get(slash.saturating_sub(1)..slash + 3) == Some(QUOTE) && slash > from {
+                view.text.push_str(&line[from..slash - 1]);
+                view.pieces.push((view.text.len(), at.start + slash - 1));
+                view.text.push('\'');
+                from = slash + 3;
+                view.pieces.push((view.text.len(), at.start + from));
+                continue;
+            }
             let Some(plain) = line[slash + 1..].chars().next().and_then(unescaped) else {
                 view.text.push_str(&line[from..=slash]);
                 from = slash + 1;
@@ -70,7 +78,13 @@ const fn unescaped(c: char) -> Option<char> {
     }
 }
 
+/// How a shell's single-quoted text holds a single quote.
+const QUOTE: &str = r"'\''";
+
 /// Whether a line end or a quote stands escaped in it.
 fn has_escapes(line: &[u8]) -> bool {
-    memchr::memchr_iter(b'\\', line).any(|at| matches!(line.get(at + 1), Some(b'n' | b'"' | b'\\')))
+    memchr::memchr_iter(b'\\', line).any(|at| {
+        matches!(line.get(at + 1), Some(b'n' | b'"' | b'\\'))
+            || line.get(at.saturating_sub(1)..at + 3) == Some(QUOTE.as_bytes())
+    })
 }

@@ -23,7 +23,9 @@ pub(crate) fn run(bytes: &[u8]) {
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {
             assert!(episode.fail_step < episode.success_step);
-            drop(distil(&episode, &steps, &|text| Clean::of_owned(text.to_owned())));
+            drop(distil(&episode, &steps, &|text| {
+                Clean::of_owned(text.to_owned())
+            }));
         }
     }
     let text = String::from_utf8_lossy(bytes);

@@ -71,16 +71,15 @@ fn steps(case: &Case, number: usize) -> String {
     );
     let failing = json!({ "tool": "Bash", "input": { "command": format!("run{number} --fast") }, "output": printed, "exit_code": 1 });
     let code = format!(
-        "run{number} -- --fast <<'E'\n{}\n{}\nE",
+        "run{number} --fast --note '{} {}'",
         "x".repeat(number * 131 % 4000),
-        case.text
+        case.text.replace('\'', r"'\''")
     );
     let working = json!({ "tool": "Bash", "input": { "command": code }, "output": case.text, "exit_code": 0 });
     format!("{failing}\n{working}\n")
 }
 
 #[test]
-#[ignore = "nothing is learnt from the session that it builds, so that it proves nothing yet"]
 fn no_piece_of_a_secret_is_learnt_from_a_session() {
     let cases = chosen();
     assert!(cases.len() >= TOGETHER, "{}", cases.len());

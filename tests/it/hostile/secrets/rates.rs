@@ -13,6 +13,12 @@ const LEFT: usize = 8;
 /// How many carriers each kind of one line goes through; blocks go through all.
 const CARRIERS: usize = 6;
 
+/// The label of a block, also in base64, which tells nothing.
+const LABELS: [&str; 2] = [
+    "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+    "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
+];
+
 /// A secret as some tool prints it.
 pub(crate) struct Case {
     pub(crate) kind: &'static str,
@@ -72,7 +78,10 @@ pub(crate) fn left<'a>(text: &str, secrets: &'a [String], open: &str) -> Option<
         })
     });
     let told = |piece: &&str| {
-        let label = piece.contains("----") || piece.contains("BEGIN") || piece.contains("PRIVATE");
+        let label = piece.contains("----")
+            || piece.contains("BEGIN")
+            || piece.contains("PRIVATE")
+            || LABELS.iter().any(|label| label.contains(*piece));
         !label && !piece.is_empty() && !open.contains(*piece)
     };
     pieces.filter(told).find(|piece| text.contains(*piece))
