@@ -20,7 +20,8 @@ const SHOWN: usize = 15;
 /// Reads exports of this program and `.agentura` directories byte for byte; claude-mem's database, mem0's
 /// answers and history, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. What
 /// is read is imported, known already, or skipped with a reason; nothing that is here changes, and the
-/// same import twice is one.
+/// same import twice is one. Rules and fixes that you have neither said nor approved on this machine wait
+/// for `memory approve`, too, unless you say `--trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
     memctl memory import ~/.claude-mem/claude-mem.db --dry-run\n  \
@@ -39,6 +40,9 @@ pub(super) struct ImportArgs {
     /// Take in what was forgotten here, too
     #[arg(long)]
     restore: bool,
+    /// Count the approvals that the file claims as yours
+    #[arg(long)]
+    trust: bool,
 }
 
 pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Report>, CliError> {
@@ -50,6 +54,7 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Rep
             .find(|source| Some(source.name()) == from),
         dry_run: args.dry_run,
         restore: args.restore,
+        trust: args.trust,
     };
     let spinner = context.printer.spinner("importing");
     let report = context.engine(None)?.import(&options);
@@ -108,6 +113,18 @@ impl Report for ImportReport {
             page.line(format!("… and {more}; --json has them all"));
         }
         let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
+        if self.observed > 0 {
+            let are = if self.observed == 1 {
+                "record is"
+            } else {
+                "records are"
+            };
+            let hint = format!(
+                "{} {are} observed until you approve: memctl memory approve ID, or import with --trust",
+                self.observed
+            );
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+        }
         if is_foreign && self.imported > 0 && !self.dry_run {
             let hint = "nobody has approved them yet: memctl memory list memories, memctl memory approve ID";
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);

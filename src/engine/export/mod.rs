@@ -164,6 +164,17 @@ impl Engine {
         Ok(entries)
     }
 
+    /// Notes outside of the file what in it this user stands behind, so that it counts when it comes back.
+    fn remember_said(&self, entries: &[Entry], report: &mut ExportReport) {
+        let approvals = self.store.approvals();
+        if approvals.stands()
+            && let Err(error) = approvals.approve(entries, &mut || (self.random)())
+        {
+            let warning = format!("imported again, it will count as observed: {error}");
+            report.warnings.push(warning);
+        }
+    }
+
     /// Everything, line by line.
     fn lines(
         &self,
@@ -178,7 +189,9 @@ impl Engine {
             body.push('\n');
             Ok(())
         };
-        for entry in self.entries(options, report, progress)? {
+        let entries = self.entries(options, report, progress)?;
+        self.remember_said(&entries, report);
+        for entry in entries {
             push(&Line::Entry {
                 kind: entry.kind,
                 id: entry.id,

@@ -13,13 +13,15 @@ use crate::exchange::Skipped;
 use crate::exchange::lines::Line;
 use crate::model::Kind;
 use crate::store::{
-    Carried as Text, Entry, Frame, Role, Tombstone, foreign_lines, logs, text_field, with_fields,
+    Carried as Text, Entry, Frame, Role, Standing, Tombstone, foreign_lines, logs, text_field,
+    with_fields,
 };
 
 use super::super::door::{self, kept_out};
 use super::super::find::document;
 use super::super::forget::remembered;
 use super::super::{Engine, Error, mended};
+use super::claimed;
 use super::detect::Carried;
 use super::here::{FROM, Here, Known, Origin, created, digest};
 use super::mend::{mend, tests};
@@ -30,6 +32,8 @@ struct Incoming {
     kind: Kind,
     id: String,
     text: String,
+    /// The text without the approval that it claims; `None` where the approval counts.
+    observed: Option<String>,
     created: String,
     /// The new id of one that could not keep its own, and where it came from.
     renamed: Option<(String, String)>,
@@ -61,8 +65,10 @@ pub(super) fn import(
     };
     let identity = engine.store.identity().map(|identity| identity.origin);
     let is_ours = carried.workspace.is_some() && carried.workspace == identity;
+    let own = (!options.trust).then(|| engine.store.approvals().own_words());
     let mut import = Import {
         engine,
+        own,
         restore: options.restore,
         is_ours,
         workspace: carried.workspace.clone().unwrap_or_default(),
@@ -74,6 +80,10 @@ pub(super) fn import(
     let (incoming, frames) = import.incoming(carried, report);
     let mut ready = import.decide(incoming, report);
     for entry in &mut ready {
+        if let Some(text) = entry.observed.take() {
+            entry.text = text;
+            report.observed += 1;
+        }
         if let Some(text) = mend(&entry.text, &import.renames) {
             entry.text = text;
         }
@@ -114,6 +124,8 @@ pub(super) fn import(
 
 struct Import<'a> {
     engine: &'a Engine,
+    /// What this user has said; `None` where the file is taken at its word.
+    own: Option<Standing>,
     restore: bool,
     /// Whether it comes from this very workspace.
     is_ours: bool,
@@ -156,6 +168,10 @@ impl Import<'_> {
                         id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
                         created: created(*kind, &text),
                         renamed: None,
+                        observed: self
+                            .own
+                            .as_ref()
+                            .and_then(|own| claimed::observed(own, *kind, &text)),
                         text,
                     });
                 }
@@ -184,7 +200,8 @@ impl Import<'_> {
                 continue;
             }
             let known = self.here.known.get(&key).filter(|known| known.is_visible);
-            if known.is_some_and(|known| known.digest == digest) {
+            let observed = entry.observed.as_deref().map(super::digest);
+            if known.is_some_and(|known| known.digest == digest || Some(known.digest) == observed) {
                 report.known();
                 continue;
             }

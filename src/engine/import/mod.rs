@@ -7,6 +7,7 @@
 //! memories say is screened and becomes notes that a person has yet to approve (`candidates`).
 
 mod candidates;
+mod claimed;
 mod detect;
 mod exact;
 mod here;
@@ -77,6 +78,8 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Takes in what was forgotten here, too.
     pub restore: bool,
+    /// Lets the approvals count that the file claims.
+    pub trust: bool,
 }
 
 /// A record that could not keep its id.
@@ -105,6 +108,8 @@ pub struct ImportReport {
     pub skipped: Vec<Skipped>,
     /// What was imported: records by the plural of their kind, lines by their log.
     pub by_kind: BTreeMap<String, u64>,
+    /// How many rules, fixes, procedures and notes are observed here, since this user has not approved them.
+    pub observed: u64,
     /// Records that got another id, since theirs was taken; what refers to them says the new one.
     pub renamed: Vec<Renamed>,
     /// Whether nothing was written.
@@ -123,6 +128,7 @@ impl ImportReport {
             duplicates: 0,
             skipped: Vec::new(),
             by_kind: BTreeMap::new(),
+            observed: 0,
             renamed: Vec::new(),
             dry_run: options.dry_run,
             warnings: Vec::new(),

@@ -97,6 +97,14 @@ impl Approvals {
         if self.stands() {
             return Standing(State::Whole);
         }
+        self.own_words()
+    }
+
+    /// Decision by what this user has said or approved alone, also in a workspace that stands.
+    pub fn own_words(&self) -> Standing {
+        if self.all {
+            return Standing(State::Whole);
+        }
         let key = self.state.as_deref().and_then(UserKey::read);
         let listed = self.state.as_deref().map(approved::read);
         Standing(State::Listed(key, listed.unwrap_or_default()))

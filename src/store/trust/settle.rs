@@ -5,7 +5,7 @@ use crate::store::error::Error;
 use crate::store::scoped::Entry;
 
 use super::note::{Basis, Note};
-use super::{Approvals, MARKER, UserKey, approved};
+use super::{Approvals, MARKER, UserKey, acts, approved};
 
 impl Approvals {
     /// Notes that this user began the workspace. Called under its lock, before the first record.
@@ -91,7 +91,8 @@ impl Approvals {
         let Some(state) = &self.state else {
             return Ok(());
         };
-        let digests = entries.iter().filter_map(|e| approved::digest_of(key, e));
+        let acting = entries.iter().filter(|entry| acts(entry.kind));
+        let digests = acting.filter_map(|entry| approved::digest_of(key, entry));
         approved::add(state, &digests.collect::<Vec<_>>())
     }
 

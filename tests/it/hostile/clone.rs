@@ -365,3 +365,46 @@ fn no_command_begins_a_workspace_that_holds_records_already() {
         assert!(!is_instruction(&workspace, RULE), "{args:?}");
     }
 }
+
+#[test]
+fn archive_grants_no_trust_in_a_workspace_of_ones_own() {
+    let stranger = clone_of_a_stranger();
+    let export = ["memory", "export", "--output", "theirs.jsonl"];
+    stranger.run(&export).succeeds();
+    let archive = stranger.read("theirs.jsonl");
+    let said_in = |workspace: &Workspace| {
+        let prompt = workspace.json(&["memory", "prompt", SKILL])["prompt"].to_string();
+        (prompt.contains("Mallory first"), prompt)
+    };
+    let own = || {
+        let workspace = Workspace::sample();
+        workspace.run(&["init"]).succeeds();
+        workspace.write("theirs.jsonl", &archive);
+        workspace
+    };
+
+    let workspace = own();
+    let report = workspace.json(&["memory", "import", "theirs.jsonl"]);
+    assert_eq!(report["observed"], 5, "{report}");
+    let (says, prompt) = said_in(&workspace);
+    assert!(!says, "{prompt}");
+    let fixes = workspace.stored("fixes.json");
+    assert_eq!(fixes["entries"][0]["trust"], "observed", "{fixes}");
+    // The same file brings nothing again.
+    let again = workspace.json(&["memory", "import", "theirs.jsonl"]);
+    assert_eq!(
+        (&again["imported"], &again["skipped"]),
+        (&json!(0), &json!([]))
+    );
+    // A person's approval makes the rule count.
+    workspace.run(&["memory", "approve", "REFL-001"]).succeeds();
+    let (says, prompt) = said_in(&workspace);
+    assert!(says, "{prompt}");
+
+    // Who says so takes the file at its word.
+    let believing = own();
+    let report = believing.json(&["memory", "import", "theirs.jsonl", "--trust"]);
+    assert_eq!(report["observed"], 0, "{report}");
+    let (says, prompt) = said_in(&believing);
+    assert!(says, "{prompt}");
+}
