@@ -24,7 +24,8 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use measure::{cold, memctl, ms, run};
-use memctl::search::{DIMENSIONS, EMBEDDER, slot, slots_header};
+use memctl::embedder::{DIMENSIONS, EMBEDDER};
+use memctl::search::{slot, slots_header};
 use serde_json::Value;
 
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];

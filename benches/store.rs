@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use measure::{cold, median, memctl, ms, run};
 use memctl::model::{Execution, Scope};
-use memctl::store::{Act, Did, Scoped};
+use memctl::store::{AuditAction, AuditContext, Scoped};
 use serde_json::json;
 
 const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
@@ -53,7 +53,7 @@ fn main() {
 /// The check of a long audit, as a whole process, beside reading as many bytes.
 fn audit(dir: &Path) {
     let memory = dir.join(".agentura");
-    let store = Scoped::new(&memory, Scope::All).acting(Act {
+    let store = Scoped::new(&memory, Scope::All).acting(AuditContext {
         who: "ann".to_owned(),
         why: "memory search".to_owned(),
         at: "2026-01-01T00:00:00.000000Z".to_owned(),
@@ -63,7 +63,7 @@ fn audit(dir: &Path) {
     let start = Instant::now();
     for n in 0..AUDITED {
         let id = format!("MEM-{n:03}");
-        store.audit(Did::Read, &[(&id, None)]).unwrap();
+        store.audit(AuditAction::Read, &[(&id, None)]).unwrap();
     }
     let each = start.elapsed() / AUDITED;
     let log = memory.join("audit.jsonl");

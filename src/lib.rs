@@ -1,56 +1,57 @@
-//! The memory that agents learn with.
+//! Memory for AI agents: storage, search, and learning from corrections and failed tool calls.
 //!
-//! One program over plain JSON files in `.agentura/`. A person corrects what a skill got wrong; a
-//! rule and a guardrail come out, and the next run has the rule in its prompt. This is the library
-//! behind the `memctl` command; it makes no promise of stability to other programs yet.
+//! One program over plain JSON files in `.agentura/`. A user corrects the output of a skill; the
+//! program derives a rule and a guardrail, and the next run has the rule in its prompt. This is the
+//! library behind the `memctl` command; its API is not stable yet.
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers, and never sideways within layer 2. A test reads the
-//! `use` lines and keeps it so.
+//! A module imports from lower layers, and from its own layer only above 2 and never in a circle. A test
+//! reads the `use` lines.
 //!
 //! | layer | modules | what they know |
 //! |---|---|---|
-//! | 0 | [`model`] | what is remembered: data, no files, no clock |
-//! | 1 | [`platform`], [`guard`] | the operating system: files below a workspace, and files that a user names; text: secrets, injections, the fence |
-//! | 2 | [`store`], [`search`], [`llm`], [`skill`], [`git`] | one outside thing each: the files, ranking, a model, the skills, version control |
-//! | 3 | [`transcript`], [`learn`], [`prompt`], [`exchange`] | thinking: pure functions from session files to steps, from what happened to what is learnt, and to a prompt; the forms in which memories come and go |
-//! | 4 | [`engine`], [`remote`] | the verbs: the only place where the layers below meet; the shared store |
-//! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, what is said of errors, coding-agent hosts, the operations for other programs, arguments, terminal |
+//! | 0 | [`model`] | records: data, no files, no clock |
+//! | 1 | [`platform`], [`json`], [`guard`], [`llm`] | the operating system; JSON text, byte for byte; secrets, prompt injection and fences in text; models |
+//! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
+//! | 3 | [`learn`], [`prompt`], [`workspace`], [`hints`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; hints for failing calls; the search index |
+//! | 4 | [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
+//! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, HTTP and MCP, arguments and terminal |
 //!
 //! # Invariants
 //!
-//! - Nothing below layer 5 prints, exits, reads the environment or asks for the time; `now` and
-//!   randomness are arguments.
+//! - Nothing below layer 5 prints, exits, reads the environment or the clock; `now` and randomness
+//!   are arguments.
 //! - Only [`platform`] opens files, and below a workspace it follows no link. Only [`store`] writes
-//!   what is remembered. Only [`llm`], [`remote`] and [`serve`] open sockets.
-//! - Every write is noted before it happens, in the audit and in the journal by which it is taken back.
-//! - What the verbs write goes through one door, `engine::door`, that keeps secrets out of it.
-//! - No field of a file grants trust: what counts as the user's own word is noted outside of the workspace.
-//! - What a person or a paid model gave is stored before the next step can fail.
-//! - An entry of a data file that is not changed keeps every byte.
-//! - Errors are typed inside and become a message, a hint and an exit code in one file at the edge.
+//!   records. Only [`llm`], [`remote`] and [`serve`] open sockets.
+//! - Every write is logged before it happens, in the audit log and in the undo journal.
+//! - All text that the engine writes passes through `workspace::redacting_writer`, which redacts secrets.
+//! - No field of a file grants trust: approvals by the user are stored outside the workspace.
+//! - Input from a person or a paid model is stored before the next step can fail.
+//! - An unchanged entry of a data file keeps every byte.
+//! - Errors are typed inside; one file at the edge converts them to a message, a hint and an exit
+//!   code.
 //!
-//! # Four walks
+//! # Four control flows
 //!
-//! *A run.* `cli::run` reads the input and calls [`engine::Engine::run`]. That asks [`skill`] for
-//! layers 0, 1 and 3 and [`store`] for the learned rules; [`prompt::assemble`] puts them together;
-//! [`llm::Llm::ask`] answers, or the nearest known case does; the execution is stored with the ids
-//! of the rules that stood in the prompt.
+//! *A run.* `cli::run` reads the input and calls [`workspace::Workspace::run`]. The engine takes layers
+//! 0, 1 and 3 of the prompt from [`skill`] and the learned rules from [`store`].
+//! [`prompt::assemble`] joins them. [`llm::Llm::ask`] answers, or the most similar known case does.
+//! The execution is stored with the ids of the rules in its prompt.
 //!
-//! *A correction.* [`engine::Engine::correct`] stores the correction **first**. Then
-//! [`learn::reflect`] makes a rule of it, with a model or without, the rule is stored, the guardrail
-//! files get a section, and [`learn::case`] makes a regression test that the skill keeps. The next
-//! run is the first walk unchanged: the rule is simply there.
+//! *A correction.* [`workspace::Workspace::correct`] stores the correction **first**. Then
+//! [`learn::reflect`] derives a rule, with or without a model. The rule is stored, the guardrail
+//! files get a section, and [`learn::case`] creates a regression test in the skill. The next run
+//! includes the rule like any other.
 //!
-//! *A session.* [`engine::Engine::learn`] opens session files and has [`transcript`] read them as
-//! steps; [`learn::recover`] finds the failures that were overcome, [`learn::distil`] makes a fix
-//! and a procedure of each, and the store takes what is new and counts up what is known.
+//! *A session.* [`workspace::Workspace::learn`] opens session files, and [`transcript`] parses them into
+//! steps. [`learn::recover`] finds failures with a recovery, and [`learn::distil`] derives a fix
+//! and a procedure from each. The store adds new records and updates the counts of known ones.
 //!
-//! *A failing call of an agent.* [`host`] reads what a coding agent's host tells its hook.
-//! [`engine::Adviser`] finds the fixes of that error through a derived table, [`learn::hint`] judges
-//! them, and the answer goes back in the host's form. The next calls are watched, and what comes of
-//! the hint is added to the fix's evidence. No model, no network, no runtime.
+//! *A failing call of an agent.* [`host`] parses the hook event of an agent host.
+//! [`hints::HintService`] looks up the fixes for the error in a derived table, and `hints::ranking`
+//! selects among them. The answer uses the agent host's format. Later calls show the outcome of the
+//! hint, which is added to the fix's evidence. No model, network or async runtime is involved.
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,
@@ -60,28 +61,39 @@
     )
 )]
 
-// Fuzzing builds the readers and what they stand on, not the half that talks to people and networks.
+// Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
 pub mod cli;
 #[cfg(not(fuzzing))]
 pub mod config;
+pub mod embedder;
 pub mod engine;
 #[cfg(not(fuzzing))]
 pub mod error;
 pub mod exchange;
-pub mod git;
 pub mod guard;
+pub mod hints;
 pub mod host;
+pub mod indexing;
+pub mod insight;
+pub mod json;
 pub mod learn;
+pub mod learning;
 pub mod llm;
+pub mod maintenance;
+pub mod merge;
 pub mod model;
 pub mod platform;
 pub mod prompt;
 #[cfg(not(fuzzing))]
 pub mod remote;
+pub mod review;
 pub mod search;
 #[cfg(not(fuzzing))]
 pub mod serve;
+pub mod sessions;
 pub mod skill;
 pub mod store;
 pub mod transcript;
+pub mod undo;
+pub mod workspace;

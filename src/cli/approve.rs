@@ -1,21 +1,21 @@
-//! `memory approve`: what was observed, lifted by a person.
+//! `memory approve`: approval of observed records by a person.
 
 use clap::Args;
 use serde_json::json;
 
-use crate::engine::Approved;
+use crate::error::UserError;
 use crate::model::Trust;
+use crate::review::Approved;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style};
 
-/// Approve what was learnt from sessions or passed on by agents, after looking at it
+/// Approve records that were learnt from sessions or proposed by agents
 ///
-/// Fixes and procedures come from what tools printed, and are shown to agents as data. One that
-/// speaks to the model instead is quarantined and not shown at all. What a person approves is both
-/// lifted and shown. A rule that an agent has passed on is a candidate: approved, it stands in prompts,
-/// and gets its guardrail and its test. What a person has said needs no approval.
+/// Fixes and procedures come from tool output, and agents see them as data. Those with a prompt
+/// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the
+/// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
+/// guardrail and a test. Corrections by a person need no approval.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory approve FIX-001\n  memctl memory approve REFL-004\n  memctl memory approve FIX-001 PROC-001 --json"
@@ -26,7 +26,7 @@ pub(super) struct ApproveArgs {
     ids: Vec<String>,
 }
 
-pub(super) fn approve(context: &Context, args: &ApproveArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn approve(context: &Context, args: &ApproveArgs) -> Result<Box<dyn Report>, UserError> {
     let records = context.engine(None)?.approve(&args.ids)?;
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
@@ -35,14 +35,14 @@ pub(super) fn approve(context: &Context, args: &ApproveArgs) -> Result<Box<dyn R
     }))
 }
 
-/// The records, and all that is to be said of them.
+/// Approved records, and the warnings of all of them.
 struct Approval {
     records: Vec<Approved>,
     warnings: Vec<String>,
 }
 
 impl Report for Approval {
-    /// One record is the document; several are a list in it.
+    /// Returns one record as an object, and several as a list in `records`.
     fn json(&self) -> Result<String, serde_json::Error> {
         match self.records.as_slice() {
             [record] => serde_json::to_string(record),

@@ -1,18 +1,19 @@
-//! `memory audit`: who read and wrote what, and whether the log of it is whole.
+//! `memory audit`: audit events, and verification of their hash chain.
 
 use clap::{Args, Subcommand};
 
 use crate::engine::{AuditFilter, AuditReport};
+use crate::error::UserError;
 use crate::store::Audited;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural, when};
 
-/// Show who read and wrote what, when, and why
+/// Show who read and wrote which records, when and why
 ///
-/// Every write is noted, and every read of memories and sessions; with the setting `audit.reads` = `all`
-/// every read of a record. A user sees the lines about their own doing and their own records.
+/// Logs every write, and every read of memories and sessions; with the setting `audit.reads` =
+/// `all`, also reads of other records. Users see their own events and the events on their own
+/// records.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -22,16 +23,16 @@ use super::output::{Align, Page, Report, Style, Table, plural, when};
 pub(super) struct AuditArgs {
     #[command(subcommand)]
     command: Option<AuditCommand>,
-    /// What this user or program did
+    /// Show only events of this user or program
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// What was done with this record
+    /// Show only events on this record
     #[arg(long, value_name = "ID")]
     record: Option<String>,
-    /// Only where somebody saw or changed what belongs to another
+    /// Show only access to records of another user
     #[arg(long)]
     foreign: bool,
-    /// How many at most, the newest
+    /// Show at most N events, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -42,21 +43,21 @@ enum AuditCommand {
     Verify(VerifyArgs),
 }
 
-/// Check that no line of the audit was changed, taken out, put in or cut off
+/// Check that no audit event was changed, removed, inserted or cut off
 ///
-/// Exits with 1 where one was. What it prints as `head` may be noted elsewhere; `--head` then finds
-/// even a log that was made anew as a whole.
+/// Exits with 1 if one was. Keep the printed `head` in another place: `--head` then detects even a
+/// log that was rewritten as a whole.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory audit verify\n  memctl memory audit verify --head 9f86d081…"
 )]
 struct VerifyArgs {
-    /// A hash that was noted before and must still stand in the log
+    /// Hash noted earlier that must still be in the log
     #[arg(long, value_name = "HASH")]
     head: Option<String>,
 }
 
-pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report>, UserError> {
     if let Some(AuditCommand::Verify(args)) = args.command {
         return Ok(Box::new(
             context
@@ -76,7 +77,7 @@ pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report
     }))
 }
 
-/// Lines of the audit, and the time that their ages are counted from.
+/// Audit events, and the time that their ages are relative to.
 struct Lines {
     report: AuditReport,
     now: chrono::DateTime<chrono::Utc>,

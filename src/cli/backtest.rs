@@ -1,26 +1,26 @@
-//! `backtest`: what memory would have saved on sessions of the past.
+//! `backtest`: simulated savings on past sessions.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::engine::{self, BacktestOptions, BacktestReport};
+use crate::error::UserError;
+use crate::insight::{BacktestOptions, BacktestReport};
 use crate::transcript::Format;
 
 use super::context::Context;
-use super::error::CliError;
 use super::learn::{reading, show_problem};
 use super::output::{Align, Page, Report, Style, Table, end, plural};
 
-/// So many errors are shown to a person; `--json` has them all.
+/// Maximum number of errors on the page; `--json` has all of them.
 const SHOWN: usize = 15;
 
-/// Say what memory would have saved on sessions of the past
+/// Measure what memory would have saved in past sessions
 ///
-/// Replays session files in the order of time, beginning with an empty memory: at each failing call
-/// it is asked what is known by then, and what was overcome is learnt. Reads the formats and folders
-/// that `learn` reads, and writes nothing.
+/// Replays session files in the order of time, beginning with an empty memory. Each failing call
+/// asks for hints, and each recovery is learnt. Reads the formats and folders that `learn` reads,
+/// and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl backtest ~/.claude/projects\n  \
     memctl backtest --json session.jsonl")]
@@ -28,7 +28,7 @@ pub(super) struct BacktestArgs {
     /// Session files, or folders of them
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// The format, where it cannot be seen from the content
+    /// Format of the files, if it cannot be detected from the content
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
     format: Option<String>,
 }
@@ -36,16 +36,18 @@ pub(super) struct BacktestArgs {
 pub(super) fn backtest(
     context: &Context,
     args: &BacktestArgs,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let options = BacktestOptions {
         paths: args
             .paths
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect(),
-        format: args.format.as_deref().and_then(Format::of_name),
+        format: args.format.as_deref().and_then(Format::from_name),
     };
-    let report = reading(context, |progress| engine::backtest(&options, progress))?;
+    let report = reading(context, |progress| {
+        crate::insight::backtest(&options, progress)
+    })?;
     Ok(Box::new(report))
 }
 
@@ -85,7 +87,7 @@ impl Report for BacktestReport {
             for error in met_again.iter().take(SHOWN) {
                 let worked = error.example.as_ref().map(|fix| fix.working_code.clone());
                 table.row([
-                    // What worked is the news, and gets the larger part of what is left.
+                    // The working code matters most, and gets most of the remaining width.
                     end(&error.error_key, page.width() / 4),
                     error.times.to_string(),
                     error.hinted.to_string(),
@@ -119,7 +121,7 @@ impl Report for BacktestReport {
 }
 
 impl BacktestReport {
-    /// All of it in one sentence.
+    /// Returns a summary in one sentence.
     fn sentence(&self) -> String {
         if self.failures == 0 {
             return "Nothing failed, so there is nothing that memory could have saved.".to_owned();

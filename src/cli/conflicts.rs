@@ -1,28 +1,28 @@
-//! `memory conflicts`: rules that say the same, and rules that cannot both be obeyed.
+//! `memory conflicts`: duplicate and contradictory rules.
 
 use clap::Args;
 
-use crate::engine::{ConflictsReport, MergeReport, RulePair};
+use crate::error::UserError;
 use crate::model::SkillPath;
+use crate::review::{ConflictsReport, MergeReport, RulePair};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 
-/// Find rules that say the same, and rules that cannot both be obeyed
+/// Find duplicate and contradictory rules
 ///
-/// Rules are compared within each skill, by what they are for and against and by how they sound; no
-/// model is asked, and nothing is changed unless `--merge` says so. What use has shown of the rule
-/// that is merged, its corrections and its tests count for the one that is kept; nothing is deleted.
+/// Compares the claims of rules within each skill, and their similarity, without a model. Only
+/// `--merge` changes anything: the kept rule gets the usage counts, corrections and tests of the
+/// merged one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004"
 )]
 pub(super) struct ConflictsArgs {
-    /// Only the rules of this skill, as `domain/skill`
+    /// Check only the rules of this skill, as `domain/skill`
     #[arg(conflicts_with = "merge")]
     skill: Option<String>,
-    /// Make one rule of two: the first holds, the other stays in the file and leaves the prompt
+    /// Merge two rules: KEEP stays active, OTHER stays in the file but leaves prompts
     #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
     merge: Option<Vec<String>>,
 }
@@ -30,7 +30,7 @@ pub(super) struct ConflictsArgs {
 pub(super) fn conflicts(
     context: &Context,
     args: &ConflictsArgs,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
         return Ok(Box::new(engine.merge(keep, other)?));

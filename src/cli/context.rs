@@ -1,51 +1,51 @@
-//! What every command works with: the settings, the workspace, the clock.
+//! Context of every command: settings, workspace, clock and user.
 
 use std::io::Read as _;
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 use crate::config::{Config, Environment, LONGEST, Places};
-use crate::engine::{Embedder, EmbedderName, Engine, Error, Providers, RemoteEmbedder, Settings};
-use crate::llm::{EmbeddingsProtocol, Progress, Secret};
+use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
+use crate::error::UserError;
+use crate::llm::{EmbeddingsProtocol, Secret};
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
-use crate::store::{Act, Scoped};
+use crate::store::{AuditContext, Scoped};
+use crate::workspace::{Error, Providers};
+use crate::workspace::{Settings, Workspace};
 
-use super::Global;
-use super::error::CliError;
-use super::output::{Printer, Spinner};
+use super::global::Global;
+use super::off::Off;
+use super::output::Printer;
 use super::primary::primary;
-use super::switch::Off;
 
-/// The longest text that is taken from standard input or a file: 16 MiB.
+/// Maximum size of a text from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;
 
-/// Where vectors are made where nobody says otherwise.
+/// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";
 const OLLAMA: &str = "http://127.0.0.1:11434";
 
-/// So many texts at most go into one request: their vectors have to fit into one answer.
+/// Maximum number of texts in one request: their vectors have to fit into one answer.
 const LARGEST_BATCH: usize = 512;
 
 pub(super) struct Context {
     pub(super) environment: Environment,
     pub(super) places: Places,
     pub(super) printer: Printer,
-    /// Whether memory is switched off, and why.
+    /// Reason why memory is switched off; `None` while it is on.
     pub(super) off: Option<Off>,
-    /// The domains as they were given, if they were.
+    /// Scope as given on the command line; `None` without the flag.
     pub(super) given_scope: Option<String>,
     scope: Scope,
     user: Option<String>,
     pub(super) verbose: bool,
-    /// The command, as the audit and the journal name it.
+    /// Name of the command in audit events and the undo journal.
     why: String,
-    /// The name of the change that it makes.
+    /// Name of the change that the command makes.
     change: String,
 }
 
@@ -59,7 +59,7 @@ impl Context {
         let places = Places::find(&environment, global.root.as_deref());
         Self {
             why,
-            change: Act::change_name(&random()),
+            change: AuditContext::change_name(&random()),
             off: Off::of(&environment, &places),
             places,
             given_scope: global.scope.clone(),
@@ -71,7 +71,7 @@ impl Context {
         }
     }
 
-    /// The same in another workspace.
+    /// Returns the context for another workspace, without scope or user.
     pub(super) fn elsewhere(&self, places: Places) -> Self {
         Self {
             off: Off::of(&self.environment, &places),
@@ -87,8 +87,8 @@ impl Context {
         }
     }
 
-    /// The records as the caller may see them, now.
-    pub(super) fn store(&self, config: &Config) -> Result<Scoped, CliError> {
+    /// Opens the store for the caller's scope and user, at the current time.
+    pub(super) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;
         let act = act(
             &self.environment,
@@ -100,7 +100,7 @@ impl Context {
         let store = store.at(self.environment.now).seen_by(viewer).acting(act);
         let store = store.trusting(self.environment.approvals(&self.places.memory));
         if self.off.is_some() {
-            // Nothing of the memory is looked at.
+            // No file of the memory is read.
             return Ok(store);
         }
         Ok(match primary(&self.environment, &store)? {
@@ -109,8 +109,8 @@ impl Context {
         })
     }
 
-    /// The settings; what is odd about them is said.
-    pub(super) fn config(&self, flags: &[(&str, String)]) -> Result<Config, CliError> {
+    /// Loads the settings and prints their warnings.
+    pub(super) fn config(&self, flags: &[(&str, String)]) -> Result<Config, UserError> {
         let user = self.user.iter().map(|user| ("user", user.clone()));
         let flags: Vec<(&str, String)> = flags.iter().cloned().chain(user).collect();
         let config = Config::load(&self.environment, &self.places.memory, &flags)?;
@@ -120,14 +120,14 @@ impl Context {
         Ok(config)
     }
 
-    /// The settings, where what is odd about them is said already.
-    pub(super) fn config_quietly(&self) -> Result<Config, CliError> {
+    /// Loads the settings without printing their warnings.
+    pub(super) fn config_quietly(&self) -> Result<Config, UserError> {
         Ok(Config::load(&self.environment, &self.places.memory, &[])?)
     }
 
-    /// Everything, and what other copies of the memory have written until now. `model` is what the command
-    /// line names.
-    pub(super) fn engine(&self, model: Option<&str>) -> Result<Engine, CliError> {
+    /// Opens the engine and applies what other copies of the memory have written. `model` is the
+    /// model of the command line.
+    pub(super) fn engine(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let engine = self.engine_over_files(model)?;
         if self.off.is_none() {
             engine.catch_up()?;
@@ -135,8 +135,8 @@ impl Context {
         Ok(engine)
     }
 
-    /// The same with the files as they are.
-    pub(super) fn engine_over_files(&self, model: Option<&str>) -> Result<Engine, CliError> {
+    /// Opens the engine over the files as they are.
+    pub(super) fn engine_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let flags: Vec<(&str, String)> =
             model.map(|m| ("model", m.to_owned())).into_iter().collect();
         let config = self.config(&flags)?;
@@ -146,7 +146,7 @@ impl Context {
             self.printer
                 .note(&format!("skills: {}", self.places.skills.display()));
         }
-        Ok(Engine {
+        Ok(Workspace {
             store: self.store(&config)?,
             skills_dir: self.places.skills.clone(),
             settings: Settings {
@@ -169,7 +169,7 @@ impl Context {
         })
     }
 
-    fn providers(&self, config: &Config) -> Result<Providers, CliError> {
+    fn providers(&self, config: &Config) -> Result<Providers, UserError> {
         let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
         let url = |name: &str| config.text(name).map(str::to_owned);
         Ok(Providers {
@@ -192,19 +192,19 @@ impl Context {
         })
     }
 
-    /// Who makes the vectors.
-    pub(super) fn embedder(&self, config: &Config) -> Result<Embedder, CliError> {
+    /// Returns the embedder that the settings name.
+    pub(super) fn embedder(&self, config: &Config) -> Result<EmbedderConfig, UserError> {
         let text = |name: &str| config.text(name).map(str::to_owned);
         let protocol = match config.parsed("embedding.provider")? {
-            EmbedderName::BuiltIn => return Ok(Embedder::BuiltIn),
+            EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
             EmbedderName::Folder => {
                 let Some(folder) = config.text("embedding.folder") else {
                     let message =
                         "`embedding.provider` is `folder`, and `embedding.folder` is not set";
-                    return Err(CliError::usage(message, "memctl config show"));
+                    return Err(UserError::usage(message, "memctl config show"));
                 };
                 let project = self.places.memory.parent().unwrap_or(&self.places.memory);
-                return Ok(Embedder::Folder(project.join(folder)));
+                return Ok(EmbedderConfig::Folder(project.join(folder)));
             }
             EmbedderName::Remote(protocol) => protocol,
         };
@@ -218,14 +218,14 @@ impl Context {
             ),
             EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
         };
-        // The key for one host goes to no other.
+        // The key of the default host goes to no other host.
         let is_home = given.as_ref().is_none_or(|given| *given == home);
         let dimensions = config.text("embedding.dimensions");
         let dimensions: Option<NonZero<usize>> = dimensions
             .map(|_| config.parsed("embedding.dimensions"))
             .transpose()?;
         let batch: NonZero<usize> = config.parsed("embedding.batch")?;
-        Ok(Embedder::Remote(RemoteEmbedder {
+        Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
             protocol,
             key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
             base_url: given.unwrap_or(home),
@@ -237,8 +237,8 @@ impl Context {
         }))
     }
 
-    /// A prompt that the user has put in place of the shipped one: the workspace's, where that is
-    /// trusted, else the user's own.
+    /// Returns a prompt that replaces the built-in one: from the workspace if that is trusted, else
+    /// from the user's configuration.
     fn prompt(&self, name: &str) -> Option<String> {
         let prompts = Directory::at(&self.places.memory).below("prompts");
         let of_workspace = prompts.read_text(name, LONGEST).ok().flatten();
@@ -255,7 +255,7 @@ impl Context {
         named::read_text(&of_user.join("prompts").join(name), LONGEST).ok()
     }
 
-    /// The names of the prompts that the workspace brings.
+    /// Lists the names of the prompts in the workspace, sorted.
     pub(super) fn prompts_of_workspace(&self) -> Vec<String> {
         let prompts = Directory::at(&self.places.memory).below("prompts");
         let found = prompts.list().unwrap_or_default().into_iter();
@@ -266,14 +266,13 @@ impl Context {
         names
     }
 
-    /// The session that a command is part of, as it is named: by a flag, else by the variable
-    /// `MEMCTL_SESSION`.
+    /// Returns the session of a command: from the flag, else from the variable `MEMCTL_SESSION`.
     pub(super) fn session(&self, given: Option<String>) -> Option<String> {
         given.or_else(|| self.environment.var("MEMCTL_SESSION"))
     }
 
-    /// Text that was given as it is, or as `-` for standard input.
-    pub(super) fn text(&self, given: &str) -> Result<String, CliError> {
+    /// Returns the given text, or standard input for `-`.
+    pub(super) fn text(&self, given: &str) -> Result<String, UserError> {
         if given == "-" {
             self.read(Path::new("-"))
         } else {
@@ -281,8 +280,8 @@ impl Context {
         }
     }
 
-    /// A JSON document from a file, or from standard input for `-`.
-    pub(super) fn json(&self, path: &Path) -> Result<Box<RawValue>, CliError> {
+    /// Reads a JSON document from a file, or from standard input for `-`.
+    pub(super) fn json(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
         let text = self.read(path)?;
         let text = text.trim_start_matches('\u{feff}').trim();
         serde_json::from_str(text).map_err(|source| {
@@ -291,8 +290,8 @@ impl Context {
         })
     }
 
-    /// The text of a file, or of standard input for `-`.
-    fn read(&self, path: &Path) -> Result<String, CliError> {
+    /// Reads the text of a file, or of standard input for `-`.
+    fn read(&self, path: &Path) -> Result<String, UserError> {
         let unreadable = |source| Error::Unreadable {
             path: path.to_owned(),
             source,
@@ -312,32 +311,34 @@ impl Context {
                 .map_err(unreadable)?;
         }
         if bytes.len() as u64 > MAX_GIVEN {
-            return Err(unreadable(std::io::Error::other("it is longer than 16 MiB")).into());
+            return Err(unreadable(invalid("it is longer than 16 MiB")).into());
         }
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            unreadable(std::io::Error::other(format!(
-                "it is not UTF-8 at byte {at}"
-            )))
-            .into()
+            unreadable(invalid(&format!("it is not UTF-8 at byte {at}"))).into()
         })
     }
 
-    /// Whether somebody sits there who can be asked.
+    /// Returns `true` if a person at a terminal can answer questions.
     pub(super) fn is_interactive(&self) -> bool {
         use std::io::IsTerminal as _;
         !self.printer.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 }
 
-/// Who does something now, and why.
-pub(super) fn act(environment: &Environment, viewer: &Viewer, why: String, change: String) -> Act {
+/// Returns the audit context of a command: user, command and time.
+pub(super) fn act(
+    environment: &Environment,
+    viewer: &Viewer,
+    why: String,
+    change: String,
+) -> AuditContext {
     let names = ["USER", "LOGNAME", "USERNAME"];
     let of_system = || names.into_iter().find_map(|name| environment.var(name));
     let user = viewer.user_id().map(str::to_owned);
-    // A process without a login has a number still.
+    // A process without a login still has a user id.
     let number = || format!("uid {}", rustix::process::getuid().as_raw());
-    Act {
+    AuditContext {
         who: user.or_else(of_system).unwrap_or_else(number),
         why,
         at: environment
@@ -347,53 +348,12 @@ pub(super) fn act(environment: &Environment, viewer: &Viewer, why: String, chang
     }
 }
 
-/// Waits for something that needs a runtime: one thread, made for this one wait. An interrupt gives
-/// it up in order, so that a program that was started for it does not go on.
-pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let ended = runtime.block_on(async {
-        let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
-        let mut future = std::pin::pin!(future);
-        std::future::poll_fn(|task| {
-            if interrupt.as_mut().poll(task).is_ready() {
-                return std::task::Poll::Ready(None);
-            }
-            // The interrupt is heard from here on.
-            END_AT_ONCE.store(false, Ordering::SeqCst);
-            future.as_mut().poll(task).map(Some)
-        })
-        .await
-    });
-    END_AT_ONCE.store(true, Ordering::SeqCst);
-    ended.ok_or_else(CliError::interrupted)
-}
-
-/// Whether an interrupt ends the process where it stands.
-pub(super) static END_AT_ONCE: LazyLock<Arc<AtomicBool>> =
-    LazyLock::new(|| Arc::new(AtomicBool::new(true)));
-
-/// A random name.
+/// Returns a random UUID.
 pub(super) fn random() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Tells a spinner how an answer is coming along.
-pub(super) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
-    let mut received = 0;
-    move |progress| match progress {
-        Progress::Text(text) => {
-            received += text.chars().count();
-            spinner.say(format!("answering, {received} characters"));
-        }
-        Progress::Retry { after, reason } => {
-            received = 0;
-            spinner.say(format!("again in {:.1} s: {reason}", after.as_secs_f64()));
-        }
-        Progress::Repair { reason } => {
-            received = 0;
-            spinner.say(format!("asking again: {reason}"));
-        }
-    }
+/// Error about the content of a file that the user named.
+fn invalid(reason: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
 }

@@ -1,22 +1,25 @@
-//! `correct`: what was wrong, said once.
+//! `correct`: a rule from a correction.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use dialoguer::{Editor, FuzzySelect, Input};
 
-use crate::engine::{CorrectOptions, CorrectReport, Engine};
+use crate::engine::{CorrectOptions, CorrectReport};
+use crate::error::UserError;
 use crate::model::{Execution, SkillPath};
+use crate::workspace::Workspace;
 
-use super::context::{Context, follow, wait};
-use super::error::CliError;
+use super::context::Context;
+use super::interrupt::wait;
 use super::output::{Page, Report, Style, middle, when};
+use super::progress::follow;
 use super::question::ask;
 
-/// Say what was wrong with an execution, and make a rule of it
+/// Correct an execution and learn a rule from it
 ///
-/// The correction is stored first. Then come the rule, the guardrail and the regression test; the
-/// next run of the skill has the rule in its prompt. On a terminal, what is missing is asked for.
+/// Stores the correction first, then the rule, the guardrail and the regression test. The next run
+/// of the skill has the rule in its prompt. On a terminal, missing arguments are asked for.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
@@ -28,24 +31,24 @@ use super::question::ask;
 pub(super) struct CorrectArgs {
     /// The skill, as `domain/skill`
     skill: Option<String>,
-    /// The execution: an id, the beginning of one, or `latest`
+    /// Execution id, a prefix of one, or `latest`
     #[arg(long, value_name = "ID")]
     execution_id: Option<String>,
-    /// What was wrong and what should change; `-` reads it from standard input
+    /// Text of the correction: the mistake and the change; `-` reads standard input
     #[arg(long, value_name = "TEXT")]
     correction: Option<String>,
-    /// A JSON file with the output as it should have been
+    /// JSON file with the output as it should have been
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
-    /// Put the new rule in the place of those that it contradicts
+    /// Replace the rules that the new rule contradicts
     #[arg(long)]
     supersede: bool,
-    /// Who puts the rule into words: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 }
 
-pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Report>, UserError> {
     let expected = args
         .expected
         .as_deref()
@@ -87,7 +90,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
     Ok(Box::new(report?))
 }
 
-fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> CliError {
+fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
     let message = match (skill, execution) {
         (None, _) => "the skill is missing",
         (Some(_), None) => "the execution is missing",
@@ -95,19 +98,19 @@ fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> CliError {
     };
     let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
     let execution = execution.unwrap_or("latest");
-    CliError::usage(
+    UserError::usage(
         message,
         format!("memctl correct {skill} --execution-id {execution} --correction \"…\""),
     )
 }
 
-/// Lets a person choose among the newest executions.
+/// Asks the user for one of the newest executions.
 fn pick(
     context: &Context,
-    engine: &Engine,
+    engine: &Workspace,
     skill: Option<&SkillPath>,
     given: Option<String>,
-) -> Result<Execution, CliError> {
+) -> Result<Execution, UserError> {
     if let Some(given) = given {
         let id = engine
             .store
@@ -117,7 +120,7 @@ fn pick(
     let (mut executions, _) = engine.recent_executions(skill, 30)?;
     executions.reverse();
     if executions.is_empty() {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "there is no execution to correct",
             "memctl run <skill>",
         ));
@@ -140,12 +143,12 @@ fn pick(
         .with_prompt("Which execution was wrong?")
         .items(&items)
         .default(0);
-    let chosen = ask(|| question.interact_opt())?.ok_or_else(CliError::interrupted)?;
+    let chosen = ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)?;
     Ok(executions.swap_remove(chosen))
 }
 
-/// Lets a person write the correction, with the output before their eyes.
-fn write(execution: &Execution) -> Result<String, CliError> {
+/// Opens the editor for the correction, with the output below it.
+fn write(execution: &Execution) -> Result<String, UserError> {
     const RULER: &str = "# ----- what stands below this line is not part of the correction -----";
     let show = |json: &serde_json::value::RawValue| {
         serde_json::from_str::<serde_json::Value>(json.get())
@@ -167,7 +170,7 @@ fn write(execution: &Execution) -> Result<String, CliError> {
             .trim()
             .to_owned(),
         Ok(None) => String::new(),
-        // Without an editor one line is better than none.
+        // Without an editor, one line is enough.
         Err(_) => Input::new()
             .with_prompt("What was wrong, and what should change?")
             .interact_text()?,

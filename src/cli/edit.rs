@@ -1,29 +1,30 @@
-//! `memory edit`: the words of a record, changed on the command line or in an editor.
+//! `memory edit`: changes to the text of a record, by flags or in an editor.
 
 use clap::Args;
 use dialoguer::{Confirm, Editor};
 
-use crate::engine::{Draft, EditReport, Engine};
+use crate::error::UserError;
+use crate::review::{Draft, EditReport};
+use crate::workspace::Workspace;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style};
 use super::question::ask;
 
-/// Change the words of a record
+/// Change the text of a record
 ///
-/// Without `--set`, on a terminal, the record's fields are opened in the editor. Other fields, and what
-/// other programs or people added, keep every byte. A rule or a fix with other words is another one:
-/// what tests and use have shown of it starts anew.
+/// Without `--set`, on a terminal, opens the record's fields in the editor. Other fields, including
+/// those that other programs added, keep every byte. A rule or a fix with a new text loses the
+/// results of its tests and its usage counts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory edit REFL-001\n  \
     memctl memory edit REFL-001 --set confidence=0.9 \\\n    \
     --set \"rule=When a ticket mentions an audit, ALWAYS escalate.\"\n  \
     memctl memory edit MEM-002 --set expires_at=30d --set metadata.tone='[\"calm\"]'")]
 pub(super) struct EditArgs {
-    /// An id, the beginning of one, or `latest` for the newest execution
+    /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
-    /// A field and its new value; `-` as the value reads it from standard input
+    /// Field and its new value; `-` as the value reads standard input
     #[arg(long, value_name = "FIELD=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
 }
@@ -35,7 +36,7 @@ fn assignment(given: &str) -> Result<(String, String), &'static str> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     if !args.set.is_empty() {
         let mut given = Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>
     let draft = engine.draft(&args.id)?;
     if !context.is_interactive() {
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "there is nothing to change",
             format!("memctl memory edit {} --set {name}=…", draft.id),
         ));
@@ -55,17 +56,21 @@ pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>
     Ok(Box::new(in_editor(context, &engine, &draft)?))
 }
 
-/// Lets a person edit until everything fits, or until there is no wish to go on.
-fn in_editor(context: &Context, engine: &Engine, draft: &Draft) -> Result<EditReport, CliError> {
+/// Opens the editor until the text is valid or the user gives up.
+fn in_editor(
+    context: &Context,
+    engine: &Workspace,
+    draft: &Draft,
+) -> Result<EditReport, UserError> {
     let mut text = sheet(draft);
     loop {
-        // Without a change in the file there is none in the record.
+        // An unchanged file leaves the record unchanged.
         let edited = Editor::new()
             .extension(".txt")
             .require_save(true)
             .edit(&text);
         let edited = edited.map_err(|error| {
-            CliError::usage(
+            UserError::usage(
                 format!("the editor cannot be opened: {error}"),
                 format!("memctl memory edit {} --set FIELD=VALUE", draft.id),
             )
@@ -74,8 +79,8 @@ fn in_editor(context: &Context, engine: &Engine, draft: &Draft) -> Result<EditRe
             return Ok(engine.edit(&draft.id, &[])?);
         };
         let done = match changes(draft, &edited) {
-            Ok(given) => engine.edit(&draft.id, &given).map_err(CliError::from),
-            Err(missing) => Err(CliError::usage(
+            Ok(given) => engine.edit(&draft.id, &given).map_err(UserError::from),
+            Err(missing) => Err(UserError::usage(
                 format!("the line `{}` is missing", heading(missing)),
                 "leave the headings as they are".to_owned(),
             )),
@@ -92,7 +97,7 @@ fn in_editor(context: &Context, engine: &Engine, draft: &Draft) -> Result<EditRe
     }
 }
 
-fn asks_again() -> Result<bool, CliError> {
+fn asks_again() -> Result<bool, UserError> {
     let question = Confirm::new().with_prompt("Edit again?").default(true);
     ask(|| question.interact())
 }
@@ -101,7 +106,7 @@ fn heading(name: &str) -> String {
     format!("=== {name} ===")
 }
 
-/// The fields of a record, each below its heading.
+/// Returns the fields of a record, each below its heading.
 fn sheet(draft: &Draft) -> String {
     let mut text = format!(
         "{} {}: change what stands below the headings, save and close.\n",
@@ -113,12 +118,13 @@ fn sheet(draft: &Draft) -> String {
     text
 }
 
-/// The fields that were changed on a sheet, or the first one whose heading is gone.
+/// Returns the changed fields of a sheet, or the first field whose heading is missing.
 fn changes<'a>(draft: &'a Draft, sheet: &str) -> Result<Vec<(String, String)>, &'a str> {
     let lines: Vec<&str> = sheet.lines().collect();
     let mut starts = Vec::new();
     let mut from = 0;
-    // The headings stand in order, so that the text of one field cannot be the heading of an earlier.
+    // Headings are in order, so that the text of a field cannot pass for the heading of an earlier
+    // one.
     for (name, _) in &draft.fields {
         let found = lines[from..]
             .iter()

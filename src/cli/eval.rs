@@ -1,4 +1,4 @@
-//! `eval …`: how well this program does what it promises, measured on data of the user's own.
+//! `eval …`: quality of search and correction handling, measured on the user's own data.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::engine::{EvaluateReport, Passage, Question, Rewrite, evaluate};
-use crate::platform::named;
-use crate::search::Fusion;
+use crate::error::UserError;
+use crate::insight::{EvaluateReport, Passage, Question, evaluate};
+use crate::learn::rewrite::Rewrite;
+use crate::search::{Fusion, Rrf};
 
 use super::context::Context;
-use super::error::CliError;
 use super::eval_corrections::{CorrectionsArgs, corrections};
+use super::eval_lines::{lines, text};
 use super::index::sending;
 use super::output::{Align, Page, Report, Style, Table, plural};
-use super::search::FusionArgs;
 
-/// Measure how well this program does
+/// Measure the quality of search and learning
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
@@ -27,38 +27,38 @@ pub(super) enum EvalCommand {
     Corrections(CorrectionsArgs),
 }
 
-pub(super) fn eval(context: &Context, command: EvalCommand) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn eval(context: &Context, command: EvalCommand) -> Result<Box<dyn Report>, UserError> {
     match command {
         EvalCommand::Retrieval(args) => retrieval(context, &args),
         EvalCommand::Corrections(args) => corrections(context, &args),
     }
 }
 
-/// Measure the search on documents and queries of your own
+/// Measure search quality on your own documents and queries
 ///
-/// Both files hold one JSON object a line: documents `{id, text, group?}`, queries
-/// `{qid, text, relevant: [id…], grades?: {id: number}, group?}`. With groups a query searches its
-/// group only. Nothing is remembered.
+/// Both files hold one JSON object per line: documents `{id, text, group?}`, queries `{qid, text,
+/// relevant: [id…], grades?: {id: number}, group?}`. A query with a group searches that group only.
+/// Nothing is stored.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
 )]
 pub(super) struct RetrievalArgs {
-    /// What is searched
+    /// JSON Lines file with the documents
     #[arg(long, value_name = "FILE")]
     docs: PathBuf,
-    /// What is asked
+    /// JSON Lines file with the queries
     #[arg(long, value_name = "FILE")]
     queries: PathBuf,
-    /// The field of a document that holds its text
+    /// Field of a document that holds its text
     #[arg(long, value_name = "FIELD", default_value = "text")]
     doc_field: String,
-    /// The field of a query that holds its text
+    /// Field of a query that holds its text
     #[arg(long, value_name = "FIELD", default_value = "text")]
     query_field: String,
     #[command(flatten)]
     fusion: FusionArgs,
-    /// Ask the queries in other words, as `memory search --rewrite` does without a model
+    /// Rewrite the queries, as the setting `search.rewrite` does without a model
     #[arg(long, value_name = "HOW", default_value = "off")]
     rewrite: RewriteName,
 }
@@ -66,9 +66,9 @@ pub(super) struct RetrievalArgs {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 enum RewriteName {
-    /// As they are
+    /// Keep the queries as they are
     Off,
-    /// Without the opening of a question, and with what mistyped words may have meant
+    /// Drop question openings and add spelling corrections
     Offline,
 }
 
@@ -81,7 +81,45 @@ impl RewriteName {
     }
 }
 
-fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, CliError> {
+/// Combination of the keyword and the semantic ranking.
+#[derive(Debug, Clone, Copy, Args)]
+struct FusionArgs {
+    /// Method that combines the keyword and the semantic ranking
+    #[arg(long, value_name = "HOW", default_value = "default")]
+    fusion: FusionName,
+    /// With `--fusion rrf`: rank constant; a larger K favours the first ranks less
+    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    rrf_k: u32,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum FusionName {
+    /// By the share of the query that each half of a record covers
+    Default,
+    /// Reciprocal rank fusion with equal weights
+    Rrf,
+    /// Keyword ranking only
+    Keyword,
+    /// Semantic ranking only
+    Semantic,
+}
+
+impl FusionArgs {
+    fn fusion(self) -> Fusion {
+        match self.fusion {
+            FusionName::Default => Fusion::Coverage,
+            FusionName::Rrf => Fusion::Rrf(Rrf {
+                k: f64::from(self.rrf_k),
+                ..Rrf::default()
+            }),
+            FusionName::Keyword => Fusion::Keyword,
+            FusionName::Semantic => Fusion::Semantic,
+        }
+    }
+}
+
+fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, UserError> {
     let docs = context.environment.absolute(&args.docs);
     let queries = context.environment.absolute(&args.queries);
     let passages = lines(&docs, |object| {
@@ -122,53 +160,11 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>,
     Ok(Box::new(report?))
 }
 
-/// What the documents are called: their directory, which is what sets of data are told apart by.
+/// Returns the name of the data set: the directory of the documents, else the file name.
 fn dataset(docs: &Path) -> String {
     let directory = docs.parent().and_then(Path::file_name);
     let name = directory.or(docs.file_stem()).unwrap_or_default();
     name.to_string_lossy().into_owned()
-}
-
-/// The objects of a file, one a line; empty lines are skipped.
-pub(super) fn lines<T>(
-    path: &Path,
-    read: impl Fn(&Map<String, Value>) -> Result<T, String>,
-) -> Result<Vec<T>, CliError> {
-    let unreadable = |source| crate::engine::Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let content = named::read_any_text(path).map_err(unreadable)?;
-    let mut out = Vec::new();
-    for (number, line) in (1..).zip(content.trim_start_matches('\u{feff}').lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let object: Result<Map<String, Value>, _> = serde_json::from_str(line);
-        let read = object
-            .map_err(|_| "it is no JSON object".to_owned())
-            .and_then(|object| read(&object));
-        out.push(read.map_err(|why| {
-            CliError::usage(
-                format!(
-                    "`{}` cannot be used at line {number}: {why}",
-                    path.display()
-                ),
-                "memctl eval retrieval --help",
-            )
-        })?);
-    }
-    Ok(out)
-}
-
-/// A field that holds text or a number.
-pub(super) fn text(object: &Map<String, Value>, field: &str) -> Result<String, String> {
-    match object.get(field) {
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Number(number)) => Ok(number.to_string()),
-        Some(_) => Err(format!("its `{field}` is no text")),
-        None => Err(format!("it has no `{field}`")),
-    }
 }
 
 fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
@@ -178,7 +174,7 @@ fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
     }
 }
 
-/// What answers a query, and how well where `grades` says so.
+/// Returns the relevant document ids with their grades; 1 without `grades`.
 fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String> {
     let Some(Value::Array(ids)) = object.get("relevant") else {
         return Err("it has no list `relevant`".to_owned());

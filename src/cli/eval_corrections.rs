@@ -1,31 +1,31 @@
-//! `eval corrections`: what becomes of corrections, measured on corrections that people have judged.
+//! `eval corrections`: handling of corrections, measured on labelled data.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::engine::{CorrectionsReport, JudgedCorrection, JudgedPair, evaluate_corrections};
+use crate::error::UserError;
+use crate::insight::{CorrectionsReport, JudgedCorrection, JudgedPair, evaluate_corrections};
 
 use super::context::Context;
-use super::error::CliError;
-use super::eval::{lines, text};
+use super::eval_lines::{lines, text};
 use super::output::{Align, Page, Report, Table};
 
-/// Measure what becomes of corrections: duplicates, contradictions, what is no rule
+/// Measure the detection of duplicates, contradictions and unusable corrections
 ///
-/// Both files hold one JSON object a line: corrections `{id, text, generalisable?, key_terms?}`, pairs
-/// `{a, b, label}` with the label `duplicate`, `contradiction` or any other. Only these pairs count.
-/// No model is asked, and nothing is remembered.
+/// Both files hold one JSON object per line: corrections `{id, text, generalisable?, key_terms?}`,
+/// pairs `{a, b, label}` with the label `duplicate`, `contradiction` or any other. Only these pairs
+/// count. No model is called, and nothing is stored.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl"
 )]
 pub(super) struct CorrectionsArgs {
-    /// What was said
+    /// JSON Lines file with the corrections
     #[arg(long, value_name = "FILE")]
     corrections: PathBuf,
-    /// What goes together
+    /// JSON Lines file with the labelled pairs
     #[arg(long, value_name = "FILE")]
     pairs: PathBuf,
 }
@@ -33,7 +33,7 @@ pub(super) struct CorrectionsArgs {
 pub(super) fn corrections(
     context: &Context,
     args: &CorrectionsArgs,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let said = lines(&context.environment.absolute(&args.corrections), |object| {
         Ok(JudgedCorrection {
             id: text(object, "id")?,

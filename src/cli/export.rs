@@ -1,32 +1,33 @@
-//! `memory export`: what is remembered, given out.
+//! `memory export`: export of the memory to files.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::engine::{ExportFormat, ExportOptions, ExportReport};
+use crate::error::UserError;
+use crate::exchange::{ExportFormat, ExportOptions, ExportReport};
 use crate::model::SkillPath;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 use super::records::{KindName, counted};
 
-/// The form of an export.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormatName {
-    /// JSON Lines: everything, byte for byte; `memory import` takes it in
+    /// JSON Lines: everything, byte for byte; `memory import` reads it
     Jsonl,
-    /// A page for people
+    /// A readable page
     Markdown,
     /// A folder with a `SKILL.md` for each approved procedure
     Skills,
 }
 
-/// Give out what is remembered
+/// Export memories
 ///
-/// The JSON Lines of an export come back exactly with `memory import`, with tombstones and logs. Secrets do
-/// not go out. A file is replaced only if it is an export; a skill's folder only if it was made here.
+/// `memory import` restores the JSON Lines exactly, with tombstones and logs. Secrets are redacted.
+/// An existing file is replaced only if it is an export; a skill's folder only if `memctl` created
+/// it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
@@ -34,28 +35,28 @@ enum FormatName {
     memctl memory export --format skills --output ~/.claude/skills"
 )]
 pub(super) struct ExportArgs {
-    /// The file, `-` for standard output; for skills the directory that gets their folders
+    /// Output file or `-` for stdout; for skills, the parent directory
     #[arg(long, short, value_name = "FILE|-")]
     output: PathBuf,
-    /// The form
+    /// Format of the export
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
     format: FormatName,
-    /// Records of this kind only, and no logs; may be said more than once
+    /// Export only records of this kind, and no logs; repeatable
     #[arg(long = "kind", value_name = "KIND")]
     kinds: Vec<KindName>,
-    /// Records of this skill only, and no logs
+    /// Export only records of this skill, and no logs
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Take the place of a file that is no export, too
+    /// Replace a file even if it is not an export
     #[arg(long)]
     force: bool,
 }
 
-pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let is_stdout = args.output == Path::new("-");
     if is_stdout && context.printer.is_json() {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "an export and a report cannot both go to standard output",
             "memctl memory export --output FILE --json",
         ));
@@ -109,8 +110,8 @@ impl Report for ExportReport {
     }
 
     fn reveals(&self) -> bool {
-        // Each record has lost its secrets as the JSON that it is; looked over as text once more, a line
-        // could lose more than that, and be no JSON any more.
+        // Each record is redacted as JSON. Redaction of the whole line as text could remove more
+        // and break the JSON.
         self.text.is_some()
     }
 }

@@ -1,9 +1,8 @@
-//! Waiting for files of the memory to change, without looking at it in between.
+//! Change notification for the files of the memory, without polling.
 //!
-//! The file system says when to look. The directory is watched, not the file: that is replaced on a
-//! rewrite, and may not exist yet. Where the directory does not exist either, the nearest one above
-//! it is watched until it does. A watch is always set before the caller looks, so that nothing
-//! falls between the two.
+//! The watch is on the directory, not on the file: a rewrite replaces the file, and it may not
+//! exist yet. If the directory does not exist either, its nearest existing ancestor is watched
+//! until it does. Every watch starts before the caller reads, so that no change is missed.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,36 +10,35 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use crate::error::UserError;
 use crate::platform::named;
 
-use super::error::CliError;
-
-/// Events that follow each other within this time are one: one write is several of them.
+/// Time within which events count as one: a single write causes several.
 const SETTLE: Duration = Duration::from_millis(15);
-/// A burst is not waited for longer than this: in a crowd of writers it never ends.
+/// Maximum length of a burst: with many writers it never ends.
 const LONGEST_BURST: Duration = Duration::from_millis(100);
 
-/// What ended the waiting.
+/// Reason why a wait ended.
 pub(super) enum Event {
     /// A file may have changed.
     Changed,
-    /// Nothing, for as long as the caller wanted to wait.
+    /// The time limit passed without a change.
     Nothing,
     /// The user interrupted.
     Interrupted,
-    /// The file system cannot say any more when to look.
+    /// The file system cannot report changes any more.
     Failed(String),
 }
 
-/// What the watching threads report.
+/// Message of the watching threads.
 enum Signal {
     File,
-    Elsewhere,
+    OtherPath,
     Interrupted,
     Failed(String),
 }
 
-/// Follows files in a memory directory.
+/// Watcher of files in a memory directory.
 pub(super) struct Follower {
     watcher: RecommendedWatcher,
     memory: PathBuf,
@@ -49,9 +47,9 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Begins to follow. From now on interrupts are events, so that the screen can be left as it
-    /// was found.
-    pub(super) fn new(memory: &Path, files: &'static [&'static str]) -> Result<Self, CliError> {
+    /// Starts to watch. From now on interrupts are events, so that the caller can restore the
+    /// screen.
+    pub(super) fn new(memory: &Path, files: &'static [&'static str]) -> Result<Self, UserError> {
         let (sender, signals) = mpsc::channel();
         report_interrupts(sender.clone())?;
         let is_followed = |path: &PathBuf| files.iter().any(|file| path.ends_with(file));
@@ -60,7 +58,7 @@ impl Follower {
                 Ok(event) if event.kind.is_access() => return,
                 Ok(event) if event.need_rescan() => Signal::File,
                 Ok(event) if event.paths.iter().any(is_followed) => Signal::File,
-                Ok(_) => Signal::Elsewhere,
+                Ok(_) => Signal::OtherPath,
                 Err(error) => Signal::Failed(error.to_string()),
             };
             drop(sender.send(signal));
@@ -75,8 +73,8 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Waits for the next event, for ever where no limit is given.
-    pub(super) fn next(&mut self, limit: Option<Duration>) -> Result<Event, CliError> {
+    /// Waits for the next event, without end if there is no limit.
+    pub(super) fn next(&mut self, limit: Option<Duration>) -> Result<Event, UserError> {
         loop {
             let signal = match limit {
                 Some(limit) => self.signals.recv_timeout(limit),
@@ -93,16 +91,16 @@ impl Follower {
                     return Err(notify::Error::generic("nothing is watched any more").into());
                 }
                 Ok(Signal::File) => return Ok(self.settle().unwrap_or(Event::Changed)),
-                // A new directory may hold the file already: whoever comes nearer has to look.
-                Ok(Signal::Elsewhere) if self.come_nearer()? => return Ok(Event::Changed),
-                Ok(Signal::Elsewhere) => {}
+                // A new directory may already hold the file, so a closer watch counts as a change.
+                Ok(Signal::OtherPath) if self.come_nearer()? => return Ok(Event::Changed),
+                Ok(Signal::OtherPath) => {}
             }
         }
     }
 
-    /// Watches the memory directory, or as near to it as there is anything. Answers whether that is
-    /// nearer than before.
-    fn come_nearer(&mut self) -> Result<bool, CliError> {
+    /// Watches the memory directory, or its nearest existing ancestor. Returns `true` if the watch
+    /// moved.
+    fn come_nearer(&mut self) -> Result<bool, UserError> {
         let mut moved = false;
         loop {
             let nearest = self.memory.ancestors().find(|path| named::is_dir(path));
@@ -112,7 +110,7 @@ impl Follower {
             }
             match self.watcher.watch(&nearest, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
-                // It has gone again since; the next round finds what is there now.
+                // The directory is gone again; the next round looks for another ancestor.
                 Err(_) if !named::is_dir(&nearest) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -123,12 +121,13 @@ impl Follower {
         }
     }
 
-    /// Waits until a burst of changes is over. Answers what else came.
+    /// Waits until a burst of changes is over. Returns the interrupt or failure that ended it
+    /// early.
     fn settle(&self) -> Option<Event> {
         let start = std::time::Instant::now();
         while start.elapsed() < LONGEST_BURST {
             match self.signals.recv_timeout(SETTLE) {
-                Ok(Signal::File | Signal::Elsewhere) => {}
+                Ok(Signal::File | Signal::OtherPath) => {}
                 Ok(Signal::Interrupted) => return Some(Event::Interrupted),
                 Ok(Signal::Failed(reason)) => return Some(Event::Failed(reason)),
                 Err(_) => return None,
@@ -138,7 +137,7 @@ impl Follower {
     }
 }
 
-fn report_interrupts(sender: Sender<Signal>) -> Result<(), CliError> {
+fn report_interrupts(sender: Sender<Signal>) -> Result<(), UserError> {
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {

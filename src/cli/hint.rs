@@ -1,21 +1,22 @@
-//! `hint` and `record`: what worked before when something fails, and keeping what works now.
+//! `hint` and `record`: hints for failures, and recording of failures and recoveries.
 
 use clap::{Args, Subcommand};
 
-use crate::engine::{Adviser, HintOptions, HintReport, RecordReport, Success};
-use crate::learn::hint::render_hints;
+use crate::engine::{RecordReport, Success};
+use crate::error::UserError;
+use crate::hints::ranking::render_hints;
+use crate::hints::{HintOptions, HintReport, HintService};
 
 use super::context::{Context, random};
-use super::error::CliError;
 use super::output::{Page, Report, Style, clean};
 use crate::config::Config;
 
-/// The session of a caller that names none.
+/// Session of a caller without `--session`.
 const SESSION: &str = "default";
 
-/// Say what worked before when this error came
+/// Show fixes for an error
 ///
-/// Finds by the error itself first, then by likeness; prints nothing that does not fit. Without
+/// Searches by the exact error first, then by similarity, and prints only hints that fit. Without
 /// `--session` nothing is written.
 #[derive(Debug, Args)]
 #[command(
@@ -23,26 +24,26 @@ const SESSION: &str = "default";
         make 2>&1 | memctl hint --error -"
 )]
 pub(super) struct HintArgs {
-    /// What the failing call printed; `-` reads standard input
+    /// Output of the failing call; `-` reads standard input
     #[arg(long, value_name = "TEXT|-")]
     error: String,
-    /// The tool that failed, as its host names it, e.g. `Bash`
+    /// Tool that failed, by its name in the agent host, e.g. `Bash`
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// The command or code that failed
+    /// Command or code that failed
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     command: Option<String>,
-    /// The session: notes the failure there, and shows no hint twice that was not taken up
+    /// Session that records the failure, and does not repeat ignored hints
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// How many hints at most
+    /// Maximum number of hints
     #[arg(short = 'n', long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
     limit: u32,
 }
 
-pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>, UserError> {
     if let Some(off) = &context.off {
-        // Who asks for help is not told off: there is none, and this is why.
+        // `hint` does not fail while memory is off: it prints the reason and no hints.
         context.printer.note(&off.to_string());
         return Ok(Box::new(HintReport::default()));
     }
@@ -58,7 +59,7 @@ pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>,
     Ok(Box::new(report))
 }
 
-/// Record what failed and what worked, for agents without hooks
+/// Record failures and recoveries, for agents without hooks
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
@@ -69,39 +70,39 @@ pub(super) enum RecordCommand {
     Success(SuccessArgs),
 }
 
-/// Record that code failed, and say what worked before
+/// Record code that failed, and show known fixes
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\""
 )]
 pub(super) struct FailureArgs {
-    /// The code or command; `-` reads standard input
+    /// Code or command; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     code: String,
-    /// What it said; `-` reads standard input
+    /// Error output; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     error: String,
-    /// The session
+    /// Session id
     #[arg(long, default_value = SESSION, value_name = "ID")]
     session: String,
-    /// How many hints at most
+    /// Maximum number of hints
     #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
     limit: u32,
 }
 
-/// Record that code works; with the failure before it, it becomes a fix
+/// Record code that works; with the failure before it, it becomes a fix
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
 )]
 pub(super) struct SuccessArgs {
-    /// The code or command; `-` reads standard input
+    /// Code or command; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     code: String,
-    /// What it printed; `-` reads standard input
+    /// Output of the code; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     output: String,
-    /// The session
+    /// Session id
     #[arg(long, default_value = SESSION, value_name = "ID")]
     session: String,
 }
@@ -109,7 +110,7 @@ pub(super) struct SuccessArgs {
 pub(super) fn record(
     context: &Context,
     command: RecordCommand,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let config = context.config(&[])?;
     let store = context.store(&config)?;
     let adviser = adviser(context, &config, &store)?;
@@ -134,10 +135,10 @@ pub(super) fn record(
     }
 }
 
-/// Standard input can be read once.
-fn one_from_input(a: &str, b: &str) -> Result<(), CliError> {
+/// Fails if both texts come from standard input, which can be read only once.
+fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
     if a == "-" && b == "-" {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "only one text can come from standard input",
             "give the other one as it is",
         ));
@@ -149,8 +150,8 @@ fn adviser<'a>(
     context: &Context,
     config: &Config,
     store: &'a crate::store::Scoped,
-) -> Result<Adviser<'a>, CliError> {
-    Ok(Adviser {
+) -> Result<HintService<'a>, UserError> {
+    Ok(HintService {
         store,
         now: context.environment.now,
         random,

@@ -1,11 +1,10 @@
-//! `hook`: what a coding agent's host calls at every event.
+//! `hook`: handler of agent hook events.
 //!
-//! Whatever goes wrong here, the agent must not notice: the exit code is 0, nothing is said, and
-//! after [`DEADLINE`] the process is gone, whether the work is done or not. An interrupted write is
-//! mended by the store, like any other.
+//! An agent never notices an error here: the exit code is 0, nothing is printed, and the process
+//! ends after [`DEADLINE`] even with work left. The store repairs an interrupted write.
 //!
-//! At the end of a session no agent waits any more, and the session is learnt from; that may take a
-//! little longer. What was not learnt then, `memctl learn` learns.
+//! At the end of a session no agent waits, so learning from the session gets more time.
+//! `memctl learn` catches up on the rest.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,41 +14,45 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::config::{Config, Environment, Places};
-use crate::engine::{
-    Adviser, AuditReads, Engine, LearnOptions, Providers, RewriteBy, Settings, Share,
-};
+use crate::hints::HintService;
 use crate::host::{EventKind, Host, respond};
+use crate::learn::rewrite::RewriteBy;
+use crate::learning::LearnOptions;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
-use crate::store::{Act, Scoped};
+use crate::store::{AuditContext, Scoped};
+use crate::workspace::AuditReads;
+use crate::workspace::{Providers, Share};
+use crate::workspace::{Settings, Workspace};
 
 use super::context::{act, random};
+use super::off::Off;
 use super::primary::primary;
-use super::switch::Off;
 
-/// From start to end, with room for the start of the process in the 500 ms that are promised.
+/// Time from start to answer. Leaves room for the start of the process within the promised 500 ms.
 const DEADLINE: Duration = Duration::from_millis(400);
-/// So much longer at the end of a session: in all, less than the shortest time that a host gives.
+/// Additional time at the end of a session. The sum is below the shortest timeout of any agent
+/// host.
 const LEARNING: Duration = Duration::from_millis(2_100);
-/// How long another writer is waited for.
+/// Maximum wait for another writer.
 const LOCK: Duration = Duration::from_millis(120);
-/// A larger event is not read: 16 MiB.
+/// Maximum size of an event: 16 MiB. Larger ones are not read.
 const LARGEST: u64 = 16 << 20;
 
-/// Answer an event of a coding agent, given on standard input; `hooks install` arranges for it
+/// Handle an agent hook event from stdin (installed by `hooks install`)
 ///
-/// Always exits with 0, says nothing where it has nothing to say, and never takes longer than half
-/// a second; only at the end of a session, when no agent waits any more, two more for learning from it.
+/// Always exits with 0, prints nothing if it has no hint, and ends within half a second. Only the
+/// end of a session takes up to two seconds more, to learn from it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl hook claude-code < event.json")]
 pub(super) struct HookArgs {
-    /// The host: `claude-code`, `codex` or `gemini`
+    /// Agent host: `claude-code`, `codex` or `gemini`
     pub(super) host: String,
 }
 
-/// What the host is to print, if anything.
+/// Returns the text for the agent host to print, or `None`.
 pub(super) fn hook(environment: Environment, host: &str, root: Option<PathBuf>) -> Option<String> {
-    let host = Host::of_name(host)?;
+    let host = Host::from_name(host)?;
     let (send, receive) = mpsc::channel();
     let work = move || {
         let answer = answer(&environment, host, root.as_deref(), &|| {
@@ -61,14 +64,14 @@ pub(super) fn hook(environment: Environment, host: &str, root: Option<PathBuf>) 
     match receive.recv_timeout(DEADLINE).ok()? {
         Said::Answer(answer) => answer,
         Said::SessionEnds => {
-            // There is nothing to say any more, only something to be waited for.
+            // No answer follows; wait only for the work.
             drop(receive.recv_timeout(LEARNING));
             None
         }
     }
 }
 
-/// What the thread that does the work says of it.
+/// Message of the worker thread.
 enum Said {
     Answer(Option<String>),
     SessionEnds,
@@ -96,17 +99,17 @@ fn answer(
         environment.current_dir = cwd;
     }
     let places = Places::find(&environment, root);
-    // An agent at work somewhere is no reason to begin a memory there.
+    // An agent's work in a directory does not create a memory there.
     let memory = Directory::at(&places.memory).hold().ok()?;
     if Off::of(&environment, &places).is_some() {
         return None;
     }
-    // The other events show nothing and are nobody's in particular, and come far more often.
+    // Other events print nothing, need no user and are far more frequent.
     let tells = matches!(
         event.kind,
         EventKind::ToolFailed | EventKind::SessionStart | EventKind::SessionEnd
     );
-    // Settings that cannot be read are no reason to be silent; but who works here is not known then.
+    // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells
         .then(|| Config::load(&environment, &places.memory, &[]).ok())
         .flatten();
@@ -116,7 +119,7 @@ fn answer(
         &environment,
         &viewer,
         format!("hook {}", host.name()),
-        Act::change_name(&random()),
+        AuditContext::change_name(&random()),
     );
     let store = Scoped::new(memory, Scope::All)
         .at(environment.now)
@@ -124,7 +127,7 @@ fn answer(
         .with_lock_limit(LOCK)
         .trusting(environment.approvals(&places.memory))
         .acting(act);
-    let adviser = Adviser {
+    let adviser = HintService {
         store: &store,
         now: environment.now,
         random,
@@ -136,7 +139,7 @@ fn answer(
     let session = host.session(&event);
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();
-        // Hints come from the files as they are. What is learnt goes to where the memory lies.
+        // Hints come from the files as they are. New records go to the primary.
         let store = match primary(&environment, &store).ok()? {
             Some(primary) => store.backed_by(primary),
             None => store,
@@ -146,15 +149,14 @@ fn answer(
     answer
 }
 
-/// Learns from the session that has just ended, without a model and without the settings, and makes a
-/// record of it.
+/// Learns from the session that has ended, without a model and without settings, and records it.
 fn learn(
     environment: &Environment,
     places: Places,
     store: Scoped,
     (session, transcript): (String, PathBuf),
 ) {
-    let engine = Engine {
+    let engine = Workspace {
         store,
         skills_dir: places.skills,
         settings: Settings {
@@ -180,6 +182,6 @@ fn learn(
         host_session: Some(session),
         ..LearnOptions::default()
     };
-    // A session that cannot be read, or a memory that takes nothing, is nobody's trouble here.
+    // A session that cannot be read or stored is not reported here.
     drop(engine.learn(&options, &mut |_, _| {}));
 }

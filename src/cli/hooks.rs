@@ -1,19 +1,19 @@
-//! `hooks`: telling a coding agent's host to call us, and taking that back.
+//! `hooks`: installation of memctl in the settings of agent hosts.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
 use crate::platform::{Directory, named};
 
 use super::context::Context;
-use super::error::CliError;
 use super::installation;
 use super::output::{Page, Report};
 
-/// Let a coding agent's host call memctl at failures, and at the start and end of sessions
+/// Install memctl hooks in an agent host, for failures and session events
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl hooks install claude-code")]
 pub(super) enum HooksCommand {
@@ -22,7 +22,7 @@ pub(super) enum HooksCommand {
     Status(StatusArgs),
 }
 
-/// A host.
+/// Agent host.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum HostName {
     /// Claude Code
@@ -43,37 +43,37 @@ impl HostName {
     }
 }
 
-/// Add the hooks to the host's settings; everything else in them stays as it is
+/// Add the hooks to the agent host's settings; keep everything else
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project"
 )]
 pub(super) struct InstallArgs {
-    /// The host
+    /// Agent host
     host: HostName,
-    /// In the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
 }
 
-/// Take the hooks out again; the settings are then byte for byte what they were
+/// Remove the hooks; restores the settings byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl hooks uninstall claude-code")]
 pub(super) struct UninstallArgs {
-    /// The host
+    /// Agent host
     host: HostName,
-    /// From the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
 }
 
-/// Show where hooks are installed, and what may keep them from working
+/// Show where hooks are installed, and what may block them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
 pub(super) struct StatusArgs {
-    /// The host; all of them without one
+    /// Agent host; all of them by default
     host: Option<HostName>,
-    /// In the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
 }
@@ -81,7 +81,7 @@ pub(super) struct StatusArgs {
 pub(super) fn hooks(
     context: &Context,
     command: &HooksCommand,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     match command {
         HooksCommand::Install(args) => {
             let host = args.host.host();
@@ -112,8 +112,8 @@ pub(super) fn hooks(
     }
 }
 
-/// The settings of a host, and the program that its hooks are to start.
-fn place(context: &Context, host: Host, project: bool) -> Result<Place, CliError> {
+/// Returns the settings file of an agent host, and the program that its hooks start.
+fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
     let environment = &context.environment;
     let directory = if project {
         project_of(context).join(host.directory())
@@ -124,13 +124,13 @@ fn place(context: &Context, host: Host, project: bool) -> Result<Place, CliError
             .map(|dir| environment.absolute(dir))
             .or_else(home)
             .ok_or_else(|| {
-                CliError::usage(
+                UserError::usage(
                     "there is no home directory",
                     "memctl hooks install HOST --project",
                 )
             })?
     };
-    // What is shared with others names no path of this machine.
+    // Project settings are shared with others and contain no path of this machine.
     let program = if project {
         "memctl".to_owned()
     } else {
@@ -143,7 +143,7 @@ fn place(context: &Context, host: Host, project: bool) -> Result<Place, CliError
     })
 }
 
-/// How another program starts this one on this machine.
+/// Returns the command that starts this program on this machine.
 pub(super) fn program(context: &Context) -> String {
     let own = context.environment.program.as_ref();
     let own = own.filter(|_| !is_on_path(context));
@@ -155,7 +155,7 @@ pub(super) fn project_of(context: &Context) -> PathBuf {
     memory.parent().unwrap_or(memory).to_owned()
 }
 
-/// Whether `memctl`, typed anywhere, is this program.
+/// Returns `true` if `memctl` on the `PATH` is this program.
 pub(super) fn is_on_path(context: &Context) -> bool {
     let environment = &context.environment;
     let path = environment.var("PATH").unwrap_or_default();
@@ -167,7 +167,7 @@ pub(super) fn is_on_path(context: &Context) -> bool {
         && first.as_deref().and_then(real) == environment.program.as_deref().and_then(real)
 }
 
-/// What the user has to do or to know after the hooks are installed.
+/// Returns notes for the user after an installation.
 fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<String> {
     let mut notes = obstacles(context, host, place);
     let said = match (host, project) {
@@ -203,7 +203,7 @@ fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<Str
     notes
 }
 
-/// What keeps hooks of a host from working, as far as its own settings say.
+/// Returns reasons in the agent host's own settings why its hooks do not run.
 fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
     if host != Host::Codex {
         return Vec::new();
@@ -238,7 +238,7 @@ impl Report for InstallReport {
     }
 }
 
-/// The standing of each host.
+/// Installation status of each agent host.
 #[derive(Debug, Serialize)]
 struct Standings {
     hosts: Vec<StatusReport>,

@@ -1,43 +1,43 @@
-//! `memory import`: what was given out, or what another memory has kept, taken in.
+//! `memory import`: import of an export or of another tool's memories.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::engine::{ImportOptions, ImportReport, ImportSource};
+use crate::error::UserError;
+use crate::exchange::{ImportOptions, ImportReport, ImportSource};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 use super::records::counted;
 
-/// So many reasons are shown to a person; `--json` has them all.
+/// Maximum number of reasons on the page; `--json` has all of them.
 const SHOWN: usize = 15;
 
-/// Take in an export, or what another memory has kept
+/// Import an export, or another tool's memories
 ///
-/// Reads exports of this program and `.agentura` directories byte for byte; claude-mem's database, mem0's
-/// answers and history, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. What
-/// is read is imported, known already, or skipped with a reason; nothing that is here changes, and the
-/// same import twice is one. Rules and fixes that you have neither said nor approved on this machine wait
-/// for `memory approve`, too, unless you say `--trust`.
+/// Reads exports of this program and `.agentura` directories byte for byte. Records of claude-mem's
+/// database, mem0's answers and history, and notes such as `CLAUDE.md` become notes that wait for
+/// `memory approve`. Each entry is imported, already known, or skipped with a reason. Existing
+/// records do not change, and a repeated import adds nothing. Rules and fixes that you did not
+/// write or approve on this machine wait for `memory approve` too, unless you pass `--trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
     memctl memory import ~/.claude-mem/claude-mem.db --dry-run\n  \
     memctl memory import CLAUDE.md\n  \
     memctl memory import get_all.json --from mem0")]
 pub(super) struct ImportArgs {
-    /// A file or a directory
+    /// File or directory to import
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
-    /// What it is, where that cannot be seen
+    /// Source format, if it cannot be detected
     #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
     from: Option<String>,
-    /// Say what would be imported, and write nothing
+    /// Show what would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Take in what was forgotten here, too
+    /// Import records that were deleted here, too
     #[arg(long)]
     restore: bool,
     /// Count the approvals that the file claims as yours
@@ -45,7 +45,7 @@ pub(super) struct ImportArgs {
     trust: bool,
 }
 
-pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Report>, UserError> {
     let from = args.from.as_deref();
     let options = ImportOptions {
         path: context.environment.absolute(&args.path),

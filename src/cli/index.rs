@@ -1,32 +1,33 @@
-//! `index`: the search index, brought up to date at once.
+//! `index`: a full update of the search index.
 
 use clap::Args;
 
-use crate::engine::{Destination, IndexOptions, IndexReport, IndexStage};
+use crate::embedder::Destination;
+use crate::engine::{IndexOptions, IndexReport, IndexStage};
+use crate::error::UserError;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
 
-/// Bring the search index up to date, with a vector for every record
+/// Update the search index, with a vector for every record
 ///
-/// Searches do this by themselves, a part each time. After an import, and with another embedder,
-/// this does it at once. It can be stopped at any time, and goes on where it stopped.
+/// Searches update a part of the index each time. After an import, or with a new embedder, this
+/// updates all of it. It can be interrupted, and continues where it stopped.
 ///
-/// With `embedding.provider` set to `openai` or `ollama` the first 4,000 characters of each record
-/// that has no vector yet are sent there; how many texts go where is said before.
+/// With `embedding.provider` set to `openai` or `ollama`, the first 4,000 characters of each record
+/// without a vector are sent there. The number of texts and the host are printed first.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl index")]
 pub(super) struct IndexArgs {
-    /// Words only; vectors are left to later searches
+    /// Update the keyword index only; later searches add vectors
     #[arg(long)]
     keyword: bool,
-    /// Throw away what there is and make everything again
+    /// Discard the index and build it again
     #[arg(long)]
     rebuild: bool,
 }
 
-pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Report>, UserError> {
     let options = IndexOptions {
         keyword: args.keyword,
         rebuild: args.rebuild,
@@ -53,7 +54,7 @@ pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Repor
     Ok(Box::new(report?))
 }
 
-/// How many texts are about to go where.
+/// Returns a sentence with the number of texts and the host that receives them.
 pub(super) fn sending(texts: usize, to: &Destination) -> String {
     format!(
         "{} to `{}` for their vectors by `{}`, in {}",

@@ -1,4 +1,4 @@
-//! How an installation in a host's settings is told, be it of hooks or of the server.
+//! Output for installations in agent hosts' settings, of hooks or of the MCP server.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::host::Standing;
 
 use super::output::{Page, Style};
 
-/// What was done to a settings file.
+/// Prints the change to a settings file.
 pub(super) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
     let (style, said) = match (installing, changed) {
         (true, true) => (Style::Good, "installed in "),
@@ -18,7 +18,7 @@ pub(super) fn done(page: &mut Page, settings: &Path, installing: bool, changed: 
     page.styled(&[(style, said), (Style::Plain, &path)]);
 }
 
-/// How a host stands. `outdated` says what an installation is that is there and not in order.
+/// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
 pub(super) fn standing(
     page: &mut Page,
     host: &str,
@@ -36,7 +36,7 @@ pub(super) fn standing(
     page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
 }
 
-/// What is to be known besides, a line each.
+/// Prints notes, one per line.
 pub(super) fn notes(page: &mut Page, said: &str, notes: &[String]) {
     for note in notes {
         page.styled(&[(Style::Warn, said), (Style::Plain, note)]);

@@ -1,23 +1,24 @@
-//! `remote join`, `remote leave`: making a directory a copy of a memory that lies in a database.
+//! `remote join`, `remote leave`: a directory as a copy of a memory in a database.
 
 use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
 
+use crate::error::UserError;
 use crate::model::Kind;
 use crate::remote::{self, Address, JoinReport, PgStore};
 
-use super::context::{Context, random, wait};
-use super::error::CliError;
+use super::context::{Context, random};
+use super::interrupt::wait;
 use super::output::{Page, Report, Style, plural};
 use super::progress::Bars;
 
-/// Make this directory a copy of a memory that lies in the database
+/// Make this directory a copy of a memory in the database
 ///
-/// Every copy reads its own files and writes through the database, so that many servers share one memory: a
-/// write that was acknowledged anywhere is seen by every later read. A memory that is not there yet is begun
-/// with what this directory holds. Skills are files, and stay where they are.
+/// Every copy reads its own files and writes through the database, so that many servers share one
+/// memory: every later read sees an acknowledged write. A memory that does not exist yet starts
+/// with the records of this directory. Skills are files, and stay in place.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl remote join support\n  memctl remote join support && memctl serve\n\n\
@@ -25,9 +26,9 @@ use super::progress::Bars;
         later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead."
 )]
 pub(super) struct JoinArgs {
-    /// The name of the memory, as the user's other machines have it
+    /// Name of the memory, the same on all of the user's machines
     name: String,
-    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
 }
@@ -36,7 +37,7 @@ pub(super) fn join(
     context: &Context,
     args: &JoinArgs,
     address: Address,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine_over_files(None)?;
     let mut bars = Bars::new(&context.printer);
     let mut report: JoinReport = wait(async {
@@ -59,14 +60,14 @@ pub(super) fn join(
     Ok(Box::new(report))
 }
 
-/// Make this directory a memory of its own again, with what it holds
+/// Make this directory a separate memory again, with its current records
 ///
-/// Nothing changes in the database or in other copies. What is written here from now on stays here.
+/// The database and other copies do not change. Later writes stay in this directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl remote leave")]
 pub(super) struct LeaveArgs {}
 
-pub(super) fn leave(context: &Context, _args: &LeaveArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn leave(context: &Context, _args: &LeaveArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine_over_files(None)?;
     let left = engine.store.primary_name()?;
     if left.is_some() {
@@ -78,10 +79,10 @@ pub(super) fn leave(context: &Context, _args: &LeaveArgs) -> Result<Box<dyn Repo
     }))
 }
 
-/// What was left.
+/// Result of leaving a primary.
 #[derive(Debug, Serialize)]
 struct LeaveReport {
-    /// `None` where the memory was one of files.
+    /// Name of the memory; `None` if the directory was no copy.
     memory: Option<String>,
     database: Option<String>,
 }

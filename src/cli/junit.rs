@@ -1,79 +1,45 @@
-//! The results of `test` in the XML that build servers read.
+//! Results of `test` as XML for build servers, in the `JUnit` format of Apache Ant.
 //!
-//! The dialect is that of the `JUnit` task of Apache Ant: a suite for each skill, in it a case with
-//! `<failure>` or `<skipped>` where it did not pass. A worthless test is a skipped one there: the
-//! dialect knows no third way of not proving anything.
+//! There is one suite per skill, with a case for each test. A worthless test counts as skipped,
+//! because the format has no other result that proves nothing.
+
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::engine::{CaseReport, Status, TestReport};
 
-/// The document.
-pub(super) fn document(report: &TestReport) -> String {
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"memctl\"{}>\n",
-        counts(&report.cases.iter().collect::<Vec<_>>())
-    );
-    let mut skills: Vec<String> = report.cases.iter().map(|c| c.skill.to_string()).collect();
-    skills.dedup();
-    for skill in skills {
-        let cases: Vec<&CaseReport> = report
-            .cases
-            .iter()
-            .filter(|case| case.skill.to_string() == skill)
-            .collect();
-        let open = format!(
-            "  <testsuite name=\"{}\"{}>\n",
-            escaped(&skill),
-            counts(&cases)
-        );
-        xml.push_str(&open);
-        for case in cases {
-            let name = escaped(&case.id);
-            let reason = escaped(&case.reason);
-            let inner = match case.status {
-                Status::Passed => String::new(),
-                Status::Failed => format!("<failure message=\"{reason}\"/>"),
-                Status::Worthless | Status::Skipped => format!("<skipped message=\"{reason}\"/>"),
-            };
-            let skill = escaped(&skill);
-            let line =
-                format!("    <testcase classname=\"{skill}\" name=\"{name}\">{inner}</testcase>\n");
-            xml.push_str(&line);
-        }
-        xml.push_str("  </testsuite>\n");
+/// Returns the XML document.
+pub(super) fn document(report: &TestReport) -> Result<String, SerializeError> {
+    let mut document = Report::new("memctl");
+    for cases in report.cases.chunk_by(|a, b| a.skill == b.skill) {
+        let skill = cases[0].skill.to_string();
+        let mut suite = TestSuite::new(skill.as_str());
+        suite.add_test_cases(cases.iter().map(|case| test_case(&skill, case)));
+        document.add_test_suite(suite);
     }
-    xml + "</testsuites>\n"
+    document.to_string()
 }
 
-fn counts(cases: &[&CaseReport]) -> String {
-    let count = |wanted: &[Status]| {
-        cases
-            .iter()
-            .filter(|case| wanted.contains(&case.status))
-            .count()
+fn test_case(skill: &str, case: &CaseReport) -> TestCase {
+    let mut status = match case.status {
+        Status::Passed => TestCaseStatus::success(),
+        Status::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Status::Worthless | Status::Skipped => TestCaseStatus::skipped(),
     };
-    format!(
-        " tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-        cases.len(),
-        count(&[Status::Failed]),
-        count(&[Status::Worthless, Status::Skipped])
-    )
+    status.set_message(printable(&case.reason));
+    let mut test = TestCase::new(printable(&case.id), status);
+    test.set_classname(skill);
+    test
 }
 
-/// The text as it may stand in an attribute: XML has no form for most control characters.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\r' | '\t' => out.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+/// Replaces line breaks and characters that XML forbids. The library removes control characters
+/// together with escape sequences, and writes `U+FFFE` and `U+FFFF`.
+fn printable(text: &str) -> String {
+    let replaced = |c| match c {
+        '\n' | '\r' | '\t' => ' ',
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(replaced).collect()
 }
 
 #[cfg(test)]
@@ -105,13 +71,17 @@ mod tests {
             ..TestReport::default()
         };
         assert_eq!(
-            document(&report),
+            document(&report).unwrap(),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-             <testsuites name=\"memctl\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\">\n  \
-             <testsuite name=\"hr/x\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\">\n    \
-             <testcase classname=\"hr/x\" name=\"a\"></testcase>\n    \
-             <testcase classname=\"hr/x\" name=\"b\"><failure message=\"says &quot;&lt;x&gt;&quot; &amp; \u{fffd}[1m\"/></testcase>\n    \
-             <testcase classname=\"hr/x\" name=\"c\"><skipped message=\"w\"/></testcase>\n  \
+             <testsuites name=\"memctl\" tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\">\n    \
+             <testsuite name=\"hr/x\" tests=\"3\" skipped=\"1\" errors=\"0\" failures=\"1\">\n        \
+             <testcase name=\"a\" classname=\"hr/x\"/>\n        \
+             <testcase name=\"b\" classname=\"hr/x\">\n            \
+             <failure message=\"says &quot;&lt;x&gt;&quot; &amp; \u{fffd}[1m\"/>\n        \
+             </testcase>\n        \
+             <testcase name=\"c\" classname=\"hr/x\">\n            \
+             <skipped message=\"w\"/>\n        \
+             </testcase>\n    \
              </testsuite>\n</testsuites>\n"
         );
     }

@@ -1,23 +1,25 @@
-//! `learn`: from the session files of agents to fixes and procedures.
+//! `learn`: fixes and procedures from agents' session files.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::engine::{Engine, LearnOptions, LearnReport, OnBytes};
+use crate::error::UserError;
+use crate::learning::{LearnOptions, LearnReport, OnBytes};
 use crate::transcript::Format;
+use crate::workspace::Workspace;
 
-use super::context::{Context, follow, wait};
-use super::error::CliError;
+use super::context::Context;
+use super::interrupt::wait;
 use super::output::{Align, Page, Report, Style, Table, plural};
+use super::progress::follow;
 
-/// Learn from what agents did: failures that were overcome become fixes and procedures
+/// Learn fixes and procedures from failures and recoveries in agent sessions
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
-/// Anthropic messages, and JSON Lines of steps; folders are walked. No model is asked without `--llm`. What
-/// was
-/// read before and has not changed is skipped, and nothing counts twice.
+/// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
+/// files that were read before. Nothing is counted twice, and no model is called without `--llm`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
     memctl learn --dry-run --json session.jsonl")]
@@ -28,21 +30,21 @@ pub(super) struct LearnArgs {
     /// Show what would be learnt, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Let a model put what is new into better words; says before how many calls and about what cost
+    /// Let a model reword new records; prints the calls and the estimated cost first
     #[arg(long, conflicts_with = "dry_run")]
     llm: bool,
-    /// The most calls of a model
+    /// Maximum number of model calls
     #[arg(long, value_name = "N", default_value_t = 20, requires = "llm")]
     max_calls: usize,
-    /// Who is asked: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
+    /// Model to call: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
     #[arg(long, value_name = "MODEL", requires = "llm")]
     model: Option<String>,
-    /// The format, where it cannot be seen from the content
+    /// Format of the files, if it cannot be detected from the content
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
     format: Option<String>,
 }
 
-pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(args.model.as_deref())?;
     let options = LearnOptions {
         paths: args
@@ -50,7 +52,7 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect(),
-        format: args.format.as_deref().and_then(Format::of_name),
+        format: args.format.as_deref().and_then(Format::from_name),
         dry_run: args.dry_run,
         session: context.session(None),
         host_session: None,
@@ -62,17 +64,17 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
     Ok(Box::new(report))
 }
 
-/// Shows a bar while session files are read.
+/// Shows a progress bar while session files are read.
 pub(super) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
     let bar = context.printer.bar("reading");
-    // The bar counts kilobytes: what is read is what takes the time.
+    // Progress is counted in kilobytes, because reading takes most of the time.
     read(&mut |done, of| {
         let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
         bar.reach(count(done), count(of));
     })
 }
 
-/// Shows a line of a session file that could not be read.
+/// Prints a line of a session file that could not be read.
 pub(super) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
     let place = format!("{path}:{line}");
     page.styled(&[
@@ -81,13 +83,13 @@ pub(super) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str
     ]);
 }
 
-/// Lets a model word what was learnt. What was learnt is stored already: an error here is a warning.
+/// Lets a model reword new records. They are stored already, so an error here is a warning.
 fn word(
     context: &Context,
-    engine: &Engine,
+    engine: &Workspace,
     max_calls: usize,
     report: &mut LearnReport,
-) -> Result<(), CliError> {
+) -> Result<(), UserError> {
     let plan = match wait(engine.plan_analysis(&report.learned, max_calls))? {
         Ok(Some(plan)) => plan,
         Ok(None) => {

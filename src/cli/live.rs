@@ -1,28 +1,29 @@
-//! A screen that redraws in place until it is interrupted.
+//! Screen that redraws in place until it is interrupted.
 //!
-//! The file system says when to look; in between nothing is done but counting ages anew.
+//! It redraws on changes of files; in between it only updates ages.
 
 use std::time::{Duration, Instant};
 
 use console::Term;
 
+use crate::error::{self, UserError};
+
 use super::context::Context;
-use super::error::{self, CliError};
 use super::follow::{Event, Follower};
 
-/// How often ages are counted anew on a quiet screen.
+/// Interval at which ages are updated on a quiet screen.
 const TICK: Duration = Duration::from_secs(5);
 
-/// What is shown.
+/// Content of a live screen.
 pub(super) trait Live {
-    /// Looks again at what may have changed.
+    /// Reads what may have changed.
     fn look(&mut self);
 
-    /// What stands on a screen of so many rows and columns, so long after the start. It may have at most
-    /// as many lines as rows but one, on which the cursor rests.
+    /// Returns the text for a screen of `rows` × `columns`, `since` after the start. It has at most
+    /// `rows - 1` lines: the cursor rests on the last row.
     fn frame(&self, rows: usize, columns: usize, since: Duration) -> String;
 
-    /// Whether nothing can change any more.
+    /// Returns `true` once nothing can change any more.
     fn is_over(&self) -> bool {
         false
     }
@@ -33,7 +34,7 @@ pub(super) fn redraw(
     context: &Context,
     follower: &mut Follower,
     screen: &mut dyn Live,
-) -> Result<u8, CliError> {
+) -> Result<u8, UserError> {
     let terminal = Term::stdout();
     let start = Instant::now();
     let mut drawn = 0;
@@ -43,7 +44,7 @@ pub(super) fn redraw(
         let (rows, columns) = terminal.size();
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
-        // A line that wraps would be two lines on the screen, and the next frame would miss one.
+        // A wrapped line takes two rows, and the next frame would clear too few.
         let frame = crate::guard::redact(&frame).text;
         let lines = frame.lines();
         let frame: String = lines

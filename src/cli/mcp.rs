@@ -1,4 +1,4 @@
-//! `mcp`: the memory as tools for agents, over standard input and output, and telling hosts of it.
+//! `mcp`: the MCP server on standard input and output, and its installation in agent hosts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,29 +7,30 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::engine::{Engine, Kept};
+use crate::embedder::EmbedderCache;
+use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::platform::Directory;
 use crate::serve::mcp::{Server, serve};
 use crate::serve::operations::Operation;
+use crate::workspace::Workspace;
 
-use super::Global;
 use super::context::Context;
-use super::error::CliError;
+use super::global::Global;
 use super::hooks::{is_on_path, project_of};
 use super::installation;
 use super::output::{Page, Printer, Report};
 
-/// Calls that are under way when the input ends get so long.
+/// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);
 
-/// The folder that is open in an editor, as editors write it.
+/// Variable for the open folder, as editors write it.
 const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
 
-/// Be an MCP server: the memory as six tools for agents
+/// Run the MCP server
 ///
-/// Speaks the Model Context Protocol on standard input and output until the input ends; a host starts it.
-/// `--scope` and `--user` hold it to a part of the memory.
+/// Speaks the Model Context Protocol on standard input and output until the input ends; an agent
+/// host starts it. `--scope` and `--user` limit it to a part of the memory.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -42,10 +43,10 @@ pub(super) struct McpArgs {
     offer: Offer,
 }
 
-/// What is offered.
+/// Tools that the server offers.
 #[derive(Debug, Clone, Copy, Args)]
 struct Offer {
-    /// Offer only what changes nothing: search, hint, why
+    /// Offer only the tools that change nothing: search, hint, why
     #[arg(long)]
     read_only: bool,
 }
@@ -57,7 +58,7 @@ enum McpCommand {
     Status(StatusArgs),
 }
 
-/// A host.
+/// Agent host.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum HostName {
     /// Claude Code
@@ -88,46 +89,46 @@ impl HostName {
     }
 }
 
-/// Add the server to the host's settings; everything else in them stays as it is
+/// Add the server to the agent host's settings; keep everything else
 ///
-/// `--scope` and `--user` are written down with it and hold it to that part of the memory.
+/// `--scope` and `--user` are stored with it and limit it to that part of the memory.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp install cursor --project --read-only"
 )]
 struct InstallArgs {
-    /// The host
+    /// Agent host
     host: HostName,
-    /// In the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
     #[command(flatten)]
     offer: Offer,
 }
 
-/// Take the server out again; everything else stays as it is
+/// Remove the server; keep everything else
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl mcp uninstall claude-code")]
 struct UninstallArgs {
-    /// The host
+    /// Agent host
     host: HostName,
-    /// From the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
 }
 
-/// Show which hosts have the server
+/// Show which agent hosts have the server
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
 struct StatusArgs {
-    /// The host; all of them without one
+    /// Agent host; all of them by default
     host: Option<HostName>,
-    /// In the settings of this project instead of yours
+    /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
 }
 
-pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, CliError> {
+pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
         return be_server(context, global, args.offer);
     };
@@ -151,12 +152,12 @@ pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
             let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
             let mut reports = Vec::new();
             for host in hosts {
-                // One that knows no projects has none to be shown.
+                // An agent host without project settings is skipped.
                 if args.project && args.host.is_none() && host.project_file().is_none() {
                     continue;
                 }
                 let settings = settings(context, host, args.project)?;
-                // How it is started is the user's; that it is, is what counts here.
+                // Only the presence of the entry counts; its command line is the user's choice.
                 let found = host::registered(host, &settings)?;
                 reports.push(found);
             }
@@ -167,21 +168,21 @@ pub(super) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
 }
 
 /// Serves until the input ends.
-fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, CliError> {
+fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, UserError> {
     use std::io::IsTerminal as _;
     if std::io::stdin().is_terminal() {
         context.printer.note(
             "This waits for an agent's host to speak on standard input; `memctl mcp install HOST` tells one to.",
         );
     }
-    // What is odd about the settings is said now, and not at every call.
+    // Warnings about the settings are printed once, not at every call.
     context.config(&[])?;
     let (environment, global) = (context.environment.clone(), global.clone());
-    let kept = Kept::default();
+    let kept = EmbedderCache::default();
     let open = move |operation: Operation| {
         let mut engine = open(&environment.later(), &global, operation)?;
         engine.providers.kept = Some(kept.clone());
-        Ok::<_, CliError>(engine)
+        Ok::<_, UserError>(engine)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -193,22 +194,22 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Cli
     Ok(0)
 }
 
-/// The memory as it is now, for one call.
+/// Opens the current memory for one call.
 fn open(
     environment: &Environment,
     global: &Global,
     operation: Operation,
-) -> Result<Engine, CliError> {
+) -> Result<Workspace, UserError> {
     let why = format!("mcp {}", operation.name());
     let printer = Printer::new(false, true, true);
     let context = Context::new(environment.clone(), global, printer, why);
     if let Some(off) = &context.off {
-        return Err(CliError::usage(off.to_string(), off.hint()));
+        return Err(UserError::usage(off.to_string(), off.hint()));
     }
-    // A host starts the server in every project; only a person begins a memory in one.
+    // An agent host starts the server in every project; only a person creates a memory there.
     if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
         let message = format!("there is no memory in `{}`", project_of(&context).display());
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             message,
             "the user begins one there with: memctl init",
         ));
@@ -216,12 +217,12 @@ fn open(
     context.engine(None)
 }
 
-/// The file in which a host looks for servers.
-fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBuf, CliError> {
+/// Returns the file in which an agent host looks for servers.
+fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBuf, UserError> {
     let environment = &context.environment;
     if project {
         let file = host.project_file().ok_or_else(|| {
-            CliError::usage(
+            UserError::usage(
                 format!("`{}` knows no projects", host.name()),
                 format!("memctl mcp install {}", host.name()),
             )
@@ -235,10 +236,10 @@ fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBu
         let directory = named.or_else(|| Some(home?.join(host.directory())))?;
         Some(directory.join(file))
     };
-    // Where the system keeps the settings of programs with windows: ours lie beside theirs.
+    // Graphical programs keep their settings in the system's configuration directory, beside ours.
     let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
     let file = match host {
-        // Without the variable it lies in the home itself, and not in `.claude`.
+        // Without the variable the file is in the home directory itself, not in `.claude`.
         ServerHost::ClaudeCode => match environment.var(Host::ClaudeCode.directory_variable()) {
             Some(_) => of_host(Host::ClaudeCode, ".claude.json"),
             None => home.map(|home| home.join(".claude.json")),
@@ -250,14 +251,14 @@ fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBu
         ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
     };
     file.ok_or_else(|| {
-        CliError::usage(
+        UserError::usage(
             "there is no home directory",
             "memctl mcp install HOST --project",
         )
     })
 }
 
-/// How a host is to start the server.
+/// Returns the command with which an agent host starts the server.
 fn start(
     context: &Context,
     global: &Global,
@@ -265,7 +266,7 @@ fn start(
     project: bool,
     offer: Offer,
 ) -> Start {
-    // What is shared with others names no path of this machine; programs with windows know no PATH.
+    // Shared settings contain no path of this machine; graphical programs have no `PATH`.
     let by_name = project || (is_on_path(context) && host.starts_in_project());
     let own = context.environment.program.as_ref().filter(|_| !by_name);
     let mut args = vec!["mcp".to_owned()];
@@ -291,7 +292,7 @@ fn start(
     }
 }
 
-/// What the user has to do or to know after it is added.
+/// Returns notes for the user after an installation.
 fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let said = match (host, project) {
         (ServerHost::ClaudeCode, false) => {
@@ -345,7 +346,7 @@ fn shown(start: &Start) -> String {
     format!("{} {args}", start.command)
 }
 
-/// The standing of each host.
+/// Installation status of each agent host.
 #[derive(Debug, Serialize)]
 struct Registered {
     hosts: Vec<ServerReport>,

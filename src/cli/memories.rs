@@ -7,28 +7,30 @@ use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
 use serde_json::value::RawValue;
 
-use crate::engine::{AddOptions, AddReport, Listed, PruneReport};
+use crate::engine::{AddOptions, AddReport, Listed};
+use crate::error::UserError;
+use crate::maintenance::PruneReport;
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::remote;
 
-use super::context::{Context, wait};
-use super::error::CliError;
+use super::context::Context;
+use super::interrupt::wait;
 use super::output::{Align, Page, Report, Style, Table, plural, when};
 use super::remote::address;
 
-/// A type of memory.
+/// Memory type.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(super) enum TypeName {
     /// Voice, messages and customers of a brand
     BrandMemory,
-    /// What a user likes
+    /// Preferences of a user
     UserPreferences,
-    /// What competitors do, and what of it works
+    /// Actions of competitors, and their results
     CompetitiveMemory,
-    /// What was done, decided, and what came of it; expires after 90 days
+    /// Tasks, decisions and their results; expires after 90 days
     TaskMemory,
-    /// What the numbers say of what was made
+    /// Performance figures of published work
     PerformanceMemory,
 }
 
@@ -46,27 +48,27 @@ impl TypeName {
 
 /// Add a typed memory
 ///
-/// Its metadata is checked against its type; fields that the type does not know are kept as they are. The
-/// same memory added again is one memory. Secrets, and what stands between `private` tags, are left out.
+/// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
+/// memory twice stores it once. Secrets, and text between `private` tags, are removed.
 #[derive(Debug, Args)]
 #[command(after_help = help())]
 pub(super) struct AddArgs {
-    /// Its type
+    /// Memory type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: TypeName,
-    /// What it says; `-` reads standard input
+    /// Text of the memory; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     content: String,
-    /// Its metadata, a JSON object; `@FILE` reads a file and `-` standard input
+    /// Metadata as a JSON object; `@FILE` reads a file and `-` standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     metadata: Option<String>,
-    /// When it ends: `2027-01-31`, `2027-01-31T12:00:00Z`, `30d`, or `never`. A `task_memory` ends after 90
-    /// days (the setting `memory.task_days`), all others never
+    /// Expiry: `2027-01-31`, `2027-01-31T12:00:00Z`, `30d` or `never`. Default: 90 days for
+    /// `task_memory` (the setting `memory.task_days`), `never` for others
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     expires_at: Option<String>,
 }
 
-/// An example, and the fields of each type.
+/// Returns examples, and the fields of each type.
 fn help() -> String {
     let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
          memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
@@ -96,9 +98,9 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
     }
 }
 
-pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, UserError> {
     if args.content == "-" && args.metadata.as_deref() == Some("-") {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "only one of `--content` and `--metadata` can come from standard input",
             "give the metadata as `--metadata @FILE`",
         ));
@@ -113,8 +115,8 @@ pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, C
     Ok(Box::new(context.engine(None)?.add_memory(&options)?))
 }
 
-/// JSON that was given as it is, as a file, or as standard input.
-fn json(context: &Context, given: &str) -> Result<Box<RawValue>, CliError> {
+/// Parses JSON given as text, as a file, or as standard input.
+fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
     if given == "-" {
         return context.json(Path::new("-"));
     }
@@ -122,7 +124,7 @@ fn json(context: &Context, given: &str) -> Result<Box<RawValue>, CliError> {
         return context.json(Path::new(file));
     }
     serde_json::from_str(given.trim()).map_err(|error| {
-        CliError::usage(
+        UserError::input(
             format!("`--metadata` is not JSON: {error}"),
             "put it into single quotation marks: --metadata '{\"tone\": [\"calm\"]}'",
         )
@@ -151,24 +153,24 @@ impl Report for AddReport {
     }
 }
 
-/// Remove from the disk what has expired
+/// Delete expired records from the disk
 ///
-/// What has expired is hidden from every command already; this removes it with its words and vectors in
-/// the index. Its id is never given again.
+/// Expired records are already hidden from every command. This deletes them with their terms and
+/// vectors in the index. Their ids are never reused.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
 pub(super) struct PruneArgs {
-    /// Only say what would be removed
+    /// Show what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Remove it from the shared store instead; with an administrator's URL, of all users
+    /// Delete them in the shared store; with an administrator's URL, for all users
     ///
     /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`.
     #[arg(long)]
     remote: bool,
 }
 
-pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Report>, UserError> {
     if args.remote {
         let address = address(context, None)?;
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
@@ -217,7 +219,7 @@ impl Report for PruneReport {
     }
 }
 
-/// Memories, each on a line.
+/// Returns a table of memories, one per line.
 pub(super) fn table(memories: &[Listed], now: DateTime<Utc>) -> Table {
     let columns = [
         ("ID", Align::Left),
@@ -241,13 +243,13 @@ pub(super) fn table(memories: &[Listed], now: DateTime<Utc>) -> Table {
     table
 }
 
-/// The day of a time, or its text where that is no time.
+/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
 fn day(time: &str) -> String {
     let parsed = DateTime::parse_from_rfc3339(time);
     parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
 }
 
-/// A time to the minute, or its text where that is no time.
+/// Returns a timestamp to the minute, or the text itself if it cannot be parsed.
 fn minute(time: &str) -> String {
     let parsed = DateTime::parse_from_rfc3339(time);
     let utc = parsed.map(|at| at.to_utc().format("%Y-%m-%d %H:%M UTC").to_string());

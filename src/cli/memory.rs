@@ -1,10 +1,12 @@
-//! `memory …`: what is remembered, looked at as a whole. Single records are in `records`.
+//! `memory …`: commands on the memory as a whole. Commands on single records are in `records`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::engine::{PromptReport, StatusReport};
+use crate::engine::PromptReport;
+use crate::error::UserError;
+use crate::insight::StatusReport;
 use crate::model::SkillPath;
 
 use super::approve::{ApproveArgs, approve};
@@ -12,7 +14,6 @@ use super::audit::{AuditArgs, audit};
 use super::conflicts::{ConflictsArgs, conflicts};
 use super::context::Context;
 use super::edit::{EditArgs, edit};
-use super::error::CliError;
 use super::export::{ExportArgs, export};
 use super::import::{ImportArgs, import};
 use super::memories::{self, AddArgs, PruneArgs};
@@ -25,7 +26,7 @@ use super::switch::{DisableArgs, EnableArgs, disable, enable};
 use super::undo::{UndoArgs, undo};
 use super::why::{WhyArgs, why};
 
-/// What is remembered
+/// Search, show and manage memories
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl memory status")]
 pub(super) enum MemoryCommand {
@@ -51,10 +52,25 @@ pub(super) enum MemoryCommand {
     Enable(EnableArgs),
 }
 
+impl MemoryCommand {
+    /// Returns `true` if the command works while memory is off.
+    pub(super) const fn works_without_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::Status(_)
+                | Self::Export(_)
+                | Self::Purge(_)
+                | Self::Audit(_)
+                | Self::Enable(_)
+                | Self::Disable(_)
+        )
+    }
+}
+
 pub(super) fn memory(
     context: &Context,
     command: MemoryCommand,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     match command {
         MemoryCommand::Status(args) => status(context, &args),
         MemoryCommand::Search(args) => search(context, &args),
@@ -79,12 +95,12 @@ pub(super) fn memory(
     }
 }
 
-/// Count what is remembered
+/// Count the stored records
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl memory status")]
 pub(super) struct StatusArgs {}
 
-fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, CliError> {
+fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
     let mut report = context.engine(None)?.status()?;
     report.enabled = context.off.is_none();
     Ok(Box::new(report))
@@ -137,20 +153,20 @@ impl Report for StatusReport {
     }
 }
 
-/// Show the prompt that a skill's model gets
+/// Show the prompt for a skill's model
 ///
 /// The plain output is the prompt alone, byte for byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl memory prompt hr/resume-screen")]
 pub(super) struct PromptArgs {
-    /// The skill, as `domain/skill`
+    /// Skill, as `domain/skill`
     skill: String,
-    /// The input that it would be for; learned rules are chosen by it when room runs out
+    /// Input of the skill; ranks rules when the token budget is short
     #[arg(long, short, value_name = "FILE")]
     input: Option<PathBuf>,
 }
 
-fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, CliError> {
+fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input

@@ -1,5 +1,4 @@
-//! `merge-driver`: what git calls for files of the memory that two branches have changed, and what is to
-//! be done around it.
+//! `merge-driver`: git's merge driver for files of the memory, and its installation.
 
 use std::path::{Path, PathBuf};
 
@@ -7,52 +6,53 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Places;
-use crate::engine::{Finished, Joined, Versions, give_back, is_of_corrections, join};
-use crate::git::{Asked, Repository};
+use crate::error::UserError;
+use crate::merge::git::{Asked, Repository};
+use crate::merge::{Finished, Joined, Versions, give_back, is_of_corrections, join};
 use crate::platform::{Directory, named};
 use crate::store::{DIRECTORY, PENDING, Role, role};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, plural};
-use super::setup_git::install;
+use super::setup_git::{install, project};
 
-/// Join what two branches of a git repository have remembered; git calls it
+/// Merge memory files of two git branches by records (called by git)
 ///
-/// `memctl init` arranges for it: git then merges the files below `.agentura/` and what corrections have left
-/// in skills by their records and not by their lines. `--install` arranges for it in another clone.
-/// `--finish` mends references in files that only one branch has changed; hooks of git do that after a merge.
+/// `memctl init` installs it: git then merges the files below `.agentura/`, and the output of
+/// corrections in skills, by records instead of lines. `--install` installs it in another clone.
+/// `--finish` repairs references in files that only one branch has changed; git hooks call it after
+/// a merge.
 #[derive(Debug, Args)]
 #[command(
     hide = true,
     after_help = "Examples:\n  memctl merge-driver --install\n  memctl merge-driver --finish"
 )]
 pub(super) struct MergeDriverArgs {
-    /// The file as both sides had it
+    /// File as both sides had it
     #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
     base: Option<PathBuf>,
-    /// The file as we have it; what comes out is written here
+    /// File of our side; the result is written here
     #[arg(value_name = "OURS")]
     ours: Option<PathBuf>,
-    /// The file as they have it
+    /// File of their side
     #[arg(value_name = "THEIRS")]
     theirs: Option<PathBuf>,
-    /// Where the file lies in the repository
+    /// Path of the file in the repository
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// What git calls the version that both sides had
+    /// Git's label for the common version
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     base_label: Option<String>,
-    /// What git calls their side
+    /// Git's label for their side
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     their_label: Option<String>,
-    /// Set it up in this clone
+    /// Install the merge driver in this clone
     #[arg(long, conflicts_with_all = ["base", "finish"])]
     install: bool,
-    /// Do what a merge has left to be done
+    /// Finish a merge: repair references in the remaining files
     #[arg(long, conflicts_with = "base")]
     finish: bool,
-    /// The hook of git that asks for it
+    /// Git hook that calls this command
     #[arg(long, value_name = "NAME", requires = "finish")]
     hook: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) struct MergeDriverArgs {
 pub(super) fn merge_driver(
     context: &Context,
     args: &MergeDriverArgs,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     if let (Some(base), Some(ours), Some(theirs), Some(path)) =
         (&args.base, &args.ours, &args.theirs, &args.path)
     {
@@ -84,22 +84,17 @@ pub(super) fn merge_driver(
     if args.finish {
         return finish(context, args.hook.as_deref());
     }
-    Err(CliError::usage(
+    Err(UserError::usage(
         "what is to be done is missing",
         "memctl merge-driver --install",
     ))
 }
 
-fn no_repository() -> CliError {
-    CliError::usage("this is no git repository, or there is no git", "git init")
+fn no_repository() -> UserError {
+    UserError::usage("this is no git repository, or there is no git", "git init")
 }
 
-/// The directory that a workspace lies in.
-pub(super) fn project(places: &Places) -> &Path {
-    places.memory.parent().unwrap_or(&places.memory)
-}
-
-/// Whether a file takes part, by its path from the workspace.
+/// Returns `true` if the file at this workspace path is merged by records.
 fn takes_part(path: &str) -> bool {
     match path
         .strip_prefix(DIRECTORY)
@@ -118,12 +113,12 @@ fn takes_part(path: &str) -> bool {
     }
 }
 
-/// Joins one file, or leaves it to a person as git would.
+/// Merges one file, or leaves it in conflict as git would.
 fn driven(
     context: &Context,
     repository: &Repository,
     asked: &Asked<'_>,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let done = joined(context, repository, asked);
     let (reason, notes) = match done {
         Ok(Done {
@@ -155,11 +150,11 @@ fn driven(
     }))
 }
 
-/// What came out of a file.
+/// Merge result for one file.
 struct Done {
-    /// Its bytes; `None` where only a person can join it.
+    /// Merged bytes; `None` if only a person can merge the file.
     text: Option<Vec<u8>>,
-    /// The fields of its records that a person has to decide.
+    /// Record fields that a person has to decide.
     conflicts: Vec<String>,
     notes: Vec<String>,
 }
@@ -215,7 +210,7 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
     Ok(of_file(&joined, path))
 }
 
-/// What concerns one file.
+/// Returns the part of a merge that concerns one file.
 fn of_file(joined: &Joined, path: &str) -> Done {
     let kind =
         path.strip_prefix(DIRECTORY)
@@ -254,7 +249,8 @@ fn of_file(joined: &Joined, path: &str) -> Done {
     }
 }
 
-/// The path of the workspace that a file belongs to, with a slash at its end; empty for the top.
+/// Returns the path of a file's workspace in the repository, with a trailing slash; empty for the
+/// top.
 fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
     let inside = format!("{DIRECTORY}/");
     if let Some(at) = path.find(&inside)
@@ -272,14 +268,14 @@ fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
     })
 }
 
-/// What became of one file, as git shows it to whoever merges.
+/// Merge report for one file, as git shows it.
 #[derive(Debug, Serialize)]
 struct Driven {
     path: String,
-    /// The fields that both branches have set to different values.
+    /// Fields that both branches have set to different values.
     conflicts: Vec<String>,
     notes: Vec<String>,
-    /// Why it was left to a person.
+    /// Reason why the file is left to a person; `None` if it is merged.
     reason: Option<String>,
 }
 
@@ -316,8 +312,8 @@ impl Report for Driven {
     }
 }
 
-/// Does what a merge has left to be done, unless git is in the middle of something.
-fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliError> {
+/// Finishes a merge, unless a git operation is in progress.
+fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, UserError> {
     let told = |done| {
         Box::new(FinishReport {
             done,
@@ -328,7 +324,7 @@ fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliE
         return Ok(told(Finished::default()));
     }
     let repository = Repository::of(project(&context.places));
-    // A rebase calls this hook when all of it is done, and forgets its state only then.
+    // A rebase calls this hook at its end, before git removes its state.
     let is_over = hook == Some("post-rewrite");
     if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
         return Ok(told(Finished::default()));
@@ -336,7 +332,7 @@ fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, CliE
     Ok(told(context.engine(None)?.finish_merge()?))
 }
 
-/// The files in which references were mended.
+/// Files in which references were repaired.
 struct FinishReport {
     done: Finished,
     is_hook: bool,
@@ -369,7 +365,7 @@ impl Report for FinishReport {
     }
 }
 
-/// What was set up.
+/// Result of the installation.
 #[derive(Debug, Serialize)]
 struct SetUp {
     done: Vec<String>,

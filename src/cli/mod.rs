@@ -1,35 +1,41 @@
-//! The command line: what is typed becomes arguments, arguments become a call of the engine, and
-//! its report becomes text or JSON.
+//! Command line: parses the arguments, calls the engine, and prints its report as text or JSON.
 //!
-//! One file a group of commands, each with its argument structs (their doc comments are the help)
-//! and its functions. No decision about memory is taken here.
+//! One file per group of commands, with its argument structs (their doc comments are the help) and
+//! its functions. Decisions about memory belong to the engine.
 
 mod approve;
 mod audit;
 mod backtest;
-mod care;
+mod completions;
 mod conflicts;
 mod context;
 mod correct;
+mod crash;
+mod doctor;
 mod edit;
 mod eval;
 mod eval_corrections;
+mod eval_lines;
 mod export;
 mod follow;
+mod global;
 mod hint;
 mod hook;
 mod hooks;
 mod import;
 mod index;
 mod installation;
+mod interrupt;
 mod join;
 mod junit;
 mod learn;
 mod live;
+mod man;
 mod mcp;
 mod memories;
 mod memory;
 mod merge_driver;
+mod off;
 mod output;
 mod primary;
 mod progress;
@@ -55,27 +61,23 @@ mod undo;
 mod watch;
 mod why;
 
-/// Errors, as they are told on this edge.
-mod error {
-    pub(super) use crate::error::{Explained as CliError, Kind};
-}
-
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::Environment;
+use crate::error::{Kind, UserError};
 
 use context::Context;
-use error::{CliError, Kind};
+use global::Global;
 use output::{Printer, Report};
 
-/// The memory that agents learn with.
+/// Memory for AI agents that learns from corrections and failed tool calls
 ///
-/// Run a skill, correct what was wrong, and the next run obeys. Everything lies in plain JSON files
-/// under `.agentura/`; no key, no server and no network are needed.
+/// Run a skill, correct a mistake, and the next run follows the correction. Everything is stored in
+/// plain JSON files under `.agentura/`; no key, server or network is needed.
 #[derive(Debug, Parser)]
 #[command(
     name = "memctl",
@@ -86,41 +88,13 @@ use output::{Printer, Report};
         memctl correct hr/resume-screen --execution-id latest --correction \"When …, …\"\n  \
         memctl memory prompt hr/resume-screen\n\n\
         Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, 4 the model,\n\
-        5 not permitted, 6 the shared store, 130 interrupted."
+        5 not permitted, 6 the shared store, 70 an internal error, 74 input or output, 130 interrupted."
 )]
 struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
     command: Command,
-}
-
-/// What every command takes.
-#[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[command(next_help_heading = "Everywhere")]
-struct Global {
-    /// Print one JSON document instead of text
-    #[arg(long, global = true)]
-    json: bool,
-    /// The workspace: the directory that holds `.agentura/` and `skills/`
-    #[arg(long, global = true, value_name = "DIR")]
-    root: Option<std::path::PathBuf>,
-    /// See and change only these domains, e.g. `hr,dev`
-    #[arg(long, global = true, value_name = "DOMAINS")]
-    scope: Option<String>,
-    /// See and add only this user's memories and sessions; so do `MEMCTL_USER` and the setting `user`
-    #[arg(long, global = true, value_name = "ID")]
-    user: Option<String>,
-    /// Say nothing but results and troubles
-    #[arg(long, short, global = true)]
-    quiet: bool,
-    /// No colours; so does the variable `NO_COLOR`
-    #[arg(long, global = true)]
-    no_color: bool,
-    /// Say more about what is done
-    #[arg(long, short, global = true)]
-    verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -157,26 +131,29 @@ enum Command {
     #[command(subcommand)]
     Eval(eval::EvalCommand),
     Trust(trust::TrustArgs),
-    Doctor(care::DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     MergeDriver(merge_driver::MergeDriverArgs),
-    Completions(care::CompletionsArgs),
-    Man(care::ManArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    run(std::env::args_os(), Environment::of_process())
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    crash::guarded(&arguments, is_hook_call(&arguments), || {
+        run(arguments.clone(), Environment::of_process())
+    })
 }
 
-/// Runs the program. Callable many times in one process.
+/// Runs the program. A process may call it more than once.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let plain = environment.var("NO_COLOR").is_some();
-    let is_hook = arguments.get(1).is_some_and(|a| a == "hook") && !is_typed(&arguments);
+    let is_hook = is_hook_call(&arguments);
     if let [_, _, host] = &arguments[..]
         && is_hook
     {
-        // The way of every event, without the cost of knowing all other commands.
+        // Fast path for hook events, without building the other commands.
         let answer = hook::hook(environment, &host.to_string_lossy(), None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
@@ -186,7 +163,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, named(&matches))));
     let (cli, command) = match parsed {
         Ok(parsed) => parsed,
-        // To a host every other exit code is a reason to stop its agent.
+        // An agent host may stop its agent at any other exit code.
         Err(_) if is_hook => return ExitCode::SUCCESS,
         Err(error) => return refuse(&error, &arguments, plain),
     };
@@ -211,7 +188,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     ExitCode::from(code)
 }
 
-/// The command that was typed, without its arguments but for the skill: they may hold anything.
+/// Returns the command without its arguments, which may hold secrets; keeps the skill.
 fn named(matches: &ArgMatches) -> String {
     let mut words = Vec::new();
     let mut at = matches;
@@ -225,8 +202,42 @@ fn named(matches: &ArgMatches) -> String {
     words.join(" ")
 }
 
-fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, CliError> {
-    switch::permit(context, &command)?;
+impl Command {
+    /// Returns `true` if the command works while memory is off: because it uses none, handles the
+    /// case itself, or manages the data files. A command that is not listed here is refused, so
+    /// that a new command cannot miss the check.
+    const fn works_without_memory(&self) -> bool {
+        match self {
+            // Handle the case themselves.
+            Self::Run(_)
+            | Self::Hint(_)
+            | Self::Hook(_)
+            | Self::Mcp(_)
+            // Use no memory.
+            | Self::Hooks(_)
+            | Self::Backtest(_)
+            | Self::Remote(_)
+            | Self::Token(_)
+            | Self::Eval(_)
+            | Self::Config(_)
+            | Self::Trust(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            // Read the files as files; the store refuses their repairs.
+            | Self::MergeDriver(_)
+            | Self::Doctor(_) => true,
+            Self::Memory(command) => command.works_without_memory(),
+            _ => false,
+        }
+    }
+}
+
+fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, UserError> {
+    if let Some(off) = &context.off
+        && !command.works_without_memory()
+    {
+        return Err(UserError::usage(off.to_string(), off.hint()));
+    }
     let report: Box<dyn Report> = match command {
         Command::Init(args) => setup::init(context, &args)?,
         Command::Run(args) => run::run(context, &args)?,
@@ -253,29 +264,34 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Index(args) => index::index(context, &args)?,
         Command::Eval(command) => eval::eval(context, command)?,
         Command::Trust(args) => trust::trust(context, &args)?,
-        Command::Doctor(args) => care::doctor(context, &args)?,
+        Command::Doctor(args) => doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => merge_driver::merge_driver(context, &args)?,
-        Command::Completions(args) => care::completions(&args, Cli::command()),
-        Command::Man(args) => care::man(&args, &Cli::command())?,
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
+        Command::Man(args) => man::man(&args, &Cli::command())?,
     };
     context.printer.show(report.as_ref())
 }
 
-/// Answers a host; whatever happens is no error to it.
+/// Answers an agent host. An error still exits with 0.
 fn answer_host(context: &Context, host: &str, root: Option<std::path::PathBuf>) -> u8 {
     let answer = hook::hook(context.environment.clone(), host, root);
     context.printer.write(&answer.unwrap_or_default());
     0
 }
 
-/// Whether a person asks, and not a host.
+/// Returns `true` for an event of an agent host.
+fn is_hook_call(arguments: &[OsString]) -> bool {
+    arguments.get(1).is_some_and(|a| a == "hook") && !is_typed(arguments)
+}
+
+/// Returns `true` if a person calls, not an agent host.
 fn is_typed(arguments: &[OsString]) -> bool {
     use std::io::IsTerminal as _;
     let asks = |a: &OsString| a == "--help" || a == "-h" || a == "--version" || a == "-V";
     arguments.iter().any(asks) || std::io::stdin().is_terminal()
 }
 
-/// Help and versions are results; everything else that clap says is wrong usage.
+/// Prints help and versions as results, and every other message of clap as wrong usage.
 fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {
     let printer = Printer::new(arguments.iter().any(|a| a == "--json"), false, plain);
     if !error.use_stderr() {
@@ -296,11 +312,11 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
         let hint = usage.map_or("memctl --help".to_owned(), |usage| {
             format!("usage: {usage}")
         });
-        printer.error(&CliError::usage("the command is missing", hint));
+        printer.error(&UserError::usage("the command is missing", hint));
         return ExitCode::from(Kind::Usage.code());
     }
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
-    // Clap's own suggestions stay in the message; what remains to be said is where help is.
+    // The message keeps clap's suggestions; the hint only adds the usage.
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
     let usage = usage.split("\n\n").next().unwrap_or_default().trim();
     let hint = if usage.is_empty() {
@@ -308,7 +324,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
     } else {
         format!("usage: {usage}")
     };
-    printer.error(&CliError::usage(message.trim(), hint));
+    printer.error(&UserError::usage(message.trim(), hint));
     ExitCode::from(Kind::Usage.code())
 }
 
@@ -321,9 +337,9 @@ fn styled(text: &clap::builder::StyledStr) -> String {
     }
 }
 
-/// An interrupt ends the process at once with the code that shells give to it, unless the command
-/// sees to that itself; a limit on file sizes becomes an error instead of an end. Whatever was being
-/// written then is mended by the store.
+/// Sets the signal handlers. An interrupt ends the process at once with the exit code that shells
+/// expect, unless the command handles it. A file size limit becomes an error instead of a crash.
+/// The store repairs interrupted writes.
 fn signals(sees_to_interrupts: bool) {
     use signal_hook::consts::{SIGINT, SIGXFSZ};
     let always = || std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
@@ -332,7 +348,7 @@ fn signals(sees_to_interrupts: bool) {
         drop(signal_hook::flag::register_conditional_shutdown(
             SIGINT,
             code,
-            std::sync::Arc::clone(&context::END_AT_ONCE),
+            std::sync::Arc::clone(&interrupt::END_AT_ONCE),
         ));
     }
     drop(signal_hook::flag::register(SIGXFSZ, always()));

@@ -1,27 +1,26 @@
-//! Memories that lie in a database: the way there.
+//! Connection to memories in a database.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::Environment;
-use crate::engine::Engine;
+use crate::error::UserError;
 use crate::remote::{Address, PgStore};
 use crate::store::{PrimaryName, Scoped};
+use crate::workspace::Workspace;
 
-use super::error::CliError;
-
-/// The variables that name the database, the first one first.
+/// Variables that name the database, in order of precedence.
 pub(super) const DATABASE: [&str; 2] = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
 
-/// The database that was asked last. A server opens the memory anew for every call, and logging in takes
-/// longer than most of them.
+/// Last database used. A server opens the memory for every call, and a login takes longer than most
+/// calls.
 static LAST: Mutex<Option<(PrimaryName, String, Arc<PgStore>)>> = Mutex::new(None);
 
-/// The database that the memory of a store lies in; `None` where it lies in its files, or nobody says how
-/// to get there. Nobody logs in yet.
+/// Returns the primary of a store; `None` if the memory is in its files, or no variable names a
+/// database. Does not log in yet.
 pub(super) fn primary(
     environment: &Environment,
     store: &Scoped,
-) -> Result<Option<Arc<PgStore>>, CliError> {
+) -> Result<Option<Arc<PgStore>>, UserError> {
     let Some(name) = store.primary_name()? else {
         return Ok(None);
     };
@@ -39,14 +38,14 @@ pub(super) fn primary(
     Ok(Some(opened))
 }
 
-/// Fetches what other copies write as they write it, for as long as the program runs: whoever follows the
-/// files is told of it then. Nothing to do where the memory lies in its files.
-pub(super) fn follow(environment: &Environment, engine: &Engine) -> Result<(), CliError> {
+/// Fetches the writes of other copies until the program ends. Followers of the files then see them.
+/// Does nothing if the memory is in its files.
+pub(super) fn follow(environment: &Environment, engine: &Workspace) -> Result<(), UserError> {
     let Some(primary) = primary(environment, &engine.store)? else {
         return Ok(());
     };
     let engine = engine.clone();
-    // What cannot be fetched now is fetched by whoever asks next, and that one is told what is wrong.
+    // The next caller fetches what fails here, and gets the error.
     primary.listen(Arc::new(move || drop(engine.catch_up())));
     Ok(())
 }

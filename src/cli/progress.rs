@@ -1,10 +1,30 @@
-//! How far an exchange with the shared store has come.
+//! Progress of an exchange with the shared store, and of an answer of a model.
 
+use crate::llm::Progress;
 use crate::remote::SyncStage;
 
-use super::output::{Bar, Printer};
+use super::output::{Bar, Printer, Spinner};
 
-/// A bar for each stage, one after the other.
+/// Returns a callback that shows the progress of an answer on a spinner.
+pub(super) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
+    let mut received = 0;
+    move |progress| match progress {
+        Progress::Text(text) => {
+            received += text.chars().count();
+            spinner.say(format!("answering, {received} characters"));
+        }
+        Progress::Retry { after, reason } => {
+            received = 0;
+            spinner.say(format!("again in {:.1} s: {reason}", after.as_secs_f64()));
+        }
+        Progress::Repair { reason } => {
+            received = 0;
+            spinner.say(format!("asking again: {reason}"));
+        }
+    }
+}
+
+/// Progress bars, one per stage.
 pub(super) struct Bars<'p> {
     printer: &'p Printer,
     current: Option<(&'static str, Bar)>,
@@ -27,7 +47,7 @@ impl<'p> Bars<'p> {
         };
         let is_other = |(current, _): &(&str, Bar)| *current != name;
         if self.current.as_ref().is_none_or(is_other) {
-            // The old one goes before there is a new one.
+            // The old bar ends before the new one starts.
             drop(self.current.take());
             self.current = Some((name, self.printer.bar(name)));
         }

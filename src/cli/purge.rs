@@ -1,38 +1,38 @@
-//! `memory purge`: everything is forgotten, after a question.
+//! `memory purge`: deletion of all records, after a confirmation.
 
 use clap::Args;
 use dialoguer::Input;
 
-use crate::engine::PurgeReport;
+use crate::error::UserError;
+use crate::maintenance::PurgeReport;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, clean, plural};
 use super::question::ask;
 use super::records::counted;
 
-/// Forget everything, for good
+/// Delete all records permanently
 ///
-/// Removes every record with its text, vectors, index, logs, tombstones and copies. Settings, prompts, the
-/// name of the workspace, skills, and files that memctl does not know stay, and are named. With `--user`
-/// or `--scope` only what these may see goes. There is no way back but an export.
+/// Removes every record with its text, vectors, index, logs, tombstones and copies. Keeps settings,
+/// prompts, the name of the workspace, skills and unknown files, and lists them. With `--user` or
+/// `--scope`, removes only visible records. Only an export can restore them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory purge --dry-run\n  memctl memory purge --yes\n  \
     memctl memory purge --yes --user alice"
 )]
 pub(super) struct PurgeArgs {
-    /// Do not ask
+    /// Delete without asking
     #[arg(long)]
     yes: bool,
-    /// Say what would go, and remove nothing
+    /// Show what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Report>, UserError> {
     let mut engine = context.engine(None)?;
-    // Who has switched memory off may still want it gone.
+    // A purge works while memory is switched off.
     engine.store = engine.store.even_if_disabled();
     if !args.dry_run && !args.yes {
         confirm(context, &engine.purge(true)?)?;
@@ -40,10 +40,10 @@ pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Repor
     Ok(Box::new(engine.purge(args.dry_run)?))
 }
 
-/// Lets a person type the name of the workspace.
-fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), CliError> {
+/// Asks the user to type the name of the workspace.
+fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
     if !context.is_interactive() {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "nobody can be asked here whether everything is to be forgotten",
             "memctl memory export --output memory.jsonl, then memctl memory purge --yes",
         ));
@@ -63,7 +63,7 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), CliError> {
     if typed.trim() == name {
         return Ok(());
     }
-    Err(CliError::usage(
+    Err(UserError::usage(
         "that is not the name of the workspace: nothing was removed",
         "memctl memory purge",
     ))

@@ -1,16 +1,16 @@
-//! `memory list`, `show`, `forget`: single records.
+//! `memory list`, `show`, `forget`: commands on single records.
 
 use clap::{Args, ValueEnum};
 
 use crate::engine::{ForgetReport, ListReport, ShowReport};
+use crate::error::UserError;
 use crate::model::{CANDIDATE, Condition, Kind, SkillPath, mark};
 
 use super::context::Context;
-use super::error::CliError;
 use super::memories::{self, TypeName};
 use super::output::{Align, Page, Report, Style, Table, clean, plural, when};
 
-/// A kind of record, in singular or plural.
+/// Kind of record, in singular or plural.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(super) enum KindName {
@@ -44,7 +44,8 @@ impl KindName {
     }
 }
 
-/// `1 fix`, `3 memories`, `2 of hints.jsonl`: a count under the plural of a kind, or the name of a log.
+/// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
+/// of a kind, or a log.
 pub(super) fn counted(name: &str, count: u64) -> String {
     match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
         Some(kind) if count == 1 => format!("1 {kind}"),
@@ -54,7 +55,7 @@ pub(super) fn counted(name: &str, count: u64) -> String {
     }
 }
 
-/// The words of a record in a table, behind what nobody may overlook of it.
+/// Returns the text of a record for a table, after its status mark.
 pub(super) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
     match mark(status, source) {
         Some(mark) => format!("{mark}: {text}"),
@@ -68,25 +69,24 @@ pub(super) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> 
     after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
 )]
 pub(super) struct ListArgs {
-    /// The kind; rules where none is named, and memories where `--type` or `--where` asks for them
+    /// Kind of record. Default: rules; memories with `--type` or `--where`
     #[arg(value_name = "KIND")]
     kind: Option<KindName>,
-    /// Records of this skill only
+    /// List only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Memories of this type only
+    /// List only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<TypeName>,
-    /// Memories whose metadata fulfils this only, e.g. `tone=friendly` or `metrics.views>=1000`; all of
-    /// several
+    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
-    /// How many at most
+    /// Maximum number of records
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
 }
 
-pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
     let limit = args.limit as usize;
@@ -97,7 +97,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
             engine.list_memories(memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
-            return Err(CliError::usage(
+            return Err(UserError::usage(
                 format!(
                     "`--type` and `--where` are for memories, and not for {}",
                     kind.plural()
@@ -113,7 +113,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
     }))
 }
 
-/// A list, and the time that its ages are counted from.
+/// List of records, and the time that its ages are relative to.
 struct Listing {
     report: ListReport,
     now: chrono::DateTime<chrono::Utc>,
@@ -173,15 +173,15 @@ impl Report for Listing {
     }
 }
 
-/// Show one record as it stands in its file
+/// Show one record as stored
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory show REFL-003\n  memctl memory show latest")]
 pub(super) struct ShowArgs {
-    /// An id, the beginning of one, or `latest` for the newest execution
+    /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
 }
 
-pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
     let (engine, id) = context.engine(None)?.of_id(&args.id)?;
     Ok(Box::new(engine.show(&id)?))
 }
@@ -209,20 +209,20 @@ impl Report for ShowReport {
     }
 }
 
-/// Remove a record; what it said is not learnt again by itself
+/// Delete a record, and do not learn its content again
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
 )]
 pub(super) struct ForgetArgs {
-    /// An id, or the beginning of one
+    /// Record id, or a prefix of one
     id: String,
-    /// Keep nothing of it for `memory undo` either
+    /// Delete the record permanently: `memory undo` cannot restore it
     #[arg(long)]
     for_good: bool,
 }
 
-pub(super) fn forget(context: &Context, args: &ForgetArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn forget(context: &Context, args: &ForgetArgs) -> Result<Box<dyn Report>, UserError> {
     Ok(Box::new(
         context.engine(None)?.forget(&args.id, args.for_good)?,
     ))

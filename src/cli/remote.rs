@@ -1,18 +1,19 @@
-//! `remote …`: the shared store, and who may log in to it.
+//! `remote …`: the shared store, and its logins.
 
 use clap::{Args, Subcommand};
 
+use crate::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, InitReport, RemotePruneReport, StatusReport, UserReport,
 };
 
-use super::context::{Context, random, wait};
-use super::error::CliError;
+use super::context::{Context, random};
+use super::interrupt::wait;
 use super::join::{self, JoinArgs, LeaveArgs};
 use super::output::{Align, Page, Report, Style, Table, plural};
 use super::primary::DATABASE;
 
-/// A PostgreSQL database that a team shares
+/// Set up and check a PostgreSQL database that a team shares
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl remote check")]
 pub(super) enum RemoteCommand {
@@ -25,9 +26,9 @@ pub(super) enum RemoteCommand {
     Leave(LeaveArgs),
 }
 
-/// Make the tables, functions and policies in a database, or bring them up to date
+/// Create or update the tables, functions and policies in a database
 ///
-/// Nothing is changed where a table of another program has one of our names.
+/// Changes nothing if a table of another program has one of the names.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl remote init --url postgres://postgres@db.example/memory\n\n\
@@ -35,12 +36,12 @@ pub(super) enum RemoteCommand {
         extensions. `--url -` reads it from standard input, where nobody else sees it."
 )]
 pub(super) struct InitArgs {
-    /// The database, with the login of an administrator; `-` for standard input
+    /// Database URL with an administrator's login; `-` for standard input
     #[arg(long, value_name = "URL")]
     url: String,
 }
 
-/// Logins of users
+/// Manage logins of users
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Example:\n  memctl remote user add ann --url postgres://postgres@db.example/memory"
@@ -49,43 +50,43 @@ pub(super) enum UserCommand {
     Add(UserAddArgs),
 }
 
-/// Make a login; its URL, with the password, is printed this once
+/// Create a login; prints its URL, with the password, once
 ///
-/// A user sees what is theirs and nothing else. Machines of one user, or a team that shares everything,
-/// get a login each, all with the same `--user-id`.
+/// A user sees only their own records. Machines of one user, or a team that shares everything, get
+/// one login each, all with the same `--user-id`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
         memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
 )]
 pub(super) struct UserAddArgs {
-    /// The name of the login: a–z, 0–9 and `_`
+    /// Name of the login: a–z, 0–9 and `_`
     name: String,
-    /// The database, with the login of an administrator; `-` for standard input
+    /// Database URL with an administrator's login; `-` for standard input
     #[arg(long, value_name = "URL")]
     url: String,
-    /// One more login for this user
+    /// Add one more login for this user
     #[arg(long, value_name = "ID")]
     user_id: Option<String>,
 }
 
-/// Prove that nobody sees what is not theirs
+/// Check that no user can see another user's records
 ///
-/// Looks at the rights, and writes a row to every table and looks for it as another user; all of it is
-/// rolled back. Exits with 1 where something fails.
+/// Checks the privileges, then writes a row to every table and searches for it as another user;
+/// rolls everything back. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl remote check")]
 pub(super) struct CheckArgs {
-    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-/// Show what you have in the shared store
+/// Show your records in the shared store
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl remote status")]
 pub(super) struct StatusArgs {
-    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
@@ -93,7 +94,7 @@ pub(super) struct StatusArgs {
 pub(super) fn remote(
     context: &Context,
     command: RemoteCommand,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;
@@ -127,8 +128,8 @@ pub(super) fn remote(
     }
 }
 
-/// The database that is named on the command line, or by the environment.
-pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address, CliError> {
+/// Returns the database from the command line, else from the environment.
+pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address, UserError> {
     let url = match given {
         Some(given) => context.text(given)?,
         None => DATABASE
@@ -137,7 +138,7 @@ pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address,
             .ok_or_else(|| {
                 let message =
                     "no database is named: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set";
-                CliError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
+                UserError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
             })?,
     };
     Ok(Address::parse(&url)?)
@@ -201,7 +202,7 @@ impl Report for UserReport {
     fn page(&self, page: &mut Page) {
         page.field("user", &self.user_id);
         page.field("login", &self.login);
-        // On a line of its own, to be copied: it must not be broken.
+        // A separate line does not wrap, so that the URL can be copied.
         page.line("\nThe URL, shown this once:\n");
         page.line(&self.url);
         page.line("\nNext: put it into `DATABASE_URL` on the user's machine and type");
@@ -212,7 +213,7 @@ impl Report for UserReport {
         &self.warnings
     }
 
-    /// The password is what was asked for.
+    /// The password is the requested output.
     fn reveals(&self) -> bool {
         true
     }

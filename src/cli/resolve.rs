@@ -1,18 +1,18 @@
-//! `memory resolve`: decides what a merge of two branches has left open.
+//! `memory resolve`: resolution of merge conflicts in records.
 
 use clap::{ArgGroup, Args};
 
-use crate::engine::{ResolveReport, Side};
+use crate::error::UserError;
+use crate::merge::{ResolveReport, ResolveSide as Side};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style};
 
-/// Decide what a merge of two branches has left open in a record
+/// Resolve a merge conflict in a record
 ///
-/// Where both branches have set a field to different values, the record keeps the one of the branch that
-/// was merged into, and the other one beside it in `merge_conflict`; `memctl doctor` names it. `memory edit`
-/// says something else altogether.
+/// If both branches set a field to different values, the record keeps the value of the branch that
+/// was merged into. The other value is in `merge_conflict`; `memctl doctor` lists it. Use
+/// `memory edit` to set a third value.
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("side").required(true),
@@ -20,20 +20,20 @@ use super::output::{Page, Report, Style};
     memctl memory resolve MEM-007 --ours --field metadata/tone"
 )]
 pub(super) struct ResolveArgs {
-    /// The record: an id or the beginning of one
+    /// Record id, or a prefix of one
     id: String,
-    /// Keep the value that stands in the record
+    /// Keep the value in the record
     #[arg(long, group = "side")]
     ours: bool,
-    /// Take the value of the branch that came
+    /// Use the value of the merged branch
     #[arg(long, group = "side")]
     theirs: bool,
-    /// Only this field; all of them where it is not said
+    /// Resolve only this field; default: all fields
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
 }
 
-pub(super) fn resolve(context: &Context, args: &ResolveArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn resolve(context: &Context, args: &ResolveArgs) -> Result<Box<dyn Report>, UserError> {
     let side = if args.theirs {
         Side::Theirs
     } else {

@@ -2,24 +2,24 @@
 
 use clap::Args;
 
-use crate::engine::ReviewReport;
+use crate::error::UserError;
 use crate::model::Outcome;
+use crate::review::ReviewReport;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style};
 
-/// Say that an execution was right
+/// Mark an execution as right
 ///
-/// An accepted execution answers for inputs like its own when there is no model.
+/// Without a model, an accepted execution answers similar inputs.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl accept latest")]
 pub(super) struct AcceptArgs {
-    /// The execution: an id, the beginning of one, or `latest`
+    /// Execution id, a prefix of one, or `latest`
     id: String,
 }
 
-pub(super) fn accept(context: &Context, args: &AcceptArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn accept(context: &Context, args: &AcceptArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(engine.review(
         &args.id,
@@ -28,20 +28,20 @@ pub(super) fn accept(context: &Context, args: &AcceptArgs) -> Result<Box<dyn Rep
     )?))
 }
 
-/// Say that an execution was wrong, without saying what should be different
+/// Mark an execution as wrong, without a correction
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\""
 )]
 pub(super) struct RejectArgs {
-    /// The execution: an id, the beginning of one, or `latest`
+    /// Execution id, a prefix of one, or `latest`
     id: String,
-    /// Why
+    /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
-pub(super) fn reject(context: &Context, args: RejectArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn reject(context: &Context, args: RejectArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(engine.review(
         &args.id,

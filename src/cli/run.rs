@@ -1,52 +1,54 @@
-//! `run`: a skill, an input, an answer.
+//! `run`: a single run of a skill.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::engine::{RunOptions, RunReport, TraceOptions};
+use crate::error::UserError;
 use crate::model::SkillPath;
 
-use super::context::{Context, follow, wait};
-use super::error::CliError;
+use super::context::Context;
+use super::interrupt::wait;
 use super::output::{Page, Report, Style, plural};
+use super::progress::follow;
 
-/// Run a skill and record what came out
+/// Run a skill and record the result
 ///
-/// Without a model the nearest known case answers: an example of the skill, or an execution that
-/// was accepted or corrected.
+/// Without a model, the most similar known case answers: an example of the skill, or an execution
+/// that was accepted or corrected.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
     echo '{\"diff\": \"…\"}' | memctl run dev/code-review --input - --model 'exec:claude -p'"
 )]
 pub(super) struct RunArgs {
-    /// The skill, as `domain/skill`
+    /// Skill, as `domain/skill`
     skill: String,
-    /// A JSON file, or `-` for standard input; without it the skill's `fixtures/sample_input.json`
+    /// JSON file or `-` for stdin; default: the skill's `fixtures/sample_input.json`
     #[arg(long, short, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Who answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Leave learned rules out, and do not record the run
     #[arg(long)]
     no_memory: bool,
-    /// Do not record the run: for tests and trials
+    /// Do not record the run: for tests and experiments
     #[arg(long)]
     no_record: bool,
-    /// Stop before anybody is asked: show the layers and who would answer
+    /// Show the prompt layers and the model, and call nothing
     #[arg(long)]
     dry_run: bool,
-    /// The session that it is part of, for its log; else the variable `MEMCTL_SESSION`
+    /// Session that logs the run; default: the variable `MEMCTL_SESSION`
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Add a trace of the run to this file, as a line of OTLP/JSON; so does the setting `traces.file`
+    /// Append an OTLP/JSON trace of the run to this file; default: `traces.file`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
 
-pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -74,9 +76,9 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         let (session, given) = (session.as_deref(), given.as_deref());
         engine.trace(&options, &name, session, given, report.as_ref())
     });
-    // A trace that cannot be written is no reason to lose an answer.
+    // A failed trace does not lose the answer.
     if let Some(Err(error)) = traced {
-        let told = CliError::from(error).message;
+        let told = UserError::from(error).message;
         context
             .printer
             .warn(&format!("the trace was not written: {told}"));
@@ -90,8 +92,8 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
     Ok(Box::new(report))
 }
 
-/// Where the trace of a run goes, if anywhere. The variables are those of OpenTelemetry.
-fn tracing(context: &Context, args: &RunArgs) -> Result<Option<TraceOptions>, CliError> {
+/// Returns the destination of the run's trace, if any. The variables are those of OpenTelemetry.
+fn tracing(context: &Context, args: &RunArgs) -> Result<Option<TraceOptions>, UserError> {
     let environment = &context.environment;
     let config = context.config_quietly()?;
     let project = context
@@ -128,7 +130,7 @@ impl Report for RunReport {
             let pretty = serde_json::from_str::<serde_json::Value>(self.output.get())
                 .and_then(|value| serde_json::to_string_pretty(&value));
             match pretty {
-                // A plain answer is read, not parsed.
+                // A plain answer is printed as text.
                 Ok(text) => page.line(raw_output(self.output.get()).unwrap_or(text)),
                 Err(_) => page.line(self.output.get()),
             }
@@ -217,7 +219,7 @@ impl Report for RunReport {
     }
 }
 
-/// The text of an answer that is nothing but text.
+/// Returns the text of an answer that consists of text only.
 fn raw_output(json: &str) -> Option<String> {
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
     match (fields.len(), fields.get("raw_output")?) {
@@ -226,7 +228,7 @@ fn raw_output(json: &str) -> Option<String> {
     }
 }
 
-/// `850ms`, `1.1s`.
+/// Returns a duration as `850ms` or `1.1s`.
 pub(super) fn latency(ms: f64) -> String {
     if ms < 1000.0 {
         format!("{ms:.0}ms")

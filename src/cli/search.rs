@@ -1,141 +1,79 @@
-//! `memory search`: records by their words and their meaning.
+//! `memory search`: keyword and semantic search of records.
 
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
-use crate::engine::{Elsewhere, FindOptions, FindReport, Found, Ranks, Rewrite, RewriteBy};
+use crate::engine::{FindOptions, FindReport, Found, Ranks, RemoteResult};
+use crate::error::UserError;
+use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Condition, Kind, Trust};
 use crate::remote::{self, RemoteQuestion};
-use crate::search::{Filter, Fusion, Rrf};
+use crate::search::{Filter, Fusion};
 
-use super::context::{Context, follow, wait};
-use super::error::CliError;
+use super::context::Context;
+use super::interrupt::wait;
 use super::memories::TypeName;
 use super::output::{Align, Page, Report, Style, Table};
+use super::progress::follow;
 use super::records::{KindName, marked};
 use super::remote::address;
 
-/// Find records by their words and their meaning
+/// Search records by keywords and meaning
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
 pub(super) struct SearchArgs {
-    /// The words
+    /// Search query
     query: String,
-    /// How many results at most
+    /// Maximum number of results
     #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
-    /// Records of this kind only
+    /// Search only records of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<KindName>,
-    /// Records of this skill only
+    /// Search only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Memories of this type only
+    /// Search only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<TypeName>,
-    /// Memories whose metadata fulfils this only, e.g. `tone=friendly` or `metrics.views>=1000`; all of
-    /// several
+    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
-    /// Records that may be believed at least so far
+    /// Search only records with at least this trust
     #[arg(long, value_name = "TRUST")]
     trust: Option<TrustName>,
-    /// Records made at this time or later, as `2026-01-31` or RFC 3339
+    /// Search only records created at this time or later, as `2026-01-31` or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<i64>,
-    /// Records made before this time
+    /// Search only records created before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<i64>,
-    /// Look for it in other words; the setting `search.rewrite` says it for every search
-    #[arg(long, value_name = "HOW")]
-    rewrite: Option<RewriteName>,
-    /// By words alone
-    #[arg(long, conflicts_with = "fusion")]
+    /// Search by keywords only
+    #[arg(long)]
     keyword: bool,
-    #[command(flatten)]
-    fusion: FusionArgs,
-    /// Say how each result came about
+    /// Show how each score was computed
     #[arg(long)]
     explain: bool,
-    /// Ask the shared store itself, for procedures and memories
+    /// Search the shared store itself, for procedures and memories
     ///
-    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. What `memctl sync` has pulled is
-    /// found without this.
-    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "rewrite", "keyword", "fusion", "rrf_k", "explain", "skill"])]
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. Records that
+    /// `memctl sync` has pulled are found without this.
+    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill"])]
     remote: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
-enum RewriteName {
-    /// As it was typed
-    Off,
-    /// Without the opening of a question, and with what mistyped words may have meant
-    Offline,
-    /// By the model that is configured
-    Model,
-}
-
-impl RewriteName {
-    const fn by(self) -> RewriteBy {
-        match self {
-            Self::Off => RewriteBy::Off,
-            Self::Offline => RewriteBy::Offline,
-            Self::Model => RewriteBy::Model,
-        }
-    }
-}
-
-/// How the two rankings become one.
-#[derive(Debug, Clone, Copy, Args)]
-pub(super) struct FusionArgs {
-    /// How the rankings by words and by meaning become one
-    #[arg(long, value_name = "HOW", default_value = "default")]
-    fusion: FusionName,
-    /// With `--fusion rrf`: how little the first ranks stand out
-    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    rrf_k: u32,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-enum FusionName {
-    /// By how much of the query each half of a record covers
-    Default,
-    /// Reciprocal rank fusion with equal weights
-    Rrf,
-    /// Words alone
-    Keyword,
-    /// Meaning alone
-    Semantic,
-}
-
-impl FusionArgs {
-    pub(super) fn fusion(self) -> Fusion {
-        match self.fusion {
-            FusionName::Default => Fusion::Coverage,
-            FusionName::Rrf => Fusion::Rrf(Rrf {
-                k: f64::from(self.rrf_k),
-                ..Rrf::default()
-            }),
-            FusionName::Keyword => Fusion::Keyword,
-            FusionName::Semantic => Fusion::Semantic,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
 enum TrustName {
-    /// Taken from what tools printed
+    /// Extracted from tool output
     Observed,
-    /// That, and approved by a person
+    /// Observed, and approved by a person
     Approved,
-    /// Said by a person
+    /// Written by a person
     User,
 }
 
@@ -149,7 +87,7 @@ impl TrustName {
     }
 }
 
-/// A time in seconds since 1970; a date is its first moment, UTC.
+/// Parses a time into seconds since 1970; a date is midnight UTC.
 fn time(text: &str) -> Result<i64, String> {
     let date = text.parse::<NaiveDate>().ok();
     let midnight = date.and_then(|date| date.and_hms_opt(0, 0, 0));
@@ -160,7 +98,7 @@ fn time(text: &str) -> Result<i64, String> {
         .ok_or_else(|| "a time is written as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
 }
 
-pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
     if args.remote {
         return search_remotely(context, args);
     }
@@ -176,7 +114,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
     let engine = context.engine(None)?;
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
-            return Err(CliError::usage(
+            return Err(UserError::usage(
                 format!("`--where` is for memories, and a {kind} has no metadata"),
                 "leave `--kind` out",
             ));
@@ -184,10 +122,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         filter.kind = Some(Kind::Memory);
         filter.keys = Some(engine.memories_where(&args.conditions)?);
     }
-    let by = args
-        .rewrite
-        .map_or(engine.settings.rewrite, RewriteName::by);
-    let (rewrite, warning) = match by {
+    let (rewrite, warning) = match engine.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
@@ -202,7 +137,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         fusion: if args.keyword {
             Fusion::Keyword
         } else {
-            args.fusion.fusion()
+            Fusion::default()
         },
         rewrite,
         explain: args.explain,
@@ -215,12 +150,12 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
     Ok(Box::new(report))
 }
 
-/// Asks the shared store instead of the files.
-fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, CliError> {
+/// Searches the shared store instead of the files.
+fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
     let start = Instant::now();
     let kind = args.kind.map(KindName::kind);
     if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             format!("the shared store is searched for procedures and memories, not for a {kind}"),
             "memctl sync, then the same without `--remote`",
         ));
@@ -240,7 +175,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     let spinner = context.printer.spinner("asking the shared store");
     let hits = wait(remote::search(&address, &question))??;
     drop(spinner);
-    let found = hits.into_iter().map(|hit| Elsewhere {
+    let found = hits.into_iter().map(|hit| RemoteResult {
         kind: hit.kind,
         id: hit.id,
         origin: hit.origin,
@@ -252,7 +187,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
             semantic: hit.semantic,
         },
     });
-    Ok(Box::new(engine.found_elsewhere(
+    Ok(Box::new(engine.remote_results(
         &args.query,
         found.collect(),
         start,
@@ -324,7 +259,7 @@ impl Report for FindReport {
     }
 }
 
-/// Why a record was found, on one line.
+/// Returns the scores of a result on one line.
 fn reasons(found: &Found) -> String {
     let Some(explain) = &found.explain else {
         return found.id.clone();

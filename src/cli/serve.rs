@@ -1,4 +1,4 @@
-//! `serve`: the memory over HTTP, until it is told to stop.
+//! `serve`: the memory over HTTP, until a signal stops the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Environment;
-use crate::serve::http::{Address, Limits, NotListening, Options, Origins, Server, bind};
+use crate::error::UserError;
+use crate::serve::http::{Address, Limits, Options, Origins, Server, bind};
 use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 
 use super::context::Context;
-use super::error::CliError;
 use super::primary;
 use super::token::secret;
 
-/// How long work that nobody waits for any more may take when the server has stopped.
+/// Maximum time for work that is still running after the server has stopped.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Serve the memory over HTTP, to whoever has a token
+/// Serve the memory over HTTP, to clients with a token
 ///
-/// Answers on this machine only, where nobody says otherwise. `memctl token` makes tokens; what a request
-/// sees and changes is what belongs to the token's user and domains. docs/serve.md lists the endpoints, and
-/// the server describes them at `/openapi.json`. An interrupt stops it in order.
+/// Listens on this machine only, by default. `memctl token` creates tokens; a request reads and
+/// changes only records of the token's user and domains. docs/serve.md lists the endpoints, and the
+/// server describes them at `/openapi.json`. An interrupt shuts it down gracefully.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl serve\n  memctl serve --addr 127.0.0.1:0 --allow-origin https://app.example\n  \
@@ -34,42 +34,42 @@ const LAST: Duration = Duration::from_secs(5);
         workspace, with a secret that lies outside of it."
 )]
 pub(super) struct ServeArgs {
-    /// Where to listen; port 0 is any free one
+    /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     addr: Address,
-    /// The file with the secret that tokens are signed with (HS256), of 32 bytes or more
+    /// File with the secret that signs tokens (HS256), of 32 bytes or more
     #[arg(long, value_name = "FILE", conflicts_with = "jwks")]
     jwt_secret_file: Option<PathBuf>,
-    /// Where the public keys are that tokens are verified by (RS256, ES256)
+    /// URL of the public keys that verify tokens (RS256, ES256)
     #[arg(long, value_name = "URL")]
     jwks: Option<String>,
-    /// What tokens have to say in `aud`
+    /// Required `aud` claim of tokens
     #[arg(long, value_name = "NAME", default_value = AUDIENCE)]
     audience: String,
-    /// A web page that may ask, as `https://app.example`; may be given more than once
+    /// Allowed origin of web pages, as `https://app.example`; repeatable
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// A name of this server beside `localhost`; may be given more than once
+    /// Allowed name of this server besides `localhost`; repeatable
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Listen also where other machines can reach it: put a proxy with TLS in front
+    /// Listen on addresses that other machines can reach: put a proxy with TLS in front
     #[arg(long)]
     allow_remote: bool,
-    /// How many requests a second a user may send; 0 is no limit
+    /// Maximum number of requests per second and user; 0 is no limit
     #[arg(long, value_name = "N", default_value_t = Limits::default().rate)]
     rate_limit: u32,
-    /// Who puts corrections into words: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 }
 
-pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError> {
+pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError> {
     let origins = Origins::new(&args.allow_host, &args.allow_origin);
     let origins = origins.map_err(|error| {
-        CliError::from(error).with_hint("memctl serve --allow-origin https://app.example")
+        UserError::from(error).with_hint("memctl serve --allow-origin https://app.example")
     })?;
     if !Environment::has_http_time() {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "the clock of this machine stands before 1970 or after 9998, and HTTP cannot write that",
             "set the clock; `memctl mcp` serves agents without HTTP",
         ));
@@ -84,13 +84,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
         Some(url) => Keys::Jwks(public_keys(context, &runtime, url)?),
         None => Keys::Secret(secret(context, args.jwt_secret_file.as_deref())?),
     };
-    let bound = bind(args.addr, args.allow_remote).map_err(|error| {
-        let hint = match error {
-            NotListening::NotLoopback(_) => "add `--allow-remote` if other machines shall reach it",
-            NotListening::Refused { .. } => "memctl serve --addr 127.0.0.1:0",
-        };
-        CliError::from(error).with_hint(hint)
-    })?;
+    let bound = bind(args.addr, args.allow_remote)?;
     let (warnings, notes) = (context.printer.clone(), context.printer.clone());
     let server = Server::new(Options {
         engine,
@@ -114,7 +108,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
         format!("listening on {url}")
     };
     let ended = runtime.block_on(async {
-        // Heard from here on, so that who reads the line can stop the server.
+        // Signal handlers are set before the line, so that its reader can stop the server.
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         context.printer.line(&(line + "\n"));
@@ -131,12 +125,12 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, CliError>
     Ok(0)
 }
 
-/// The keys at a URL. Those that cannot be had now may be there when the first token comes.
-fn public_keys(context: &Context, runtime: &Runtime, url: &str) -> Result<Jwks, CliError> {
+/// Returns the keys at a URL. Unavailable keys are fetched with the first token.
+fn public_keys(context: &Context, runtime: &Runtime, url: &str) -> Result<Jwks, UserError> {
     let shown = url.escape_debug();
     let keys = Jwks::new(url).map_err(|reason| {
         let message = format!("`{shown}` is no place for keys: {reason}");
-        CliError::usage(message, "memctl serve --jwks https://…/jwks.json")
+        UserError::input(message, "memctl serve --jwks https://…/jwks.json")
     })?;
     if let Err(reason) = runtime.block_on(keys.prepare()) {
         let line = format!("no keys from `{shown}`: {reason}; nobody gets in before there are");

@@ -1,27 +1,28 @@
-//! `init` and `config`: making a workspace, and its settings.
+//! `init` and `config`: creation of a workspace, and its settings.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::config::Setting;
 use crate::engine::{InitReport, initialise};
-use crate::git::Repository;
+use crate::error::UserError;
+use crate::merge::git::Repository;
 
 use super::context::Context;
-use super::error::CliError;
-use super::merge_driver::project;
 use super::output::{Align, Page, Report, Style, Table};
 use super::setup_git;
+use super::setup_git::project;
 
-/// Make a workspace here: `.agentura/` for what is learnt, `skills/` for skills
+/// Create a workspace here: `.agentura/` for records, `skills/` for skills
 ///
-/// In a git repository it also tells git to merge what two branches have learnt by records: by lines in
-/// `.gitattributes`, a setting of this clone and hooks that mend references after a merge.
+/// In a git repository, it also installs a merge driver that merges the records of two branches:
+/// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
+/// merge.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl init")]
 pub(super) struct InitArgs {}
 
-pub(super) fn init(context: &Context, _args: &InitArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn init(context: &Context, _args: &InitArgs) -> Result<Box<dyn Report>, UserError> {
     let places = &context.places;
     let mut random = || uuid::Uuid::new_v4().to_string();
     let store = context.store(&context.config(&[])?)?;
@@ -56,11 +57,11 @@ impl Report for InitReport {
     }
 }
 
-/// Settings and where they come from
+/// Show settings and their sources
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl config show")]
 pub(super) enum ConfigCommand {
-    /// Show every setting, its value, and where the value comes from
+    /// Show every setting, its value and its source
     #[command(after_help = "Example:\n  memctl config show")]
     Show,
 }
@@ -68,7 +69,7 @@ pub(super) enum ConfigCommand {
 pub(super) fn config(
     context: &Context,
     command: &ConfigCommand,
-) -> Result<Box<dyn Report>, CliError> {
+) -> Result<Box<dyn Report>, UserError> {
     let ConfigCommand::Show = command;
     let config = context.config(&[])?;
     let keys = [
@@ -83,7 +84,7 @@ pub(super) fn config(
         skills: context.places.skills.display().to_string(),
         trusted: context.environment.trusts_settings(&context.places.memory),
         settings: config.settings().to_vec(),
-        // That a key is there is worth knowing; what it is, is nobody's business.
+        // The report says that a key is set, and never its value.
         keys: keys
             .into_iter()
             .map(|name| KeyState {

@@ -1,25 +1,25 @@
-//! Tells git who merges the files of a memory: attributes, which travel with the repository, and the
-//! settings and hooks of this clone, which do not.
+//! Installation of the git merge driver: attributes, which the repository shares, and settings and
+//! hooks, which each clone has for itself.
 
 use std::path::Path;
 
+use crate::config::Places;
 use crate::engine::{make_hook, with_lines};
-use crate::git::Repository;
+use crate::error::UserError;
+use crate::merge::git::Repository;
 use crate::platform::named;
 use crate::store::{DIRECTORY, Role, lined};
 
 use super::context::Context;
-use super::error::CliError;
 use super::hooks::program;
-use super::merge_driver::project;
 
-/// The name of the driver in git.
+/// Name of the driver in git.
 const NAME: &str = "memctl";
 
-/// The hooks after which a merge, a rebase or a pick is over.
+/// Hooks that run after a merge, a rebase or a cherry-pick.
 const HOOKS: [&str; 3] = ["post-merge", "post-rewrite", "post-commit"];
 
-/// The lines of `.gitattributes`.
+/// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
     let mut patterns: Vec<String> = crate::model::Kind::ALL
         .into_iter()
@@ -36,15 +36,15 @@ fn attributes() -> String {
         .collect()
 }
 
-/// Sets everything up that is not. Answers what was, and what a person has to do.
+/// Installs what is missing. Returns what was installed, and what a person has to do.
 pub(super) fn install(
     context: &Context,
     repository: &Repository,
-) -> Result<(Vec<String>, Vec<String>), CliError> {
+) -> Result<(Vec<String>, Vec<String>), UserError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
     let file = project(&context.places).join(".gitattributes");
     let shown = file.display().to_string();
-    // A clone may have put it there, to have another file written.
+    // A cloned repository may contain a link that redirects the write to another file.
     if named::link_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
         warnings.push(format!(
             "`{shown}` is a symbolic link: the merge driver is not set up in it"
@@ -53,13 +53,13 @@ pub(super) fn install(
         done.push(shown);
     }
     let program = quoted(&program(context));
-    // git puts its own quotation marks around what it fills in.
+    // Git quotes the values that it fills in.
     let driver =
         format!("{program} merge-driver %O %A %B --path %P --base-label %S --their-label %Y");
     let settings = [
         ("name", "records of memctl".to_owned()),
         ("driver", driver),
-        // What two bases have in common is joined as the base that it is, and not as a side.
+        // Two merge bases are merged as bases, not as sides.
         ("recursive", "binary".to_owned()),
     ];
     for (name, value) in settings {
@@ -70,7 +70,7 @@ pub(super) fn install(
         }
     }
     let is_elsewhere = repository.setting("core.hooksPath").is_some();
-    // Hooks run at the top, and a workspace may lie below.
+    // Hooks run at the top of the repository, and the workspace may be below it.
     let top = named::real(repository.top()).ok();
     let own = named::real(project(&context.places)).ok();
     let below = own
@@ -92,7 +92,7 @@ pub(super) fn install(
         };
         match named::read_text(&path, 16 << 20) {
             Ok(text) if text.lines().any(|known| known == line) => {}
-            // The hook of another workspace of this repository.
+            // The hook belongs to another workspace of this repository.
             Ok(text) if is_own(&text) && !is_elsewhere => {
                 with_lines(&path, &line)?;
                 done.push(path.display().to_string());
@@ -110,7 +110,7 @@ pub(super) fn install(
     Ok((done, warnings))
 }
 
-/// What is wrong with how git is set up for a workspace; nothing where git has nothing to do with it.
+/// Returns problems of the git setup of a workspace; empty if it is not in a git repository.
 pub(super) fn problems(directory: &Path) -> Vec<String> {
     let Some(repository) = Repository::of(directory) else {
         return Vec::new();
@@ -133,7 +133,12 @@ pub(super) fn problems(directory: &Path) -> Vec<String> {
     found
 }
 
-/// A word of a shell.
+/// Returns the parent directory of a workspace's memory.
+pub(super) fn project(places: &Places) -> &Path {
+    places.memory.parent().unwrap_or(&places.memory)
+}
+
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if word.chars().all(is_plain) {

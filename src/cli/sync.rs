@@ -1,27 +1,28 @@
-//! `sync`: this memory and the shared store.
+//! `sync`: exchange of records with the shared store.
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dialoguer::Confirm;
 
-use crate::engine::Engine;
+use crate::error::UserError;
 use crate::remote::{self, Address, OnSync, SyncOptions, SyncReport, VectorsReport, Way};
+use crate::workspace::Workspace;
 
-use super::context::{Context, random, wait};
-use super::error::CliError;
+use super::context::{Context, random};
+use super::interrupt::wait;
 use super::output::{Align, Page, Report, Style, Table, plural};
 use super::progress::Bars;
 use super::question::ask;
 use super::remote::address;
 
-/// How long one sync makes vectors. The next one goes on.
+/// Maximum time for embedding in one sync. The next sync continues.
 const VECTORS_WITHIN: Duration = Duration::from_secs(20);
 
-/// Share what is here through a PostgreSQL database, and fetch what others share
+/// Exchange records with a shared PostgreSQL database
 ///
-/// Records keep their ids: what comes from another workspace lies under `.agentura/remote/`, is found by
-/// searches at once, and is changed by nobody here. Interrupted at any point, the next sync goes on.
+/// Records keep their ids. Records from other workspaces are stored under `.agentura/remote/`, are
+/// searchable at once, and cannot be changed here. An interrupted sync continues with the next one.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl sync --dry-run\n  memctl sync\n  memctl sync pull\n\n\
@@ -29,28 +30,28 @@ const VECTORS_WITHIN: Duration = Duration::from_secs(20);
         `memctl remote user add` has made."
 )]
 pub(super) struct SyncArgs {
-    /// Only one of the two ways
+    /// Sync in one direction only
     way: Option<OneWay>,
-    /// Say what would move, and move nothing
+    /// Show what would be sent and fetched, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask, even where more than a tenth of either side would go
+    /// Do not ask, even if more than a tenth of either side would be deleted
     #[arg(long)]
     yes: bool,
-    /// The database, with a user's login; else `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OneWay {
-    /// Send what is here
+    /// Send local records
     Push,
-    /// Fetch what others share
+    /// Fetch records that others share
     Pull,
 }
 
-pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>, UserError> {
     let address = address(context, args.url.as_deref())?;
     let engine = context.engine(None)?;
     let options = SyncOptions {
@@ -60,7 +61,7 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
             Some(OneWay::Pull) => Way::Pull,
         },
         dry_run: args.dry_run,
-        // A plan changes nothing, however much would go.
+        // A dry run changes nothing, so it needs no confirmation.
         may_shrink: args.yes || args.dry_run,
     };
     let mut done = carry_out(context, &engine, &address, options)?;
@@ -83,16 +84,16 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
     Ok(Box::new(report))
 }
 
-/// Moves the records, then gives vectors to what is shared.
+/// Exchanges the records, then embeds the shared ones.
 fn carry_out(
     context: &Context,
-    engine: &Engine,
+    engine: &Workspace,
     address: &Address,
     options: SyncOptions,
-) -> Result<Result<SyncReport, remote::Error>, CliError> {
+) -> Result<Result<SyncReport, remote::Error>, UserError> {
     let mut bars = Bars::new(&context.printer);
     let on = &mut |stage| bars.on(stage);
-    // What lies in the database is there already, but for its vectors.
+    // Records in a primary are in the database already; only vectors are missing.
     let has_sent = options.way != Way::Pull || engine.store.primary_name()?.is_some();
     wait(async {
         let store = engine.sharing_store();
@@ -100,7 +101,7 @@ fn carry_out(
         if has_sent && !options.dry_run {
             match share_vectors(engine, address, &report.origin, on).await {
                 Ok(vectors) => report.vectors = Some(vectors),
-                // Rows without vectors are found by their words all the same.
+                // Keyword search finds rows without vectors.
                 Err(error) => {
                     let warning = format!("shared without vectors: {error}");
                     report.warnings.push(warning);
@@ -112,20 +113,22 @@ fn carry_out(
 }
 
 async fn share_vectors(
-    engine: &Engine,
+    engine: &Workspace,
     address: &Address,
     origin: &str,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, String> {
-    let vectoriser = engine.vectoriser().map_err(|error| error.to_string())?;
-    let name = vectoriser.name();
-    let vectorise = &mut |texts: &[String]| vectoriser.vectors(texts);
+    let shared_embedder = engine
+        .shared_embedder()
+        .map_err(|error| error.to_string())?;
+    let name = shared_embedder.name();
+    let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
     let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
     filled.await.map_err(|error| error.to_string())
 }
 
-/// Asks whether so much may go.
-fn confirmed(what: &str) -> Result<bool, CliError> {
+/// Asks the user to confirm the deletions.
+fn confirmed(what: &str) -> Result<bool, UserError> {
     let question = Confirm::new().with_prompt(format!("{what}. Go on?"));
     ask(|| question.default(false).interact())
 }

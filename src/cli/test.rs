@@ -1,42 +1,44 @@
-//! `test`: whether the rules still do what they were made for.
+//! `test`: regression tests of the rules.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::engine::{CaseReport, Engine, Status, TestPlan, TestReport};
+use crate::engine::{CaseReport, Status, TestPlan, TestReport};
+use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
+use crate::workspace::Workspace;
 
-use super::context::{Context, wait};
-use super::error::{CliError, Kind};
+use super::context::Context;
+use super::interrupt::wait;
 use super::junit;
 use super::output::{Align, Page, Report, Style, Table, plural};
 
-/// Run the regression tests that corrections left, each without and with its rule
+/// Run the regression tests of corrections, without and with each rule
 ///
-/// Failing without the rule and passing with it validates the rule. Passing without it says that the
-/// test proves nothing. A rule that makes another test fail is named and loses confidence. Exits
-/// with 1 where a test fails, and with 4 where the model did.
+/// A test that fails without the rule and passes with it validates the rule. A test that passes
+/// without the rule proves nothing. A rule that breaks another test is reported and loses
+/// confidence. Exits with 1 if a test fails, and with 4 if the model fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
     memctl test --max-calls 40 --junit target/memory.xml"
 )]
 pub(super) struct TestArgs {
-    /// The skill, as `domain/skill`; without it every skill
+    /// Skill, as `domain/skill`; default: all skills
     skill: Option<String>,
-    /// Who answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The most calls of a model
+    /// Maximum number of model calls
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_calls: usize,
-    /// Write the results as XML for build servers, too
+    /// Also write the results as XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
 
-pub(super) fn test(context: &Context, args: &TestArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn test(context: &Context, args: &TestArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(args.model.as_deref())?;
     let plan = wait(engine.plan_tests(skill.as_ref(), args.max_calls))??;
@@ -44,12 +46,12 @@ pub(super) fn test(context: &Context, args: &TestArgs) -> Result<Box<dyn Report>
     let report = run(context, &engine, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
-        engine.write_report(&path, &junit::document(&report))?;
+        engine.write_report(&path, &junit::document(&report)?)?;
     }
     Ok(Box::new(report))
 }
 
-/// Says what will be asked before it is.
+/// Prints the models, the calls and the cost before the first call.
 fn announce(context: &Context, plan: &TestPlan) {
     if plan.calls == 0 {
         return;
@@ -65,7 +67,7 @@ fn announce(context: &Context, plan: &TestPlan) {
     ));
 }
 
-fn run(context: &Context, engine: &Engine, plan: TestPlan) -> Result<TestReport, CliError> {
+fn run(context: &Context, engine: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let bar = context.printer.bar("testing");
     let mut on_case = |done: usize, of: usize| bar.reach(done, of);
     let report = wait(engine.test(plan, &mut on_case, &mut |_| {}))?;
@@ -162,7 +164,7 @@ impl Report for TestReport {
     }
 
     fn exit_code(&self) -> u8 {
-        // A gate must not open because nobody answered.
+        // A CI gate must not pass because the model did not answer.
         match (self.failed, self.unanswered) {
             (0, 0) => 0,
             (0, _) => Kind::Model.code(),

@@ -1,47 +1,47 @@
-//! `token`: makes a token for `serve`, and knows where the secret lies that both use.
+//! `token`: creation of tokens for `serve`, and location of the secret that signs them.
 
 use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
 use clap::Args;
 
+use crate::error::UserError;
 use crate::model::UserId;
 use crate::serve::token::{AUDIENCE, Minted, NewToken, Secret, default_file, mint};
 
 use super::context::{Context, random};
-use super::error::CliError;
 use super::output::{Page, Report};
 
-/// Make a token for `serve`
+/// Create a token for `serve`
 ///
-/// Whoever has it is that user in those domains until it ends: treat it like a password. It is signed with a
-/// secret that `serve` reads as well; where no file is named, both use one of their own for this workspace,
-/// made when it is first needed, among your own data and outside the workspace. To make all tokens void,
-/// remove that file and start `serve` again.
+/// The token gives access as that user, in those domains, until it expires: treat it like a
+/// password. `serve` reads the secret that signs it. Without a file, both use a secret of this
+/// workspace, which is created on first use in your data directory, outside the workspace. To
+/// revoke all tokens, delete that file and restart `serve`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl token --sub ann --scope hr,dev\n  memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt\n\n\
         `--scope` names the domains of the token; `*` is all of them, and what belongs to none."
 )]
 pub(super) struct TokenArgs {
-    /// The user: whose memories and sessions it opens
+    /// User id: the token opens this user's memories and sessions
     #[arg(long, value_name = "ID")]
     sub: UserId,
-    /// What clients are told of the user's role; `agent`: what it corrects waits for a person
+    /// Role in the token; with `agent`, corrections wait for a person's approval
     #[arg(long, value_name = "ROLE", default_value = "authenticated")]
     role: String,
-    /// How long it holds: `90s`, `15m`, `12h` or `7d`, a year at most
+    /// Lifetime: `90s`, `15m`, `12h` or `7d`, at most a year
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span)]
     ttl: TimeDelta,
-    /// For which server it is: what that was given as `--audience`
+    /// Audience: the value of the server's `--audience`
     #[arg(long, value_name = "NAME", default_value = AUDIENCE)]
     audience: String,
-    /// The file with the secret, of 32 bytes or more
+    /// File with the secret, of 32 bytes or more
     #[arg(long, value_name = "FILE")]
     jwt_secret_file: Option<PathBuf>,
 }
 
-/// A whole number of seconds, minutes, hours or days, up to a year.
+/// Parses a whole number of seconds, minutes, hours or days, up to a year.
 fn span(text: &str) -> Result<TimeDelta, String> {
     let unit = text.chars().next_back().unwrap_or_default();
     let seconds = match unit {
@@ -60,9 +60,9 @@ fn span(text: &str) -> Result<TimeDelta, String> {
     Ok(TimeDelta::seconds(seconds))
 }
 
-pub(super) fn token(context: &Context, args: &TokenArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn token(context: &Context, args: &TokenArgs) -> Result<Box<dyn Report>, UserError> {
     let Some(given) = &context.given_scope else {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "the scope is missing",
             format!("memctl token --sub {} --scope hr,dev", args.sub),
         ));
@@ -82,25 +82,28 @@ pub(super) fn token(context: &Context, args: &TokenArgs) -> Result<Box<dyn Repor
     let minted = mint(&new, &secret, context.environment.now);
     let minted = minted.map_err(|reason| {
         let hint = format!("memctl token --sub {} --scope hr,dev", args.sub);
-        CliError::usage(reason, hint)
+        UserError::input(reason, hint)
     })?;
     Ok(Box::new(minted))
 }
 
-/// The secret in the file that was named, or that of this workspace.
-pub(super) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, CliError> {
+/// Returns the secret in the given file, or the secret of this workspace.
+pub(super) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, UserError> {
     let hint = "openssl rand -hex 32 > secret.txt";
-    let refused = |error| CliError::from(error).with_hint(hint);
+    let refused = |error| UserError::from(error).with_hint(hint);
     if let Some(file) = file {
         return Secret::read(&context.environment.absolute(file)).map_err(refused);
     }
     let Some(state) = &context.environment.state_dir else {
         let message = "there is no home in which a secret could be kept";
-        return Err(CliError::usage(message, "name one: --jwt-secret-file FILE"));
+        return Err(UserError::usage(
+            message,
+            "name one: --jwt-secret-file FILE",
+        ));
     };
     let file = default_file(state, &context.places.memory);
     let secret = Secret::read_or_make(&file, random);
-    secret.map_err(|error| CliError::from(error).with_hint(format!("rm {}", file.display())))
+    secret.map_err(|error| UserError::from(error).with_hint(format!("rm {}", file.display())))
 }
 
 impl Report for Minted {
@@ -108,12 +111,12 @@ impl Report for Minted {
         serde_json::to_string(self)
     }
 
-    /// The token alone, so that it can be put into a variable.
+    /// Prints only the token, so that it can be assigned to a variable.
     fn page(&self, page: &mut Page) {
         page.line(&self.token);
     }
 
-    /// The token is what was asked for.
+    /// The token is the requested output.
     fn reveals(&self) -> bool {
         true
     }

@@ -1,25 +1,25 @@
-//! `trust`: what a workspace of others would unlock, and the decision about it.
+//! `trust`: trust in the records and settings of a workspace.
 
 use clap::Args;
 use dialoguer::Confirm;
 use serde::Serialize;
 
 use crate::config::digest;
-use crate::engine::{TrustMode, Untrusted};
+use crate::error::UserError;
 use crate::platform::Directory;
+use crate::review::{TrustMode, Untrusted};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, clean, plural};
 use super::question::ask;
 
-/// Trust this workspace: let its rules, fixes and settings count as approved
+/// Trust this workspace: its rules, fixes and settings count as approved
 ///
-/// In a workspace that you began with memctl on this machine, what it holds counts already. In any other (a
-/// clone, an archive, a directory that was moved) rules and fixes reach agents as data only, and settings
-/// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and notes your
-/// decision outside of the workspace. Settings and prompts count as they are now; when one of them
-/// changes, it asks again. `MEMCTL_TRUST=1` trusts everything, for build servers.
+/// A workspace that you created with memctl on this machine is trusted already. In any other (a
+/// clone, an archive, a moved directory), rules and fixes reach agents as data only, and settings
+/// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and
+/// stores your decision outside the workspace. Settings and prompts are trusted as they are now; a
+/// change needs a new decision. `MEMCTL_TRUST=1` trusts everything, for build servers.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
@@ -29,16 +29,16 @@ use super::question::ask;
     reason = "each is a flag of the command line"
 )]
 pub(super) struct TrustArgs {
-    /// Trust the records as they are now; one that is changed later is data again
+    /// Trust the current records; later changes make them data again
     #[arg(long, conflicts_with_all = ["origin", "revoke"])]
     once: bool,
-    /// Trust what was pulled from the workspace whose origin begins like this
+    /// Trust records pulled from the workspace whose origin has this prefix
     #[arg(long, conflicts_with = "revoke")]
     origin: Option<String>,
-    /// Take the trust in this workspace, and in what was pulled into it, back
+    /// Revoke the trust in this workspace and in records pulled into it
     #[arg(long)]
     revoke: bool,
-    /// List what it would unlock, and change nothing
+    /// Show what would be unlocked, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not ask
@@ -46,14 +46,14 @@ pub(super) struct TrustArgs {
     yes: bool,
 }
 
-pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Report>, UserError> {
     let memory = &context.places.memory;
     if !Directory::at(memory).check()? {
         let message = format!("there is no workspace at `{}`", memory.display());
-        return Err(CliError::usage(message, "memctl init"));
+        return Err(UserError::usage(message, "memctl init"));
     }
     if context.environment.state_dir.is_none() {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "there is no directory to note the decision in: no home directory is known",
             "set HOME, or MEMCTL_TRUST=1 for this command",
         ));
@@ -100,8 +100,8 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
     Ok(Box::new(report))
 }
 
-/// Whether the person at the terminal agrees; where nobody sits, the command itself is the decision.
-fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Result<bool, CliError> {
+/// Returns `true` if the user agrees. Without a terminal, the command itself is the decision.
+fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Result<bool, UserError> {
     if args.yes || !context.is_interactive() || report.is_empty() {
         return Ok(true);
     }
@@ -131,7 +131,7 @@ impl TrustReport {
             && records.iter().all(|(_, records)| records.is_empty())
     }
 
-    /// What the decision unlocks.
+    /// Lists what the decision unlocks.
     fn list(&self, page: &mut Page) {
         if !self.settings.is_empty() {
             page.line("Settings that name programs or hosts:");

@@ -1,39 +1,39 @@
-//! `memory undo`: takes a change back.
+//! `memory undo`: revert of a change.
 
 use clap::Args;
 
-use crate::engine::{ChangeReport, UndoReport};
+use crate::error::UserError;
+use crate::undo::{ChangeReport, UndoReport};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, when};
 
-/// Take the last change back, whatever it was
+/// Revert the last change
 ///
-/// A change is all that one command wrote: records, fields, guardrails, tests. Either all of it is
-/// taken back, or nothing, with the reasons. What coding agents' hooks have counted is taken back by
-/// its name only. An undo is a change as well: `memory undo NAME` takes it back. Logs are not changed.
+/// A change is everything that one command wrote: records, fields, guardrails, tests. It is
+/// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
+/// by name. An undo is a change too: `memory undo NAME` reverts it. Logs do not change.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
     memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
 )]
 pub(super) struct UndoArgs {
-    /// The change, as `--list` names it, or the beginning of its name; without one the last change
+    /// Name of the change from `--list`, or a prefix of it; default: the last change
     change: Option<String>,
-    /// Say what would be taken back, and change nothing
+    /// Show what would be reverted, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// List the newest changes
     #[arg(long, conflicts_with_all = ["change", "dry_run"])]
     list: bool,
-    /// How many at most
+    /// Maximum number of changes
     #[arg(short = 'n', long, default_value_t = 20, requires = "list",
         value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
 }
 
-pub(super) fn undo(context: &Context, args: &UndoArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn undo(context: &Context, args: &UndoArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     if args.list {
         return Ok(Box::new(Changes {
@@ -79,7 +79,7 @@ impl Report for UndoReport {
     }
 }
 
-/// A list of changes, and the time that their ages are counted from.
+/// List of changes, and the time that their ages are relative to.
 struct Changes {
     changes: Vec<ChangeReport>,
     now: chrono::DateTime<chrono::Utc>,

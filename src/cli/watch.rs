@@ -1,7 +1,7 @@
-//! `watch`: executions as they come in.
+//! `watch`: live view of executions.
 //!
-//! On a terminal a table that redraws in place; piped, a line an execution. The file system says
-//! when to look, so that waiting costs nothing; what is seen does not depend on who wrote it.
+//! On a terminal, a table that redraws in place; through a pipe, one line per execution. File
+//! system events trigger each read, whichever program writes.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::engine::Engine;
+use crate::error::{self, UserError};
+use crate::json::compact;
 use crate::model::{Execution, Kind, Outcome, SkillPath};
-use crate::store::compact;
+use crate::workspace::Workspace;
 
 use super::context::Context;
-use super::error::{self, CliError};
 use super::follow::{Event, Follower};
 use super::live::{self, Live};
 use super::output::{Align, Style, Table, plural, when};
@@ -23,21 +23,21 @@ use super::run::latency;
 
 const EXECUTIONS: &[&str] = &[Kind::Execution.file()];
 
-/// Show executions as they come in
+/// Show executions as they are recorded
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl watch\n  memctl watch --skill hr/triage --json | jq .outcome"
 )]
 pub(super) struct WatchArgs {
-    /// Executions of this skill only
+    /// Show only executions of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// How many rows, and how many past executions to start with
+    /// Maximum number of rows, and of past executions at the start
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
 }
 
-pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError> {
+pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(None)?;
     primary::follow(&context.environment, &engine)?;
@@ -61,14 +61,14 @@ pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, CliError>
 
 struct Watch<'a> {
     context: &'a Context,
-    engine: Engine,
+    engine: Workspace,
     skill: Option<SkillPath>,
     limit: usize,
 }
 
 impl Watch<'_> {
-    /// Prints a line an execution until interrupted, or until nobody reads them any more.
-    fn lines(&self, follower: &mut Follower) -> Result<u8, CliError> {
+    /// Prints one line per execution until interrupted, or until the reader closes the pipe.
+    fn lines(&self, follower: &mut Follower) -> Result<u8, UserError> {
         let (mut next, mut total) = self.recent();
         let mut shown: HashSet<String> = HashSet::new();
         loop {
@@ -88,7 +88,7 @@ impl Watch<'_> {
         }
     }
 
-    /// The executions behind the last one that was shown, however many they are.
+    /// Returns all executions after the last one shown.
     fn news(&self, shown: &HashSet<String>, total: &mut u64) -> Vec<Execution> {
         let mut limit = self.limit;
         loop {
@@ -99,7 +99,7 @@ impl Watch<'_> {
             };
             let torn = self.engine.store.has_problems(Kind::Execution);
             if now == 0 || (now < *total && torn.unwrap_or(true)) {
-                // Another program is just writing the file anew: the rest comes with its next event.
+                // Another program is rewriting the file; its next event brings the rest.
                 return Vec::new();
             }
             let last = executions
@@ -114,15 +114,15 @@ impl Watch<'_> {
         }
     }
 
-    /// The newest executions, oldest first, and how many there are. A file that another program is
-    /// just writing is looked at again at the next event.
+    /// Returns the newest executions, oldest first, and their total number. Returns nothing for a
+    /// file that cannot be read yet; the next event reads it again.
     fn recent(&self) -> (Vec<Execution>, u64) {
         self.engine
             .recent_executions(self.skill.as_ref(), self.limit)
             .unwrap_or_default()
     }
 
-    fn one_line(&self, execution: &Execution) -> Result<String, CliError> {
+    fn one_line(&self, execution: &Execution) -> Result<String, UserError> {
         if self.context.printer.is_json() {
             return Ok(compact(&serde_json::to_string(execution)?) + "\n");
         }
@@ -142,7 +142,7 @@ impl Watch<'_> {
         (rows, columns): (usize, usize),
         since: Duration,
     ) -> String {
-        // Heading, sums, and the line on which the cursor rests.
+        // Heading, totals, and the row of the cursor.
         let room = rows.saturating_sub(4).max(1).min(self.limit);
         let now = self.context.environment.now + since;
         let names = [
@@ -158,7 +158,7 @@ impl Watch<'_> {
         for execution in executions.iter().rev().take(room) {
             table.styled_row(cells(execution, &when(&execution.timestamp, now)));
         }
-        // The sum of nothing is a negative zero, which nobody wants to see.
+        // The sum of no values is negative zero; `+ 0.0` makes it positive.
         let cost = executions.iter().filter_map(|e| e.cost_usd).sum::<f64>() + 0.0;
         let known: Vec<f64> = executions.iter().filter_map(|e| e.latency_ms).collect();
         #[expect(clippy::cast_precision_loss, reason = "a screen holds few rows")]
@@ -178,7 +178,7 @@ impl Watch<'_> {
     }
 }
 
-/// The table, and what is seen in it.
+/// Table on the screen, and its current executions.
 struct Screen<'a> {
     watch: &'a Watch<'a>,
     seen: (Vec<Execution>, u64),

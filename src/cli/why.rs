@@ -1,30 +1,31 @@
-//! `memory why`: where a record came from and what came of it, as a tree.
+//! `memory why`: origin and effects of a record, as a tree.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
 
-use crate::engine::{Link, WhyReport};
+use crate::error::UserError;
+use crate::insight::{Link, WhyReport};
 use crate::model::mark;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Page, Report, Style, end, plural, when};
 
-/// A summary in fewer columns says nothing.
+/// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
 
-/// Say where a record came from and what came of it
+/// Show where a record came from and what came of it
 ///
-/// From an execution over its correction to the rule, its tests and the executions that had it in their
-/// prompt; from a fix to its procedure and the sessions that showed it. What was forgotten is said.
+/// Links an execution, its correction, the rule, its tests and the executions with the rule in
+/// their prompt; or a fix, its procedure and the sessions that showed it. Deleted records are
+/// marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory why REFL-001\n  memctl memory why latest")]
 pub(super) struct WhyArgs {
-    /// An id, the beginning of one, or `latest` for the newest execution
+    /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
 }
 
-pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
     let (engine, id) = context.engine(None)?.of_id(&args.id)?;
     Ok(Box::new(Tree {
         report: engine.why(&id)?,
@@ -32,13 +33,13 @@ pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, 
     }))
 }
 
-/// A chain, and the time that its ages are counted from.
+/// Provenance chain, and the time that its ages are relative to.
 struct Tree {
     report: WhyReport,
     now: DateTime<Utc>,
 }
 
-/// A line of the tree.
+/// Line of the tree.
 struct Line {
     depth: usize,
     relation: &'static str,
@@ -51,7 +52,7 @@ struct Line {
 impl Tree {
     fn lines(&self) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
-        // What is to be said below everything that a link leads to.
+        // Lines to add below all descendants of a link, with its depth.
         let mut open: Vec<(usize, String)> = Vec::new();
         let close = |lines: &mut Vec<Line>, open: &mut Vec<(usize, String)>, depth: usize| {
             while let Some((of, more)) = open.pop_if(|(of, _)| *of >= depth) {
@@ -76,7 +77,7 @@ impl Tree {
         lines
     }
 
-    /// How many executions or places of a link are not named.
+    /// Returns a line with the number of executions or places of a link that are not listed.
     fn unnamed(&self, link: &Link) -> Option<String> {
         let (count, noun, kind) = match (link.executions, link.origins) {
             (Some(count), _) => (count, "execution", "execution"),
@@ -105,7 +106,7 @@ impl Line {
     }
 }
 
-/// How a link stands; of what an agent has passed on, that it was one.
+/// Returns the state of a link, or its mark if an agent proposed it.
 fn state(link: &Link) -> String {
     match mark(link.status.as_deref(), link.source.as_deref()) {
         Some(mark) => mark.to_owned(),
@@ -113,7 +114,7 @@ fn state(link: &Link) -> String {
     }
 }
 
-/// The lines that lead to a line: whether anything follows below it, on each level.
+/// Returns the branches before a line: on each level, whether a sibling follows.
 fn stem(lines: &[Line], at: usize) -> String {
     let depth = lines[at].depth;
     let mut stem = String::new();

@@ -1,4 +1,4 @@
-//! The environment of the process, read once.
+//! Environment of the process, read once.
 #![expect(
     clippy::disallowed_methods,
     reason = "this is the place where the environment is read for all the others"
@@ -10,23 +10,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
-/// What a process is told by its environment.
+/// Environment variables, directories and time of a process.
 #[derive(Debug, Clone)]
 pub struct Environment {
     vars: BTreeMap<String, String>,
-    /// The current directory.
+    /// Current directory.
     pub current_dir: PathBuf,
-    /// The user's home, if there is one.
+    /// Home directory of the user; `None` if unknown.
     pub home: Option<PathBuf>,
-    /// Where the user's settings for this program lie.
+    /// Directory of the user's settings; `None` if unknown.
     pub config_dir: Option<PathBuf>,
-    /// Where this program keeps what it knows of the user's workspaces.
+    /// Directory of this program's own data about workspaces; `None` if unknown.
     pub state_dir: Option<PathBuf>,
-    /// The file of this program.
+    /// Path of this executable; `None` if unknown.
     pub program: Option<PathBuf>,
-    /// Where temporary files go.
+    /// Directory of temporary files.
     pub temp_dir: PathBuf,
-    /// Now; fixed by `MEMCTL_NOW` (RFC 3339), so that examples and tests can be repeated.
+    /// Current time; fixed by `MEMCTL_NOW` (RFC 3339) for repeatable examples and tests.
     pub now: DateTime<Utc>,
 }
 
@@ -58,7 +58,7 @@ impl Environment {
         }
     }
 
-    /// The same later: for a process that lives longer than one command. A time that is fixed stays.
+    /// Returns a copy with the current time, for long-running processes. A fixed time stays.
     #[must_use]
     pub fn later(&self) -> Self {
         let fixed = self.var("MEMCTL_NOW").is_some();
@@ -69,7 +69,7 @@ impl Environment {
         }
     }
 
-    /// An environment with nothing in it but this, for tests.
+    /// Creates an environment with only these values, for tests.
     #[cfg(test)]
     pub(crate) fn fixed(current_dir: &Path, home: &Path, vars: &[(&str, &str)]) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Environment {
         }
     }
 
-    /// A variable's value. An empty one is unset: that is how shells switch a variable off.
+    /// Returns the value of a variable; `None` if it is unset or empty.
     pub fn var(&self, name: &str) -> Option<String> {
         self.vars
             .get(name)
@@ -95,7 +95,7 @@ impl Environment {
             .cloned()
     }
 
-    /// What follows this beginning in the names of variables.
+    /// Returns the names of variables with this prefix, without the prefix.
     pub fn names_after(&self, beginning: &str) -> Vec<String> {
         let names = self.vars.keys();
         names
@@ -104,39 +104,39 @@ impl Environment {
             .collect()
     }
 
-    /// A variable's value, be it empty.
+    /// Returns the value of a variable, even if it is empty.
     pub(super) fn given(&self, name: &str) -> Option<String> {
         self.vars.get(name).cloned()
     }
 
-    /// What tells the time for as long as a process lives; it stands still where `MEMCTL_NOW` does.
+    /// Returns a clock. It stands still if `MEMCTL_NOW` is set.
     pub fn clock(&self) -> Box<dyn Fn() -> DateTime<Utc> + Send + Sync> {
         let fixed = self.var("MEMCTL_NOW").map(|_| self.now);
         Box::new(move || fixed.unwrap_or_else(of_clock))
     }
 
-    /// Whether the clock of the machine shows a year that HTTP can write. The HTTP library panics on
-    /// any other, whatever `MEMCTL_NOW` says.
+    /// Returns `true` if the machine's clock shows a year that HTTP can write. The HTTP library
+    /// panics on any other, even if `MEMCTL_NOW` is set.
     pub fn has_http_time() -> bool {
         (1970..=9998).contains(&of_clock().year())
     }
 
-    /// A path, seen from the current directory.
+    /// Resolves a path from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 }
 
-/// The first and the last second that RFC 3339 can write: years 0 to 9999.
+/// First and last second that RFC 3339 can write: years 0 to 9999.
 const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_300_799;
 
-/// The time of the machine's clock, wherever that stands: a machine without a battery may be in 1960.
+/// Returns the time of the machine's clock, which may be far off: some machines have no battery.
 fn of_clock() -> DateTime<Utc> {
     of_system(SystemTime::now())
 }
 
-/// A system time as UTC, held to what RFC 3339 can write.
+/// Converts a system time to UTC, clamped to the range of RFC 3339.
 fn of_system(time: SystemTime) -> DateTime<Utc> {
     let (seconds, nanoseconds) = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => (
@@ -156,7 +156,8 @@ fn of_system(time: SystemTime) -> DateTime<Utc> {
     time.unwrap_or(DateTime::UNIX_EPOCH)
 }
 
-/// A time held to the same limits: a zone may carry the first hours of year 0 into the year before.
+/// Clamps a time to the same range. A time zone can move the first hours of year 0 into the year
+/// before.
 fn written(time: DateTime<Utc>) -> DateTime<Utc> {
     match time.timestamp() {
         FIRST..=LAST => time,

@@ -1,38 +1,37 @@
-//! The settings that exist.
+//! Table of all settings.
 
-/// One setting.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// Its name in a settings file; nested tables are joined with points.
+    /// Name in a settings file; dots join nested tables.
     pub(super) name: &'static str,
-    /// Its value where nobody sets it.
+    /// Default value; empty for none.
     pub(super) default: &'static str,
-    /// The environment variables of others that set it. `MEMCTL_…` always does, and wins.
+    /// Variables of other programs that set it too. `MEMCTL_…` overrides them.
     pub(super) variables: &'static [&'static str],
-    /// What a foreign workspace must not set.
+    /// Restriction on values from an untrusted workspace.
     guard: Guard,
-    /// What it is for.
+    /// Description.
     pub(super) about: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Guard {
     Open,
-    /// Says where data is sent, or which files are read.
+    /// Names a host for data, or files to read.
     Host,
-    /// May say that data is sent at all.
-    Embedder,
-    /// May name a program or a file.
+    /// Can enable sending of data.
+    EmbedderConfig,
+    /// Can name a program or a file.
     Model,
 }
 
 impl Key {
-    /// Whether this value counts only from a file that the user trusts.
+    /// Returns `true` if this value counts only from a trusted file.
     pub(super) fn is_guarded(&self, value: &str) -> bool {
         match self.guard {
             Guard::Open => false,
             Guard::Host => true,
-            Guard::Embedder => value != "built-in",
+            Guard::EmbedderConfig => value != "built-in",
             Guard::Model => value.contains(':'),
         }
     }
@@ -63,7 +62,7 @@ impl Key {
     }
 }
 
-/// Every setting.
+/// All settings.
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "model",
@@ -170,7 +169,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "embedding.provider",
         default: "built-in",
         variables: &[],
-        guard: Guard::Embedder,
+        guard: Guard::EmbedderConfig,
         about: "who makes vectors: `built-in`, `openai` (or what speaks its protocol), `ollama` or `folder`",
     },
     Key::host(

@@ -1,11 +1,10 @@
-//! Settings, where they come from, and the only reader of the environment.
+//! Settings and their sources; the only reader of the environment.
 //!
-//! Later wins: built-in defaults, the user's file, the workspace's file, the environment, flags.
-//! Every value knows where it came from, for `config show` and for error messages.
+//! Later sources override earlier ones: defaults, the user's file, the workspace's file, the
+//! environment, flags. Every value keeps its source, for `config show` and error messages.
 //!
-//! A workspace may have come from anywhere. What its file says about programs to execute and hosts
-//! to send data to counts only once the user has said `memctl trust` there, and no longer when the
-//! file has changed since.
+//! A workspace may come from an untrusted source. Its programs to execute and hosts to send data to
+//! count only after `memctl trust`, and only until the file changes.
 
 mod environment;
 mod keys;
@@ -24,57 +23,57 @@ pub use environment::Environment;
 pub use places::Places;
 pub use trust::digest;
 
-/// The name of a settings file.
+/// Name of a settings file.
 pub const FILE: &str = "config.toml";
-/// The most bytes of a settings file or a prompt.
+/// Maximum size of a settings file or a prompt: 1 MiB.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
-/// Why the settings cannot be used.
+/// Reason why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A settings file cannot be read.
     #[error("cannot read `{}`", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A settings file is no TOML.
+    /// A settings file is not TOML.
     #[error("`{}` is not TOML: {reason}", path.display())]
     NotToml {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and reason.
         reason: String,
     },
-    /// A value is not what its setting takes.
+    /// A value is not valid for its setting.
     #[error("`{name}` is `{value}` in {origin}: {reason}")]
     Invalid {
-        /// The setting.
+        /// Name of the setting.
         name: &'static str,
-        /// Its value.
+        /// Invalid value.
         value: String,
-        /// Where the value comes from.
+        /// Source of the value.
         origin: String,
-        /// What it should be.
+        /// Expected values.
         reason: String,
     },
-    /// Something could not be written.
+    /// The settings cannot be written.
     #[error(transparent)]
     Store(#[from] crate::store::Error),
 }
 
-/// One setting, its value, and where that comes from.
+/// Setting with its value and source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Setting {
-    /// Its name, as in a settings file: `prompt.rules_tokens`.
+    /// Name as in a settings file, e.g. `prompt.rules_tokens`.
     pub name: &'static str,
-    /// Its value; empty where it has none.
+    /// Value; empty if it has none.
     pub value: String,
-    /// Where the value comes from.
+    /// Source of the value.
     pub origin: String,
-    /// What it is for.
+    /// Description.
     pub about: &'static str,
 }
 
@@ -82,14 +81,14 @@ pub struct Setting {
 #[derive(Debug, Clone)]
 pub struct Config {
     settings: Vec<Setting>,
-    /// What was found and does not count, one sentence each.
+    /// Ignored entries, one sentence each.
     pub warnings: Vec<String>,
     /// Settings of the workspace that count only after `memctl trust`: names and values.
     pub held_back: Vec<(String, String)>,
 }
 
 impl Config {
-    /// Reads all sources. `flags` are the settings that the command line names.
+    /// Reads all sources. `flags` are the settings from the command line.
     pub fn load(
         environment: &Environment,
         workspace: &Path,
@@ -120,8 +119,8 @@ impl Config {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
             let names = key.variables.iter().copied().chain([own.as_str()]);
             for variable in names {
-                // An empty variable is unset, but for one: a script whose user is missing must not
-                // become the owner of everything.
+                // An empty variable is unset, except for the user: a script with an empty user name
+                // must not get the owner's access.
                 let value = match key.name {
                     "user" => environment.given(variable),
                     _ => environment.var(variable),
@@ -139,7 +138,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Takes over what a file says. Of one that is not trusted, only what is harmless.
+    /// Applies the settings of a file; only the harmless ones if it is not trusted.
     fn file(
         &mut self,
         path: &Path,
@@ -200,12 +199,12 @@ impl Config {
         }
     }
 
-    /// Every setting, in the order of the documentation.
+    /// Returns every setting, in the order of the documentation.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// A setting's value; `None` where it has none.
+    /// Returns the value of a setting; `None` if it has none.
     pub fn text(&self, name: &str) -> Option<&str> {
         let setting = self.settings.iter().find(|setting| setting.name == name);
         setting
@@ -213,7 +212,7 @@ impl Config {
             .filter(|value| !value.is_empty())
     }
 
-    /// Who works here. Whoever sets a user sets one that has a name: a blank one is refused.
+    /// Returns the identity of the caller. A blank user name is an error.
     pub fn viewer(&self) -> Result<Viewer, Error> {
         if !self.is_set("user") {
             return Ok(Viewer::Owner);
@@ -221,14 +220,14 @@ impl Config {
         self.parsed("user").map(Viewer::User)
     }
 
-    /// Whether somebody has set this, be it to the default.
+    /// Returns `true` if any source sets this, even to the default.
     pub fn is_set(&self, name: &str) -> bool {
         self.settings
             .iter()
             .any(|s| s.name == name && s.origin != "default")
     }
 
-    /// A setting's value as a number, or what it is parsed into.
+    /// Parses the value of a setting.
     pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
         &self,
         name: &str,
@@ -246,7 +245,7 @@ impl Config {
     }
 }
 
-/// `None` for a file that is missing.
+/// Returns `None` for a missing file.
 fn absent(text: io::Result<String>) -> io::Result<Option<String>> {
     match text {
         Ok(text) => Ok(Some(text)),
@@ -268,7 +267,7 @@ fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
             toml::Value::Integer(number) => out.push((name, number.to_string())),
             toml::Value::Float(number) => out.push((name, number.to_string())),
             toml::Value::Boolean(flag) => out.push((name, flag.to_string())),
-            // No setting takes a list or a date; as text it is refused by name.
+            // No setting takes a list or a date; as text it is rejected with the setting's name.
             other => out.push((name, format!("{other:?}"))),
         }
     }

@@ -1,4 +1,4 @@
-//! Where a workspace lies.
+//! Location of a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use crate::store::{self, DIRECTORY};
 
 use super::Environment;
 
-/// The directories of a workspace; they need not exist.
+/// Directories of a workspace; they may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// The memory directory.
+    /// Memory directory.
     pub memory: PathBuf,
-    /// The skills directory.
+    /// Skills directory.
     pub skills: PathBuf,
 }
 
 impl Places {
-    /// Finds the workspace: the given root, else `AGENTURA_KNOWLEDGE_DIR`, else the next
-    /// `.agentura` upwards, but not above the user's home, else where one would be made: beside the
-    /// next `skills/` upwards, or here.
+    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, the next `.agentura`
+    /// upwards, but not above the user's home. If there is none, returns the place for a new one:
+    /// beside the next `skills/` upwards, or here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
         let here = &environment.current_dir;
         let skills_var = environment
@@ -53,8 +53,8 @@ impl Places {
     }
 }
 
-/// A directory that the user has named, by its own path and not by that of a link to it: below it no
-/// link is followed.
+/// Returns the real path of a directory that the user has named, if it is a link. Below it no link
+/// is followed.
 fn reached(path: PathBuf) -> PathBuf {
     let is_link = named::link_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
     if is_link {

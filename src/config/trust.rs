@@ -1,7 +1,8 @@
-//! Trust in the settings and prompts of a workspace, as they were when the user said so.
+//! Trust in the settings and prompts of a workspace, as they were at the user's decision.
 //!
-//! They decide which programs are executed and where data goes, so each change asks again, whoever began
-//! the workspace. The note lies in the user's state directory (`store::trust`).
+//! They decide which programs are executed and where data goes, so that each change needs a new
+//! decision, even in the user's own workspace. The decision is stored in the user's state directory
+//! (`store::trust`).
 
 use std::path::Path;
 
@@ -12,17 +13,16 @@ use crate::store::Approvals;
 
 use super::{Environment, FILE, LONGEST};
 
-/// Makes everything in a workspace count, settings included: for machines that build what they have just
-/// checked out.
+/// Trusts everything in a workspace, settings included: for build servers.
 const ALL: &str = "MEMCTL_TRUST";
 
 impl Environment {
-    /// The user's notes about trust in a memory directory.
+    /// Returns the user's trust decisions for a memory directory.
     pub fn approvals(&self, directory: &Path) -> Approvals {
         Approvals::of(self.state_dir.as_deref(), directory, self.trusts_all())
     }
 
-    /// Whether the settings and prompts of a memory directory count as they are now.
+    /// Returns `true` if the current settings and prompts of a memory directory are trusted.
     pub fn trusts_settings(&self, directory: &Path) -> bool {
         let noted = || self.approvals(directory).settings();
         self.trusts_all() || noted().is_some_and(|noted| noted == digest(directory))
@@ -34,8 +34,8 @@ impl Environment {
     }
 }
 
-/// A hash over everything in a memory directory that decides what is executed, where data goes and
-/// what a model is told: its settings and its prompts.
+/// Returns a hash of the settings and prompts in a memory directory. They decide which programs are
+/// executed, where data goes and what a model reads.
 pub fn digest(directory: &Path) -> String {
     let directory = Directory::at(directory);
     let prompts = directory.below("prompts");
@@ -49,7 +49,7 @@ pub fn digest(directory: &Path) -> String {
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let mut hash = Sha256::new();
     for (file, directory) in files {
-        // A file that is refused here is refused where it would count, too.
+        // A file that cannot be read here cannot be read where it is used.
         let content = directory.read(&file, LONGEST).ok().flatten();
         let content = content.unwrap_or_default();
         hash.update(file.file_name().unwrap_or_default().as_encoded_bytes());

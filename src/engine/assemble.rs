@@ -1,4 +1,4 @@
-//! Assembles the prompt that a skill's model would get.
+//! Assembles the prompt for the model of a skill.
 
 use serde::Serialize;
 
@@ -8,28 +8,31 @@ use crate::prompt::{self, Assembly, Choice, Omitted};
 use crate::skill::Skill;
 use crate::store::Selection;
 
-use super::guardrails::is_pending;
-use super::{Engine, Error, shared};
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+use crate::workspace::guardrails::is_pending;
+use crate::workspace::rules as active_rules;
 
-/// A prompt, what it is made of, and what is wrong with the skill.
+/// Prompt, its parts, and the problems of the skill.
 #[derive(Debug, Serialize)]
 pub struct PromptReport {
-    /// The skill.
+    /// Path of the skill.
     pub skill: SkillPath,
-    /// The prompt and its parts.
+    /// Prompt and its parts.
     #[serde(flatten)]
     pub assembly: Assembly,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// The prompt of a skill; for this input, where one is given.
+impl Workspace {
+    /// Returns the prompt of a skill, for this input if one is given.
     pub fn prompt(&self, skill: &SkillPath, input: Option<&str>) -> Result<PromptReport, Error> {
         let (_, skill) = self.skill(skill)?;
         let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
         let assembly = self.assemble(&skill, input, &mut warnings)?;
-        // Whoever looks at a prompt reads its rules; a run says in its execution which ones it had.
+        // A displayed prompt is a read of its rules. A run names its rules in the execution
+        // instead.
         let rules = assembly.injected.iter();
         let read = rules.map(|rule| (Kind::Reflexion, (rule.id.as_str(), None)));
         warnings.extend(self.note_read(read));
@@ -40,7 +43,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn assemble(
+    pub(crate) fn assemble(
         &self,
         skill: &Skill,
         input: Option<&str>,
@@ -50,7 +53,7 @@ impl Engine {
             skill: Some(&skill.path),
             newest: None,
         };
-        let (rules, problems) = shared::rules(&self.store, &of_skill)?;
+        let (rules, problems) = active_rules::rules(&self.store, &of_skill)?;
         warnings.extend(problems.iter().map(ToString::to_string));
         let shown = rules.iter();
         let shown = shown.filter(|rule| !rule.is_candidate() && !rule.observed);
@@ -62,23 +65,23 @@ impl Engine {
                 rule.reflexion_id
             )
         }));
-        // An execution is named only when it is over; until then it is its time and its input.
+        // An execution gets its id at the end; until then its time and its input identify it.
         let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
         let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
         let share = self.settings.withhold;
         let withheld: Vec<String> = ids
             .filter(|id| share.withholds(&self.store, id, &unit))
             .collect();
-        Ok(self.put_together(skill, &rules, input, &withheld))
+        Ok(self.assemble_layers(skill, &rules, input, &withheld))
     }
 
-    pub(super) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {
-        self.put_together(skill, &[], None, &[])
+    pub(crate) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {
+        self.assemble_layers(skill, &[], None, &[])
     }
 
-    /// The prompt with these rules, as far as there is room for them, and without those that are
-    /// withheld to see whether they matter.
-    pub(super) fn put_together(
+    /// Assembles the prompt from these rules, within the token budget and without the rules
+    /// withheld for the control group.
+    pub(crate) fn assemble_layers(
         &self,
         skill: &Skill,
         rules: &[Reflexion],
@@ -100,7 +103,7 @@ impl Engine {
         for layer in &mut layers {
             clean(&mut layer.text);
         }
-        // Files that other programs or older versions have written are cleaned on the way out.
+        // Data files from other programs or older versions may hold secrets.
         let mut rules = rules.to_vec();
         for rule in &mut rules {
             clean(&mut rule.rule);
@@ -115,7 +118,7 @@ impl Engine {
     }
 }
 
-/// What a person should know of rules that they do not stand behind.
+/// Warning about rules that the user has not approved.
 fn untrusted(rules: &[Reflexion]) -> Option<String> {
     let (mut own, mut pulled) = (0, 0);
     for rule in rules.iter().filter(|rule| rule.observed) {
@@ -136,8 +139,7 @@ fn untrusted(rules: &[Reflexion]) -> Option<String> {
     ))
 }
 
-/// Takes out the rules that nobody here stands behind and that speak to the model instead of stating a
-/// rule; answers why.
+/// Removes unapproved rules that look like a prompt injection, and returns the reason for each.
 fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
     let mut omitted = Vec::new();
     rules.retain(|rule| {
@@ -156,15 +158,15 @@ fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
     omitted
 }
 
-/// Takes secrets out of a text that is about to stand in a prompt.
+/// Redacts a text for the prompt.
 fn clean(text: &mut String) {
     if let std::borrow::Cow::Owned(cleaned) = guard::redact(text).text {
         *text = cleaned;
     }
 }
 
-/// What a person should know about a rule that stands in the prompt because a person said it.
-pub(super) fn suspicion(rule: &Reflexion) -> Option<String> {
+/// Warning about a suspicious rule that is in the prompt because a person gave it.
+pub(crate) fn suspicion(rule: &Reflexion) -> Option<String> {
     let text = format!("{}\n{}", rule.rule, rule.applies_when);
     let reason = guard::screen(&text).reason()?;
     let id = &rule.reflexion_id;

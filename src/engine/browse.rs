@@ -1,4 +1,4 @@
-//! Lists records, and shows one as it stands in its file.
+//! Lists records, and shows the stored entry of one record.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -6,57 +6,58 @@ use serde_json::value::RawValue;
 use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath, Trust};
 use crate::store::{Entry, Error as StoreError, Selection};
 
-use super::find::document;
 use super::remember::misfits;
-use super::{Engine, Error};
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+use crate::workspace::document::document;
 
 /// Records of one kind.
 #[derive(Debug, Serialize)]
 pub struct ListReport {
-    /// The kind.
+    /// Kind of the records.
     pub kind: Kind,
-    /// How many the scope sees.
+    /// Number of records visible in the scope.
     pub total: u64,
-    /// The newest of them, newest first.
+    /// Newest records, newest first.
     pub records: Vec<Listed>,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-/// One record in a list.
+/// Record in a list.
 #[derive(Debug, Serialize)]
 pub struct Listed {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
-    /// The skill that it belongs to.
+    /// Skill of the record; `None` if it has none.
     pub skill: Option<String>,
-    /// When it was made.
+    /// Time of creation.
     pub created: String,
-    /// Its words, on one line.
+    /// Content on one line.
     pub summary: String,
-    /// Which type of memory it is, if it is one.
+    /// Type of a memory; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
-    /// Whose it is, of the kinds that have a user.
+    /// User of the record, for kinds that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// When it ends, if it does.
+    /// Time of expiry; `None` if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// How far it may be believed; `None` where it cannot be read.
+    /// Trust level; `None` if the entry cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
-    /// Of a rule or a fix: how it stands.
+    /// Status of a rule or a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Who brought it, where the record says so.
+    /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
 impl Listed {
-    /// An entry in a list. Of one that cannot be read there is only the id.
-    pub(super) fn of(entry: Entry) -> Self {
+    /// Converts an entry; one that cannot be read keeps only its id.
+    pub(crate) fn of(entry: Entry) -> Self {
         let document = document(&entry);
         let field = |of: fn(Document) -> Option<String>| document.clone().and_then(of);
         Self {
@@ -74,31 +75,31 @@ impl Listed {
     }
 }
 
-/// One record.
+/// Record with its stored entry.
 #[derive(Debug, Serialize)]
 pub struct ShowReport {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
-    /// Its kind.
+    /// Kind of the record.
     pub kind: Kind,
-    /// How far it may be believed; `None` where it cannot be read.
+    /// Trust level; `None` if the entry cannot be read.
     pub trust: Option<Trust>,
-    /// Of a rule or a fix: how it stands.
+    /// Status of a rule or a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Who brought it, where the record says so.
+    /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The entry of its file, untouched.
+    /// Stored entry, unchanged.
     pub record: Box<RawValue>,
-    /// What in it does not fit its type (hands and other programs write too), and what went wrong and
-    /// did not stop it.
+    /// Misfits with the type of a memory (other programs and people edit the files too), and
+    /// non-fatal problems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// The newest records of a kind.
+impl Workspace {
+    /// Returns the newest records of a kind.
     pub fn list(
         &self,
         kind: Kind,
@@ -128,7 +129,7 @@ impl Engine {
         })
     }
 
-    /// One record, by its id or the beginning of one.
+    /// Returns one record, named by id or id prefix.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
         let (kind, id) = self.locate(id)?;
         let entry = self
@@ -140,7 +141,7 @@ impl Engine {
                 similar: Vec::new(),
             })?;
         let record = serde_json::from_slice(&entry.text).or_else(|_| {
-            // An entry that only its author's parser reads is shown as text.
+            // An entry that is not JSON is shown as text.
             serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
         });
         let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
@@ -164,9 +165,9 @@ impl Engine {
         })
     }
 
-    /// The record that a person means by an id, the beginning of one, or `latest`. One that was
-    /// forgotten is said to be.
-    pub(super) fn locate(&self, id: &str) -> Result<(Kind, String), Error> {
+    /// Resolves an id, an id prefix or `latest` to a record. Fails with [`Error::Forgotten`] for a
+    /// deleted record.
+    pub(crate) fn locate(&self, id: &str) -> Result<(Kind, String), Error> {
         let kind = match Kind::of_id(id) {
             Some(kind) => kind,
             None if id == "latest" => Kind::Execution,
@@ -175,8 +176,8 @@ impl Engine {
         Ok((kind, self.locate_as(kind, id)?))
     }
 
-    /// The same among the records of one kind.
-    pub(super) fn locate_as(&self, kind: Kind, id: &str) -> Result<String, Error> {
+    /// Resolves an id, an id prefix or `latest` among the records of one kind.
+    pub(crate) fn locate_as(&self, kind: Kind, id: &str) -> Result<String, Error> {
         match self.store.resolve(kind, id, None) {
             Ok(id) => Ok(id),
             Err(error @ StoreError::NotFound { .. }) => {
@@ -198,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// The newest executions, oldest first, and how many there are.
+    /// Returns the newest executions, oldest first, and the number of all executions.
     pub fn recent_executions(
         &self,
         skill: Option<&SkillPath>,

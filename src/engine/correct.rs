@@ -1,7 +1,7 @@
 //! Corrects an execution: correction, rule, guardrail, regression test.
 //!
-//! The correction is stored first; whatever fails after that is a warning and loses nothing. The
-//! same correction said again changes nothing and answers what is there already.
+//! The correction is stored first; a later failure is a warning and loses nothing. Repeating a
+//! correction changes nothing and returns the existing records.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,86 +13,88 @@ use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, S
 use crate::store::Selection;
 
 use super::assemble::suspicion;
-use super::door::kept_out;
-use super::error::chain;
 use super::evidence::{Witness, count_correction, uncounted};
-use super::model::Chosen;
 use super::passed_on::{adopt, stand_for};
 use super::rules::{Conflict, Placed, own_rules, standing};
-use super::{Engine, Error, dollars, mended};
+use crate::workspace::Error;
+use crate::workspace::error::chain;
+use crate::workspace::providers::Chosen;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, dollars, repair_warnings};
 
 const OFFLINE: &str = "offline";
 
-/// What a person says.
+/// Correction from the caller.
 #[derive(Debug)]
 pub struct CorrectOptions {
-    /// The skill.
+    /// Path of the skill.
     pub skill: SkillPath,
-    /// The execution: an id, the beginning of one, or `latest`.
+    /// Execution: an id, an id prefix, or `latest`.
     pub execution: String,
-    /// What was wrong and what should change.
+    /// Description of the mistake and of the desired change.
     pub correction: String,
-    /// What the output should have been.
+    /// Expected output; `None` if not given.
     pub expected: Option<Box<RawValue>>,
-    /// Whether the new rule takes the place of those that it contradicts.
+    /// Lets the new rule supersede the rules that it contradicts. Ignored if `by_agent`.
     pub supersede: bool,
-    /// Whether an agent has passed it on. Then the rule is a candidate, and acts nowhere before a person
+    /// Marks a correction from an agent. Its rule is a candidate without effect until a person
     /// approves it.
     pub by_agent: bool,
 }
 
-/// What came of it.
+/// Result of a correction.
 #[derive(Debug, Serialize)]
 pub struct CorrectReport {
-    /// The correction.
+    /// Id of the correction.
     pub correction_id: String,
-    /// The execution that it corrects.
+    /// Id of the corrected execution.
     pub execution_id: String,
-    /// The rule: the new one, or the one that said the same already.
+    /// Id of the rule: a new one, or an existing one with the same meaning. `None` if none was
+    /// learnt.
     pub reflexion_id: Option<String>,
-    /// Its text.
+    /// Text of the rule.
     pub rule: Option<String>,
-    /// How the rule stands: `active`, or `candidate` where an agent has passed it on.
+    /// Status of the rule: `active`, or `candidate` if an agent supplied it.
     pub status: Option<&'static str>,
-    /// How far the rule may be believed.
+    /// Trust level of the rule.
     pub trust: Option<Trust>,
-    /// Whether it was a candidate, and is a rule now since a person has said the same.
+    /// True if a person repeated the correction and so turned a candidate into a rule.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_candidate: bool,
-    /// When it matters.
+    /// Condition under which the rule applies.
     pub applies_when: Option<String>,
-    /// Why the mistake was made.
+    /// Cause of the mistake.
     pub root_cause: Option<String>,
-    /// How specific and actionable the correction was.
+    /// Score from 0 to 1 for how specific and actionable the correction is.
     pub confidence: f64,
-    /// Regression tests that came out of it.
+    /// Files that hold the regression test.
     pub tests: Vec<String>,
-    /// The guardrail files that it was added to.
+    /// Guardrail files that the rule was added to.
     pub guardrails: Vec<String>,
-    /// Rules that say the opposite.
+    /// Rules that contradict the new one.
     pub conflicts: Vec<Conflict>,
-    /// The rule that said the same already.
+    /// Id of the existing rule with the same meaning.
     pub duplicate_of: Option<String>,
-    /// Who put the rule into words: `offline`, or `provider/model`.
+    /// Source of the rule's text: `offline`, or `provider/model`.
     pub distilled_by: String,
-    /// What that cost, in US dollars; `None` where the price is not known.
+    /// Price in US dollars; `None` if the price is not known.
     pub cost_usd: Option<f64>,
-    /// Why there is no rule, and what to say for one.
+    /// Reason why no rule was learnt, and how to get one.
     pub not_learned: Option<String>,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-/// A correction in the words of a rule.
+/// Result of the reflection step.
 struct Worded {
     reflection: Reflection,
-    /// `offline`, or `provider/model`.
+    /// Source of the text: `offline`, or `provider/model`.
     by: String,
-    /// US dollars; `None` where the price is not known.
+    /// Price in US dollars; `None` if the price is not known.
     cost_usd: Option<f64>,
 }
 
-impl Engine {
+impl Workspace {
     /// Corrects an execution.
     pub async fn correct(
         &self,
@@ -105,16 +107,16 @@ impl Engine {
         if guard::says_nothing(said) {
             return Err(Error::EmptyCorrection);
         }
-        // Nobody but a person decides what holds in the place of what.
+        // Only a person may supersede rules.
         options.supersede &= !options.by_agent;
         let mut execution = self.execution_of(&options)?;
-        // An old file may still hold what no model is to be told.
+        // Data files of older versions may hold secrets, which no model may see.
         for json in [&mut execution.input_summary, &mut execution.output_summary] {
             clean_json(json);
         }
         let (correction, known_rule, mut warnings) =
             self.store_correction(&options, said, &execution)?;
-        warnings.extend(kept_out(left_out));
+        warnings.extend(redaction_warning(left_out));
         if let Some(rule) = known_rule {
             return self.said_before(&options, &correction, &execution, rule, warnings);
         }
@@ -177,8 +179,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// The same correction again, whose rule is there. An agent that repeats it changes nothing; a person
-    /// who says what an agent has passed on stands for it.
+    /// Handles a repeated correction that already has a rule. From an agent it changes nothing;
+    /// from a person it approves the agent's correction.
     fn said_before(
         &self,
         options: &CorrectOptions,
@@ -209,7 +211,7 @@ impl Engine {
         })
     }
 
-    /// Why a rule that could be learnt is not: it was removed on purpose.
+    /// Returns the reason if the rule was deleted on purpose and may not be learnt again.
     fn refused(&self, draft: &Draft) -> Result<Option<String>, Error> {
         let tombstone = self.store.buried(Kind::Reflexion, &draft.rule)?;
         Ok(tombstone.map(|tombstone| {
@@ -221,8 +223,8 @@ impl Engine {
         }))
     }
 
-    /// The execution that is meant. One of another skill is refused: a rule that was learnt from
-    /// it would land where nobody looks for it.
+    /// Returns the execution to correct. Fails if it belongs to another skill: its rule would be
+    /// stored under the wrong skill.
     fn execution_of(&self, options: &CorrectOptions) -> Result<Execution, Error> {
         let resolved =
             self.store
@@ -230,7 +232,7 @@ impl Engine {
         let id = match resolved {
             Ok(id) => id,
             Err(error) => {
-                // Whoever mistypes the skill as well wants to hear of the skill.
+                // If the skill is misspelt as well, its error comes first.
                 self.skill(&options.skill)?;
                 return Err(error.into());
             }
@@ -247,8 +249,7 @@ impl Engine {
         })
     }
 
-    /// Stores the correction, or finds it where it has been said before, together with the rule
-    /// that came of it then.
+    /// Stores the correction, or returns the stored one with the same text and its rule.
     fn store_correction(
         &self,
         options: &CorrectOptions,
@@ -277,7 +278,7 @@ impl Engine {
                 writer.update(Kind::Correction, &known.correction_id, &change)?;
                 known.expected_output = Some(expected.clone());
             }
-            warnings.extend(mended(writer.take_mended()));
+            warnings.extend(repair_warnings(writer.take_repairs()));
             let rules = own_rules(writer.store(), &of_skill)?;
             let rule = rules
                 .iter()
@@ -297,19 +298,19 @@ impl Engine {
             trust: String::new(),
         };
         let correction = writer.append(correction, self.now)?;
-        // What an agent says speaks against no rule before a person approves it.
+        // A correction from an agent counts against no rule until a person approves it.
         let counted = if options.by_agent {
             Ok(())
         } else {
             count_correction(&mut writer, execution, said, Witness::Person)
         };
-        let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
+        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
         warnings.extend(counted.err().map(|error| uncounted(&error)));
         Ok((correction, None, warnings))
     }
 
-    /// Turns the correction into words of a rule: by a model, where there is one and it answers.
-    /// An answer that was paid for and is no rule is kept in a file that the warning names.
+    /// Turns the correction into a rule, by a model if one is configured and answers. A paid answer
+    /// that is not a rule is kept in a file, which the warning names.
     async fn reflect(
         &self,
         correction: &Correction,
@@ -366,7 +367,7 @@ impl Engine {
     }
 }
 
-/// Takes out of what a person gave what must not be stored; answers the kinds of it.
+/// Redacts the options; returns the kinds of secrets found.
 fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
     let redacted = guard::redact(&options.correction);
     let mut found = redacted.found;
@@ -379,14 +380,14 @@ fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
     found
 }
 
-/// The same for a JSON value.
+/// Redacts a JSON value; returns the kinds of secrets found.
 fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
     let redacted = guard::redact_json(json.get());
     if redacted.found.is_empty() {
         return Vec::new();
     }
     let found = redacted.found;
-    // JSON without its secrets is JSON; if it were not, nothing of it would be kept.
+    // Redacted JSON should still parse; if it does not, the value becomes null.
     let cleaned = serde_json::from_str(&redacted.text);
     *json = cleaned.unwrap_or_else(|_| RawValue::NULL.to_owned());
     found

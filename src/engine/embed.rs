@@ -1,22 +1,23 @@
-//! Makes vectors, by the embedder that the search of this memory uses.
+//! Embeds texts with the embedder that the search of this memory uses.
 
 use serde::Serialize;
 
-use crate::search::Vector;
+use crate::embedder::Vector;
 
-use super::{Engine, Error};
+use crate::workspace::Error;
+use crate::workspace::Workspace;
 
-/// Vectors, and who made them.
+/// Vectors and their embedder.
 #[derive(Debug, Serialize)]
 pub struct Embedded {
-    /// The embedder, as records of the index are stamped with it.
+    /// Name of the embedder, as stored in the index.
     pub model: String,
-    /// One a text, in their order; of length 1 and of one size.
+    /// Vectors in the order of the texts, all normalized and of one size.
     pub vectors: Vec<Vector>,
 }
 
-impl Engine {
-    /// The vectors of texts. Nothing is read from the memory and nothing is written to it.
+impl Workspace {
+    /// Embeds texts. Reads and writes no records.
     pub fn embed(&self, texts: &[&str]) -> Result<Embedded, Error> {
         let maker = self.providers.maker(texts.len() > 1)?;
         let vectors = maker.embed(texts)?;

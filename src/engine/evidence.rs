@@ -1,11 +1,11 @@
-//! Counts what use shows of the rules: how often a prompt held them, and what people made of it. What
-//! tests say is counted by `test`, into the same fields.
+//! Counts the evidence on rules from use: how often a prompt held them, and how people judged the
+//! output. `test` counts its results into the same fields.
 //!
-//! Only rules that a model was shown are counted; an answer without a model has used none. A verdict
-//! that is changed takes back what it said before.
+//! Only rules that a model was shown are counted; an answer without a model uses none. A changed
+//! verdict reverts the count of the verdict before.
 //!
-//! What programs say against a rule counts against rules of programs alone. A rule that a person gave is
-//! judged by people: no agent can retire it by rejecting what comes of it.
+//! Evidence from programs against a rule counts only for rules from programs. People judge the
+//! rules of people: no agent can retire such a rule by rejecting its outputs.
 
 use serde_json::{Value, json};
 
@@ -13,11 +13,11 @@ use crate::learn::credit::{applies, blamed, speaks_against};
 use crate::model::{Execution, Kind, Outcome, Reflexion};
 use crate::store::Writer;
 
-use super::Error;
-use super::error::chain;
+use crate::workspace::Error;
+use crate::workspace::error::chain;
 
-/// Counts that the rules of an execution were put into a prompt.
-pub(super) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
+/// Counts that a prompt held the rules of an execution.
+pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
     if execution.outcome == Outcome::Error {
         return Ok(());
     }
@@ -32,21 +32,21 @@ pub(super) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
-/// The `source` of a rule, and the judge of an execution, that is no person.
-pub(super) const AGENT: &str = "agent";
+/// Value of `source` and of the judge for anything but a person.
+pub(crate) const AGENT: &str = "agent";
 
-/// Who says what came of an execution.
+/// Source of a verdict on an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Witness {
-    /// A person, at the command line or by a front for people.
+pub(crate) enum Witness {
+    /// Person, at the command line or in a user interface.
     Person,
-    /// A program that brought the outcome, or an agent that passes on a correction.
+    /// Program that reported the outcome, or agent that passed on a correction.
     Agent,
 }
 
 impl Witness {
-    /// The one that a field names; where it is empty, a person.
-    pub(super) fn of(name: &str) -> Self {
+    /// Returns the witness that a field names; an empty field means a person.
+    pub(crate) fn of(name: &str) -> Self {
         if name == AGENT {
             Self::Agent
         } else {
@@ -54,15 +54,15 @@ impl Witness {
         }
     }
 
-    /// Whether what it says against a rule counts.
+    /// Returns true if its evidence against this rule counts.
     fn may_blame(self, rule: &Reflexion) -> bool {
         self == Self::Person || rule.source == AGENT
     }
 }
 
-/// Counts a verdict on an execution for or against the rules that had a part in it. `before` is the
-/// verdict that it had until now.
-pub(super) fn count_verdict(
+/// Counts a verdict on an execution for or against the rules that apply to it. `before` is the
+/// verdict that it replaces.
+pub(crate) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
     (before, before_by): (&Outcome, Witness),
@@ -93,8 +93,8 @@ pub(super) fn count_verdict(
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
-/// Counts a correction of an execution against the rules that it speaks of.
-pub(super) fn count_correction(
+/// Counts a correction of an execution against the rules that it contradicts.
+pub(crate) fn count_correction(
     writer: &mut Writer,
     execution: &Execution,
     correction: &str,
@@ -113,7 +113,7 @@ pub(super) fn count_correction(
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
-/// What a verdict says of the rules: that they helped, that they did not, or nothing.
+/// Evidence of a verdict: helped, harmed, or none.
 fn helped(outcome: &Outcome) -> Option<bool> {
     match outcome {
         Outcome::Accepted => Some(true),
@@ -122,16 +122,16 @@ fn helped(outcome: &Outcome) -> Option<bool> {
     }
 }
 
-/// Says that a count was not kept.
-pub(super) fn uncounted(error: &Error) -> String {
+/// Warning about a count that could not be stored.
+pub(crate) fn uncounted(error: &Error) -> String {
     format!(
         "what this says of the rules was not counted: {}",
         chain(error)
     )
 }
 
-/// The fields that use changes, as they are now; those that nothing was counted in are absent.
-pub(super) fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
+/// Evidence fields of a rule with their values; fields without a value are left out.
+pub(crate) fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
     let share = |value: f64| json!(value);
     let fields: [(_, _, &dyn Fn(f64) -> Value); 5] = [
         ("times_injected", rule.times_injected, &number),
@@ -146,7 +146,7 @@ pub(super) fn counts(rule: &Reflexion) -> Vec<(&'static str, Value)> {
         .collect()
 }
 
-/// A count as the reference writes it: without a fraction where there is none.
+/// Number as the reference implementation writes it: an integer without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -160,7 +160,7 @@ fn number(value: f64) -> Value {
     }
 }
 
-/// The rules that a model was shown for an execution. One that was forgotten since is none any more.
+/// Rules that a model was shown for an execution, without deleted ones.
 fn rules_of(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
     if execution.model_used.starts_with("offline") {
         return Ok(Vec::new());
@@ -169,7 +169,7 @@ fn rules_of(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Er
     for id in &execution.reflexions_injected {
         if let Some(entry) = writer.store().find(Kind::Reflexion, id)?
             && let Ok(rule) = entry.parse::<Reflexion>()
-            // No prompt shows a candidate, whatever an execution says of it.
+            // No prompt holds a candidate, even if the execution names one.
             && !rule.is_candidate()
         {
             rules.push(rule);

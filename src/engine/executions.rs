@@ -1,8 +1,8 @@
-//! Keeps executions that ran elsewhere, and answers with those that are kept, whole.
+//! Stores executions of other programs, and lists stored executions.
 //!
-//! What another program ran is taken as it says; only that its skill is within the scope, and that the
-//! rules which it names are rules of that skill, is looked at. Then it counts for those rules as a run of
-//! ours does, but that a rejection by a program does not speak against what a person has said.
+//! The report of another program is accepted as given; only the skill must be in scope, and the
+//! rules that it names must belong to that skill. It counts as evidence like a run of this program,
+//! except that a rejection by a program does not count against rules from people.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,59 +10,61 @@ use serde_json::value::RawValue;
 use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage};
 use crate::store::{self, Selection};
 
-use super::door::kept_out;
+use super::evidence;
 use super::evidence::{AGENT, Witness};
-use super::{Engine, Error, evidence, mended};
+use crate::workspace::Error;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, repair_warnings};
 
-/// An execution that ran elsewhere.
+/// Execution of another program.
 #[derive(Debug)]
 pub struct ExecutionOptions {
-    /// The skill; it need not be among the files here.
+    /// Path of the skill; it need not exist here.
     pub skill: SkillPath,
-    /// What it got.
+    /// Input of the execution.
     pub input: Box<RawValue>,
-    /// What came out.
+    /// Output of the execution.
     pub output: Box<RawValue>,
-    /// What became of it.
+    /// Verdict on the output.
     pub outcome: Outcome,
-    /// US dollars; `None` where nobody knows.
+    /// Price in US dollars; `None` if not known.
     pub cost_usd: Option<f64>,
-    /// Wall-clock milliseconds.
+    /// Wall-clock time in milliseconds.
     pub latency_ms: Option<f64>,
-    /// `provider/model`.
+    /// Model, as `provider/model`.
     pub model_used: String,
-    /// Tokens, where they were counted.
+    /// Token counts; `None` if not counted.
     pub usage: Option<Usage>,
-    /// The rules that stood in its prompt.
+    /// Ids of the rules in its prompt.
     pub reflexions_injected: Vec<String>,
 }
 
-/// An execution that is kept now.
+/// Stored execution.
 #[derive(Debug, Serialize)]
 pub struct LoggedExecution {
-    /// Its id.
+    /// Id of the execution.
     pub execution_id: String,
-    /// Its skill.
+    /// Path of the skill.
     pub skill: String,
-    /// When it was kept: RFC 3339, UTC.
+    /// Time of storage: RFC 3339, UTC.
     pub timestamp: String,
-    /// What became of it.
+    /// Verdict on the output.
     pub outcome: Outcome,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-/// Records of one kind, whole.
+/// Complete records of one kind.
 #[derive(Debug)]
 pub struct Records<R> {
-    /// The newest, newest first.
+    /// Newest records, newest first.
     pub records: Vec<R>,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// Keeps an execution that ran elsewhere.
+impl Workspace {
+    /// Stores an execution of another program.
     pub fn log_execution(&self, options: ExecutionOptions) -> Result<LoggedExecution, Error> {
         self.permit(&options.skill)?;
         let skill = options.skill.to_string();
@@ -98,7 +100,7 @@ impl Engine {
             },
             self.now,
         )?;
-        // A count that cannot be kept is no reason to lose an execution.
+        // An execution is stored even if its evidence cannot be counted.
         let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
             let before = Outcome::PendingReview;
             evidence::count_verdict(
@@ -108,8 +110,8 @@ impl Engine {
                 (&stored.outcome, Witness::Agent),
             )
         });
-        let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
-        warnings.extend(kept_out(writer.take_left_out()));
+        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+        warnings.extend(redaction_warning(writer.take_left_out()));
         warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
         Ok(LoggedExecution {
             execution_id: stored.execution_id,
@@ -120,7 +122,7 @@ impl Engine {
         })
     }
 
-    /// The newest records of a kind, whole, as the scope and the viewer may see them.
+    /// Returns the newest records of a kind that the caller may see.
     pub fn records<R: Record>(
         &self,
         skill: Option<&SkillPath>,

@@ -1,51 +1,48 @@
-//! Searches everything that is remembered.
+//! Searches all records.
 //!
-//! - `report`: what is asked, and what is answered.
-//! - `asking`: the query's vector.
+//! - `report`: request and result of a search.
+//! - `asking`: query embedding.
 
-mod asking;
+mod query_embedding;
 mod report;
 
 use std::thread;
 use std::time::Instant;
 
-use crate::model::{
-    Correction, Document, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
-    Trust,
-};
+use crate::model::{Document, Kind};
 use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, snippet, words};
-use crate::store::{Entry, Scoped};
 
-use super::error::chain;
-use super::index::{Library, Progress};
-use super::{Engine, Error, Rewrite, milliseconds};
+use crate::indexing::{MultiIndex, Progress};
+use crate::learn::rewrite::Rewrite;
+use crate::workspace::Error;
+use crate::workspace::error::chain;
+use crate::workspace::{Workspace, milliseconds};
 
-use asking::Asking;
+use query_embedding::Asking;
 pub use report::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 
-/// So many records at most get their vectors during one search: nobody waits long for the first
-/// search after an import, and the others are found by their words until their turn comes.
+/// Maximum number of records to embed during a search. After an import no search waits long; the
+/// remaining records match by keyword until they are embedded.
 const NEW_VECTORS: usize = 64;
 
-/// With so many records left without a vector, it is time to say how they all get theirs.
+/// Number of records without a vector from which the report suggests `memctl index`.
 const MANY: usize = 1_000;
 
-/// The longest excerpt that is shown of a record, in characters.
-pub(super) const SNIPPET: usize = 200;
+/// Maximum length of an excerpt, in characters.
+pub(crate) const SNIPPET: usize = 200;
 
-impl Engine {
-    /// Searches everything that is remembered. `progress` is told how many records were analysed, where
-    /// many are new.
+impl Workspace {
+    /// Searches all records. `progress` gets the number of records indexed and the total.
     pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
         self.find_near(options, None, progress)
     }
 
-    /// The same, near a vector that the caller has made, where there is one. It has to be of the embedder
-    /// that this memory uses; zeros may fill it up to any length.
+    /// Searches near a vector from the caller, if one is given. It must come from the embedder of
+    /// this memory, and may be padded with zeros to any length.
     ///
     /// # Errors
     ///
-    /// [`Error::BadVector`] for a vector of another size, or without a direction.
+    /// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
     pub fn find_near(
         &self,
         options: &FindOptions,
@@ -55,8 +52,8 @@ impl Engine {
         let start = Instant::now();
         let rewritten = options.rewrite.apply(&options.query);
         let text = rewritten.as_deref().unwrap_or(&options.query);
-        let mut index = Library::open(&self.store)?;
-        // Words that are none mean nothing; a vector by itself does.
+        let mut index = MultiIndex::open(&self.store)?;
+        // A blank text has no meaning to compare, but a given vector has.
         let means_something = vector.is_some() || !text.trim().is_empty();
         let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
         let filter = Filter {
@@ -65,14 +62,14 @@ impl Engine {
             viewer: self.store.viewer().clone(),
             ..options.filter.clone()
         };
-        // The query gets its vector while the index is brought up to date and the words are looked for.
+        // The query is embedded while the index is updated and searched by keyword.
         let (updated, by_words, model) = thread::scope(|scope| {
             let providers = &self.providers;
             let many_texts = !index.has_all_vectors();
             let ask = move || Asking::new(providers, text, vector, many_texts);
             let model = by_meaning.then(|| scope.spawn(ask));
             let updated = index.update(by_meaning, progress);
-            // What is damaged is found again, and mended, where no thread waits.
+            // Damage found here is found again, and repaired, after the threads have ended.
             let early = model.is_some() && updated.is_ok() && options.fusion != Fusion::Semantic;
             let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
             let by_words = ranker.and_then(|ranker| ranker.by_words(text).ok());
@@ -80,7 +77,7 @@ impl Engine {
         });
         updated?;
         let mut troubles = Vec::new();
-        // Who cannot be asked for the meaning is no reason not to look for the words.
+        // A failed embedder does not stop the keyword search.
         let asking = match model.transpose().map_err(|_| Error::Index)? {
             Some(Ok(asking)) => Some(asking),
             Some(Err(error @ Error::BadVector { .. })) => return Err(error),
@@ -136,9 +133,9 @@ impl Engine {
     }
 }
 
-/// What is to be said of records that have no vector to compare.
-/// The number of others' records is nobody else's to know.
-fn lacking(index: &Library, tells_numbers: bool) -> Option<String> {
+/// Warning about records without a comparable vector. Callers with restricted access get no
+/// numbers, since these count the records of other users.
+fn lacking(index: &MultiIndex, tells_numbers: bool) -> Option<String> {
     const UNTIL: &str = "found by their words alone until `memctl index` has run";
     let number = |count: usize| {
         let told = tells_numbers.then(|| count.to_string());
@@ -154,20 +151,20 @@ fn lacking(index: &Library, tells_numbers: bool) -> Option<String> {
     (waiting >= MANY).then(|| format!("{} records are {UNTIL}", number(waiting)))
 }
 
-/// What a search came to.
+/// Result of the ranking.
 struct Answer {
     found: Vec<Found>,
     asked: Option<Asked>,
-    /// The text that was looked for, where words of the index came to it.
+    /// Expanded query, if term expansion added words.
     with_kin: Option<String>,
-    /// Why records that have no vector did not get one.
+    /// Reason why records without a vector did not get one.
     trouble: Option<String>,
 }
 
-/// Ranks, and reads what came out. `by_words` is what the words of the text have come to already, in
-/// the index as it is. [`Error::Index`] is damage.
+/// Ranks and reads the results. `by_words` holds keyword scores computed before, on the same index.
+/// [`Error::Index`] means damage.
 fn search(
-    index: &mut Library,
+    index: &mut MultiIndex,
     options: &FindOptions,
     text: &str,
     filter: &Filter,
@@ -207,7 +204,7 @@ fn search(
     for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, document)) = index.record(part, place)? {
-            // The index knows what the file says of trust; what counts, only the user's own notes.
+            // The index holds the trust that a file claims; only this user's approvals count.
             if filter.trust.is_some_and(|least| document.trust < least) {
                 continue;
             }
@@ -267,21 +264,21 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
     }
 }
 
-/// The text with what its mistyped words may have meant; `None` where there is nothing to add.
-pub(super) fn with_kin(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
+/// Adds index words similar to unknown query words; `None` if there are none.
+pub(crate) fn with_kin(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
     let kin = ranker.kin(text)?;
     Ok((!kin.is_empty()).then(|| format!("{text} {}", kin.join(" "))))
 }
 
 fn understood(
-    index: &Library,
+    index: &MultiIndex,
     ranker: &Ranker<'_>,
     text: &str,
     filter: &Filter,
     fusion: Fusion,
 ) -> Result<Asked, Error> {
     let terms = ranker.terms(text)?.into_iter();
-    // Of others' records not even the number is told.
+    // Callers with restricted access learn nothing about other records, not even their number.
     let (documents, vectors) = index.counts(filter)?;
     Ok(Asked {
         terms: terms
@@ -294,33 +291,11 @@ fn understood(
     })
 }
 
-pub(super) fn rounded(score: f64) -> f64 {
+pub(crate) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0
 }
 
-/// An entry as a document; `None` where it is no readable record.
-pub(super) fn document(entry: &Entry) -> Option<Document> {
-    fn of<R: Record>(entry: &Entry) -> Option<Document> {
-        entry.parse::<R>().ok().map(|record| record.document())
-    }
-    match entry.kind {
-        Kind::Execution => of::<Execution>(entry),
-        Kind::Correction => of::<Correction>(entry),
-        Kind::Reflexion => of::<Reflexion>(entry),
-        Kind::Procedure => of::<Procedure>(entry),
-        Kind::Fix => of::<Fix>(entry),
-        Kind::Memory => of::<Memory>(entry),
-        Kind::Session => of::<Session>(entry),
-    }
-}
-
-/// The level of trust of an entry: `observed` where this user does not stand behind it.
-pub(super) fn level(store: &Scoped, entry: &Entry) -> Trust {
-    let own = document(entry).map_or(Trust::Observed, |document| document.trust);
-    store.standing().of_entry(entry, own)
-}
-
-/// What was learnt comes before what it was learnt from, where both fit the query equally well.
+/// Score weight of a kind: learnt records rank before their sources if both match equally well.
 fn weight(kind: Kind) -> f64 {
     match kind {
         Kind::Reflexion | Kind::Procedure | Kind::Fix | Kind::Memory => 1.0,

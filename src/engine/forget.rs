@@ -1,35 +1,36 @@
-//! Removes a record, and remembers that it was removed. A session takes with it what was done in it.
+//! Deletes a record and leaves a tombstone. Deleting a session also deletes its action log.
 
 use serde::Serialize;
 
-use crate::model::{Document, Kind, Session};
+use crate::model::{Kind, Session};
 
-use super::find::document;
-use super::index::Index;
-use super::{Engine, Error, mended};
+use crate::indexing::Index;
+use crate::workspace::Error;
+use crate::workspace::document::{document, remembered};
+use crate::workspace::{Workspace, repair_warnings};
 
-/// What was removed.
+/// Result of a deletion.
 #[derive(Debug, Serialize)]
 pub struct ForgetReport {
-    /// Its id, which is never given again.
+    /// Id of the record, which is never used again.
     pub id: String,
-    /// Its kind.
+    /// Kind of the record.
     pub kind: Kind,
-    /// Its words, on one line: the last sight of them.
+    /// Content on one line, shown for the last time.
     pub summary: String,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// Removes a record, by its id or the beginning of one; `for_good` leaves nothing to take back.
+impl Workspace {
+    /// Deletes a record, named by id or id prefix; `for_good` leaves nothing to revert.
     pub fn forget(&self, id: &str, for_good: bool) -> Result<ForgetReport, Error> {
         let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
         let id = self.store.resolve(kind, id, None)?;
         let mut writer = self.writer()?;
         let entry = writer.store().find(kind, &id)?;
         let document = entry.as_ref().and_then(document);
-        // What was done in a session goes first: after a crash it can be forgotten again.
+        // The action log of a session goes first: after a crash the deletion can be repeated.
         if let Some(Ok(session)) = entry
             .filter(|_| kind == Kind::Session)
             .map(|entry| entry.parse::<Session>())
@@ -43,9 +44,9 @@ impl Engine {
             writer.remove(kind, &id, content, self.now)?;
         }
         let summary = document.map(|d| d.summary).unwrap_or_default();
-        let warnings = mended(writer.take_mended()).collect();
+        let warnings = repair_warnings(writer.take_repairs()).collect();
         drop(writer);
-        // A text can be guessed from its words and its vector: they go as well.
+        // The index could reveal the text through its terms and vectors, so they go as well.
         Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
         Ok(ForgetReport {
             id,
@@ -53,15 +54,5 @@ impl Engine {
             summary,
             warnings,
         })
-    }
-}
-
-/// What a tombstone remembers of a record, as a hash. A rule comes back word for word when the same thing
-/// is said again; that is what is remembered of it, not its circumstances.
-pub(super) fn remembered(document: &Document) -> &str {
-    if document.kind == Kind::Reflexion {
-        &document.summary
-    } else {
-        &document.content
     }
 }

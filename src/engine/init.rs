@@ -1,4 +1,4 @@
-//! Makes a workspace.
+//! Creates a workspace.
 
 use std::path::Path;
 
@@ -7,31 +7,31 @@ use serde::Serialize;
 use crate::platform::{Directory, named};
 use crate::store::{Error as StoreError, Scoped};
 
-use super::{Error, door};
+use crate::workspace::{Error, redacting_writer};
 
-/// The most bytes of a file that lines are added to.
+/// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
 const IGNORE: &str = ".gitignore";
-/// What version control should leave alone: files that can be made again, copies of damage, and what is this
-/// checkout's own: the way back, its name, what a merge has yet to do, what it has pulled from others.
+/// Patterns for git to ignore: derived files, copies of damaged files, and the local state of a
+/// checkout (undo journal, replica name, pending merge steps, remote records).
 const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
 
-/// What was made.
+/// Result of an initialisation.
 #[derive(Debug, Serialize)]
 pub struct InitReport {
-    /// The memory directory.
+    /// Path of the memory directory.
     pub directory: String,
-    /// The skills directory.
+    /// Path of the skills directory.
     pub skills: String,
-    /// The workspace's name among workspaces.
+    /// Name of the workspace among other workspaces.
     pub origin: String,
-    /// What was made now; empty where everything was there.
+    /// Paths that were created; empty if everything existed.
     pub created: Vec<String>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Makes the memory directory and the skills directory, as far as they are missing.
+/// Creates the memory directory and the skills directory if they are missing.
 pub fn initialise(
     store: &Scoped,
     skills: &Path,
@@ -45,16 +45,16 @@ pub fn initialise(
         }
     }
     let identity = {
-        let _writer = door::open(store, random)?;
+        let _writer = redacting_writer::open(store, random)?;
         store.identity()
     };
     let ignore = directory.join(IGNORE);
-    // What a person has put there stays; a workspace of an older version gets what it lacks.
-    // What cannot be read is a person's to look at.
+    // Lines from a person stay; a workspace of an older version gets the missing lines. An
+    // unreadable file is left to a person.
     let text = directory.read_text(IGNORE, LONGEST).ok();
     let text = text.and_then(|text| completed(&text.unwrap_or_default(), IGNORED));
     if let Some(text) = text {
-        door::replace(directory, &ignore, &text)?;
+        redacting_writer::replace(directory, &ignore, &text)?;
         created.push(ignore.display().to_string());
     }
     Ok(InitReport {
@@ -66,29 +66,29 @@ pub fn initialise(
     })
 }
 
-/// Adds the lines to a text file that it lacks, and makes one where there is none. Answers whether it
-/// lacked any.
+/// Adds the missing lines to a text file, and creates it if it does not exist. Returns true if
+/// lines were missing.
 pub fn with_lines(path: &Path, wanted: &str) -> Result<bool, Error> {
     let text = match named::read_text(path, LONGEST) {
         Ok(text) => completed(&text, wanted),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => completed("", wanted),
-        // What cannot be read is a person's to look at.
+        // An unreadable file is left to a person.
         Err(_) => None,
     };
     if let Some(text) = &text {
-        door::create(path, text)?;
+        redacting_writer::create(path, text)?;
     }
     Ok(text.is_some())
 }
 
-/// Makes a program of the shell that git starts; the file must not be there yet.
+/// Creates an executable shell script for a git hook; the file must not exist yet.
 pub fn make_hook(path: &Path, text: &str) -> Result<(), Error> {
-    door::create(path, text)?;
+    redacting_writer::create(path, text)?;
     let set = named::make_executable(path);
     Ok(set.map_err(StoreError::io("make executable", path))?)
 }
 
-/// The lines of a file with those that it lacks behind them; `None` where it lacks none.
+/// Returns the text with the missing lines appended; `None` if none are missing.
 fn completed(text: &str, wanted: &str) -> Option<String> {
     let lacking: Vec<&str> = wanted
         .lines()

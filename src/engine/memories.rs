@@ -1,4 +1,4 @@
-//! Memories by their type and their metadata.
+//! Lists memories by type and metadata.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use crate::model::{Condition, Kind, Memory, MemoryType};
 use crate::store::{Entry, Selection};
 
 use super::browse::{ListReport, Listed};
-use super::{Engine, Error};
+use crate::workspace::Error;
+use crate::workspace::Workspace;
 
-impl Engine {
-    /// The newest memories of a type, or of all, whose metadata fulfils every condition.
+impl Workspace {
+    /// Returns the newest memories of a type, or of all, whose metadata meets every condition.
     pub fn list_memories(
         &self,
         memory_type: Option<MemoryType>,
@@ -43,7 +44,8 @@ impl Engine {
         })
     }
 
-    /// The versions of memories whose metadata fulfils every condition: for the filter of a search.
+    /// Returns the version keys of memories whose metadata meets every condition, for a search
+    /// filter.
     pub fn memories_where(&self, conditions: &[Condition]) -> Result<Arc<HashSet<u64>>, Error> {
         let positions = self.store.positions(Kind::Memory)?;
         let mut keys = HashSet::new();
@@ -58,10 +60,10 @@ impl Engine {
     }
 }
 
-/// Whether an entry is a memory of this type that fulfils every condition.
+/// Returns `true` if an entry is a memory of this type whose metadata meets every condition.
 fn fits(entry: &Entry, memory_type: Option<MemoryType>, conditions: &[Condition]) -> bool {
     let Ok(memory) = entry.parse::<Memory>() else {
-        // What cannot be read is of no type; asked for everything, it is listed by its id.
+        // An unreadable entry has no type; only an unfiltered list shows it.
         return memory_type.is_none() && conditions.is_empty();
     };
     if memory_type.is_some_and(|wanted| memory.memory_type != wanted) {

@@ -1,11 +1,11 @@
-//! The memory as a model: the known case whose input is most like the one at hand.
+//! Nearest-case answers: the known case whose input is most similar to the given one.
 //!
-//! Known are the skill's examples, executions that a person accepted, and corrections that say what
-//! the output should have been. Likeness is the cosine of the two inputs' words and fields, each
-//! weighted by how few of the cases hold it, so that what all inputs of a skill share says little.
+//! Known cases are the skill's examples, executions that a person accepted, and corrections with an
+//! expected output. Similarity is the cosine of the words and fields of two inputs. Each feature is
+//! weighted by its rarity among the cases, so that features shared by all inputs count little.
 //!
-//! A case that was corrected without a better output being given is known to be wrong. It is only
-//! used where no other is near enough, and then says so.
+//! A case that was corrected without an expected output is known to be wrong. It answers only if no
+//! other case is similar enough, and then names the correction.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,26 +16,26 @@ use crate::model::{Correction, Execution, Outcome, Record as _, Trust};
 use crate::search::words;
 use crate::skill::Example;
 
-/// A known input and its output.
+/// Known input with its output.
 #[derive(Debug, Clone)]
-pub(super) struct Case {
-    /// An execution or correction id, or the path of an example.
-    pub(super) source: String,
-    pub(super) input: Box<RawValue>,
-    pub(super) output: Box<RawValue>,
-    /// The correction that says that this output is wrong, without a better one.
-    pub(super) wrong: Option<String>,
+pub(crate) struct Case {
+    /// Execution id, correction id, or path of an example.
+    pub(crate) source: String,
+    pub(crate) input: Box<RawValue>,
+    pub(crate) output: Box<RawValue>,
+    /// Id of the correction that rejects this output without a better one.
+    pub(crate) wrong: Option<String>,
 }
 
-/// The case that answers, and how like its input is.
+/// Case that answers, and the similarity of its input.
 #[derive(Debug, Clone)]
-pub(super) struct Nearest {
-    pub(super) case: Case,
-    pub(super) similarity: f64,
+pub(crate) struct Nearest {
+    pub(crate) case: Case,
+    pub(crate) similarity: f64,
 }
 
-/// Everything that is known of a skill, oldest first.
-pub(super) fn cases(
+/// Collects the known cases of a skill: examples, accepted executions, then corrections.
+pub(crate) fn cases(
     examples: Vec<Example>,
     executions: &[Execution],
     corrections: &[Correction],
@@ -46,7 +46,7 @@ pub(super) fn cases(
         .collect();
     let mut wrong: HashMap<&str, &str> = HashMap::new();
     let mut corrected = Vec::new();
-    // What an agent has passed on is no answer before a person approves it.
+    // A correction passed on by an agent does not count before a person approves it.
     let counting = corrections
         .iter()
         .filter(|correction| correction.trust() > Trust::Observed);
@@ -89,9 +89,9 @@ pub(super) fn cases(
     examples.chain(accepted).chain(corrected).collect()
 }
 
-/// The case that is most like the input, if one is at least so like it; among equals the newest.
-/// The second value is the greatest likeness that was found at all.
-pub(super) fn nearest(cases: Vec<Case>, input: &RawValue, floor: f64) -> (Option<Nearest>, f64) {
+/// Returns the most similar case with a similarity of at least `floor`; the last one wins a tie. A
+/// case known to be wrong loses to any other. The second value is the highest similarity found.
+pub(crate) fn nearest(cases: Vec<Case>, input: &RawValue, floor: f64) -> (Option<Nearest>, f64) {
     let features: Vec<Features> = cases.iter().map(|case| features(&case.input)).collect();
     let asked = self::features(input);
     let rarity = rarity(&features);
@@ -117,13 +117,13 @@ pub(super) fn nearest(cases: Vec<Case>, input: &RawValue, floor: f64) -> (Option
 
 type Features = BTreeMap<String, f64>;
 
-/// What an input is made of: its words, and its scalar fields with their values.
+/// Features of an input: its words, and its scalar fields with their values.
 fn features(json: &RawValue) -> Features {
     let mut out = Features::new();
     if let Ok(value) = serde_json::from_str(json.get()) {
         walk("", &value, &mut out);
     }
-    // The tenth repetition of a word says less than the first.
+    // Repetitions of a word add less than its first occurrence.
     for weight in out.values_mut() {
         *weight = 1.0 + weight.ln();
     }
@@ -165,7 +165,7 @@ fn rarity(cases: &[Features]) -> HashMap<String, f64> {
 }
 
 fn cosine(a: &Features, b: &Features, rarity: &HashMap<String, f64>) -> f64 {
-    // What no case holds is as rare as can be, and speaks against every case alike.
+    // A feature that no case has counts as the rarest, and lowers every similarity alike.
     let rarest = rarity
         .values()
         .copied()
@@ -185,7 +185,7 @@ fn cosine(a: &Features, b: &Features, rarity: &HashMap<String, f64>) -> f64 {
     if product > 0.0 {
         (dot / product).min(1.0)
     } else {
-        // Two inputs without a single word or value are the same input.
+        // Two inputs without any word or value are equal.
         f64::from(u8::from(a.is_empty() && b.is_empty()))
     }
 }

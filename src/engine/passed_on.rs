@@ -1,11 +1,11 @@
-//! Corrections that an agent has passed on, until a person stands for them.
+//! Corrections passed on by an agent, until a person approves them.
 //!
-//! The correction is stored like any other, with its source. The rule that comes of it is a candidate:
-//! it is found, and acts nowhere. A person lifts it by its id, or by saying the same; then it gets what a
-//! rule gets when a person corrects: the guardrail, the test, and its part of the evidence.
+//! The correction is stored like any other, with its source. Its rule is a candidate: searches find
+//! it, but it is not in force. A person activates it by its id, or by making the same correction.
+//! The rule then gets the guardrail, the test and the evidence of a person's correction.
 //!
-//! Other programs that read the file know no candidates. For them its utility is 0, as it is of a rule
-//! that is not to be shown.
+//! Other programs that read the file do not know candidates. For them a candidate has utility 0, as
+//! a rule that must not be shown.
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -14,27 +14,28 @@ use crate::learn::reflect::Draft;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
-use super::error::chain;
 use super::evidence::{Witness, count_correction, uncounted};
-use super::{Engine, Error};
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+use crate::workspace::error::chain;
 
-/// What a candidate's utility is for those who know no candidates.
-pub(super) const UNUSED: f64 = 0.0;
-/// The utility of a rule of which use has shown nothing yet.
+/// Utility of a candidate, for readers that do not know candidates.
+pub(crate) const UNUSED: f64 = 0.0;
+/// Utility of a rule without evidence.
 const UNKNOWN: f64 = 0.5;
 
-/// What came of a rule that counts from now on.
+/// Effects of activating a rule.
 #[derive(Debug, Default)]
-pub(super) struct Lifted {
-    /// The guardrail files that it was added to.
-    pub(super) guardrails: Vec<String>,
-    /// The files that hold its test.
-    pub(super) tests: Vec<String>,
+pub(crate) struct Lifted {
+    /// Guardrail files that the rule was added to.
+    pub(crate) guardrails: Vec<String>,
+    /// Files that hold the test of the rule.
+    pub(crate) tests: Vec<String>,
 }
 
-/// Makes what an agent has passed on the correction of the person who says it now. Of what the agent gave
-/// beside the words nothing stays.
-pub(super) fn stand_for(
+/// Turns an agent's correction into that of the person who repeats it. The expected output given by
+/// the agent is replaced or removed.
+pub(crate) fn stand_for(
     writer: &mut Writer,
     known: &mut Correction,
     expected: Option<Box<RawValue>>,
@@ -54,13 +55,13 @@ pub(super) fn stand_for(
     Ok(())
 }
 
-/// Makes a candidate a rule, by a person's approval.
-pub(super) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
+/// Activates a candidate that a person approved.
+pub(crate) fn lift(writer: &mut Writer, rule: &mut Reflexion) -> Result<(), Error> {
     become_active(writer, rule, Vec::new())
 }
 
-/// Makes a candidate the rule of the person who said the same, in that person's words.
-pub(super) fn adopt(
+/// Activates a candidate whose correction a person repeated, with the text of `draft` if given.
+pub(crate) fn adopt(
     writer: &mut Writer,
     rule: &mut Reflexion,
     correction: &Correction,
@@ -113,9 +114,9 @@ fn become_active(
     Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
 }
 
-/// Notes on a candidate that an agent has passed it on again, once for each correction. It is not surer
-/// for that: an agent can say a thing as often as it likes.
-pub(super) fn count_again(
+/// Notes that an agent passed a candidate on again, once per correction. The utility does not rise:
+/// an agent can repeat itself at will.
+pub(crate) fn count_again(
     writer: &mut Writer,
     rule: &mut Reflexion,
     correction: &str,
@@ -131,8 +132,8 @@ pub(super) fn count_again(
     Ok(())
 }
 
-/// Whether two rules say the same in the same words.
-pub(super) fn same_words(a: &str, b: &str) -> bool {
+/// Returns `true` if two texts have the same words, ignoring case and white space.
+pub(crate) fn same_words(a: &str, b: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let words = text.split_whitespace();
         words.map(str::to_lowercase).collect()
@@ -140,10 +141,10 @@ pub(super) fn same_words(a: &str, b: &str) -> bool {
     words(a) == words(b)
 }
 
-impl Engine {
-    /// Does what follows from a candidate that a person has approved: its correction counts as well, the
-    /// guardrail and the test are made.
-    pub(super) fn follow_up(&self, rule: &Reflexion, warnings: &mut Vec<String>) -> Lifted {
+impl Workspace {
+    /// Applies the effects of a person's approval: counts the correction, and writes the guardrail
+    /// and the test.
+    pub(crate) fn follow_up(&self, rule: &Reflexion, warnings: &mut Vec<String>) -> Lifted {
         let mut lifted = Lifted::default();
         let Ok(skill) = rule.skill.parse::<SkillPath>() else {
             return lifted;
@@ -172,8 +173,8 @@ impl Engine {
         lifted
     }
 
-    /// Makes a correction count that an agent has passed on; answers it and its execution, where both
-    /// are there.
+    /// Counts a correction passed on by an agent. Returns it with its execution, or `None` if
+    /// either is missing.
     fn approve_correction(
         &self,
         id: &str,

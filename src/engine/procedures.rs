@@ -1,41 +1,43 @@
-//! Takes a procedure that an analyst elsewhere has worded, in the source document's form.
+//! Stores a procedure from an external analyst, in the source document's form.
 //!
-//! It counts as observed, as one that is learnt here does: whoever analyses sessions reads what tools
-//! printed. What is aimed at a model is refused, what was forgotten on purpose does not come back by it,
-//! and the same procedure again is counted up instead of added.
+//! The trust is `observed`, as for procedures learned here, because an analyst reads tool output.
+//! Prompt injection is refused, and so is a procedure with a tombstone. A known procedure is
+//! counted up instead of added.
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::guard;
+use crate::json::compact;
 use crate::learn::distil::LEARNED;
 use crate::model::{Kind, Procedure, Record as _};
-use crate::store::{Selection, compact};
+use crate::store::Selection;
 
-use super::door::kept_out;
-use super::import::OBSERVED;
-use super::{Engine, Error, mended};
+use crate::model::OBSERVED;
+use crate::workspace::Error;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, repair_warnings};
 
-/// What stands in `distilled_by` of a procedure that came from elsewhere.
+/// Value of `distilled_by` for a procedure from an external analyst.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The longest document, in bytes: a how-to is read by a model at every use.
+/// Maximum size of a document, in bytes; a model reads the procedure at each use.
 const LONGEST: usize = 64 << 10;
 
-/// A procedure that is kept now.
+/// Outcome of [`Workspace::add_procedure`].
 #[derive(Debug, Serialize)]
 pub struct ProcedureReport {
-    /// Its id.
+    /// Id of the procedure.
     pub id: String,
-    /// Whether it is new; else the same was known already.
+    /// `true` if the procedure is new; `false` if a known one was counted up.
     pub added: bool,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// Keeps a procedure: `{"status": "procedure_learned", "data": {…}}`.
+impl Workspace {
+    /// Stores a procedure: `{"status": "procedure_learned", "data": {…}}`.
     pub fn add_procedure(&self, document: &RawValue) -> Result<ProcedureReport, Error> {
         let data = data(document)?;
         if let Some(reason) = guard::admit(data.get()).quarantine {
@@ -77,8 +79,8 @@ impl Engine {
         } else {
             new = writer.append(new, self.now)?;
         }
-        let mut warnings: Vec<String> = mended(writer.take_mended()).collect();
-        warnings.extend(kept_out(writer.take_left_out()));
+        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+        warnings.extend(redaction_warning(writer.take_left_out()));
         Ok(ProcedureReport {
             id: new.procedure_id,
             added,
@@ -87,7 +89,7 @@ impl Engine {
     }
 }
 
-/// The eight fields of a procedure, if they are there.
+/// Returns the `data` of a document, or the reason why it is not a procedure.
 fn data(document: &RawValue) -> Result<Box<RawValue>, Error> {
     let refuse = |reason: &str| {
         Err(Error::BadProcedure {

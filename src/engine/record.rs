@@ -1,52 +1,53 @@
-//! Records failures and successes for agents that have no hooks: the loop of the source document.
+//! Records failures and successes for agents without hooks: the loop of the source document.
 //!
-//! A failure is kept in the notes of its session until a success answers it; the two become a fix.
-//! An equal fix is counted up instead of added.
+//! A failure stays in the session's scratch file until a success answers it; the two become a fix.
+//! A known fix is counted up instead of added.
 
 use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::learn::likeness::of_commands;
-use crate::learn::session_notes::{Owed, Pending, SessionNotes};
+use crate::hints::likeness::of_commands;
+use crate::hints::session_state::{Owed, Pending, SessionNotes};
 use crate::model::{Fix, Kind, Record as _};
 use crate::store::Writer;
 
-use super::fixes::fixes_of;
-use super::hint::Adviser;
-use super::{Error, HintOptions, HintReport, door};
+use crate::hints::fixes::fixes_of;
+use crate::hints::service::HintService;
+use crate::hints::{HintOptions, HintReport};
+use crate::workspace::{Error, redacting_writer};
 
-/// The longest output that a fix keeps, in characters.
+/// Maximum length of the output that a fix keeps, in characters.
 const OUTPUT: usize = 500;
-/// How like an earlier failure must be to the code that works for it to be answered too.
+/// Minimum similarity of an earlier failure to the working code that answers it too.
 const SAME_GOAL: f64 = 0.5;
 
-/// What worked.
+/// A success to record.
 #[derive(Debug, Clone)]
 pub struct Success {
-    /// The code.
+    /// Code that worked.
     pub code: String,
-    /// What it printed.
+    /// Output of the code.
     pub output: String,
-    /// The session.
+    /// Session id.
     pub session: String,
 }
 
-/// What came of it.
+/// Outcome of recording a success.
 #[derive(Debug, Serialize)]
 pub struct RecordReport {
-    /// The ids of the fixes that are new.
+    /// Ids of new fixes.
     pub learned: Vec<String>,
-    /// The ids of the fixes that were known, and have been counted up.
+    /// Ids of known fixes that were counted up.
     pub merged: Vec<String>,
-    /// The ids of the fixes that had been shown as hints, and have helped.
+    /// Ids of fixes that were shown as hints and helped.
     pub helped: Vec<String>,
-    /// Why nothing was learnt, where nothing was.
+    /// Reason why nothing was learned; `None` if something was.
     pub not_learned: Option<&'static str>,
 }
 
-impl Adviser<'_> {
-    /// Records a failure, and answers what is known about it.
+impl HintService<'_> {
+    /// Records a failure, and returns hints for it.
     pub fn record_failure(
         &self,
         code: &str,
@@ -54,9 +55,9 @@ impl Adviser<'_> {
         session: &str,
         max_hints: usize,
     ) -> Result<HintReport, Error> {
-        // Who records begins a memory; who only asks does not.
+        // Recording a failure creates a missing memory; asking for a hint does not.
         if !self.store.directory().is_there() {
-            drop(door::open(self.store, &mut || (self.random)())?);
+            drop(redacting_writer::open(self.store, &mut || (self.random)())?);
         }
         self.hint(&HintOptions {
             error: error.to_owned(),
@@ -67,7 +68,7 @@ impl Adviser<'_> {
         })
     }
 
-    /// Records a success. With the failures that it answers it becomes fixes.
+    /// Records a success. Each failure that it answers becomes a fix.
     pub fn record_success(&self, success: &Success) -> Result<RecordReport, Error> {
         let (code, output) = (guard::admit(&success.code), guard::admit(&success.output));
         let suspicious = code.quarantine.is_some() || output.quarantine.is_some();
@@ -87,7 +88,7 @@ impl Adviser<'_> {
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
-        let mut writer = door::open(self.store, &mut || (self.random)())?;
+        let mut writer = redacting_writer::open(self.store, &mut || (self.random)())?;
         for failure in &answered {
             if suspicious {
                 report.not_learned = Some("it speaks to a model, or hides something");
@@ -98,13 +99,15 @@ impl Adviser<'_> {
                 continue;
             }
             match self.keep(&mut writer, failure, success)? {
-                Kept::New(id) => report.learned.push(id),
-                Kept::Known(id) => report.merged.push(id),
-                Kept::Buried => report.not_learned = Some("it was forgotten on purpose"),
+                StoredFix::New(id) => report.learned.push(id),
+                StoredFix::Known(id) => report.merged.push(id),
+                StoredFix::Forgotten => {
+                    report.not_learned = Some("it was forgotten on purpose");
+                }
             }
         }
         drop(writer);
-        // Only what is stored is no longer waited for.
+        // Clear the pending failures only after their fixes are stored.
         let notes = self.store.notes(&success.session)?;
         let mut known = SessionNotes::read(&notes.read());
         known.pending.clear();
@@ -123,13 +126,13 @@ impl Adviser<'_> {
         Ok(report)
     }
 
-    /// Adds a fix, or counts an equal one up.
+    /// Adds a fix, or counts up an equal one.
     fn keep(
         &self,
         writer: &mut Writer,
         failure: &Pending,
         success: &Success,
-    ) -> Result<Kept, Error> {
+    ) -> Result<StoredFix, Error> {
         let known = fixes_of(writer, &failure.error_key)?;
         let equal = known
             .iter()
@@ -142,7 +145,7 @@ impl Adviser<'_> {
                 ("last_seen", json!(now)),
             ];
             writer.update(Kind::Fix, &fix.fix_id, &changes)?;
-            return Ok(Kept::Known(fix.fix_id.clone()));
+            return Ok(StoredFix::Known(fix.fix_id.clone()));
         }
         let fix = Fix {
             created_at: now,
@@ -153,20 +156,20 @@ impl Adviser<'_> {
             ..Fix::default()
         };
         if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
-            return Ok(Kept::Buried);
+            return Ok(StoredFix::Forgotten);
         }
-        Ok(Kept::New(writer.append(fix, self.now)?.fix_id))
+        Ok(StoredFix::New(writer.append(fix, self.now)?.fix_id))
     }
 }
 
-enum Kept {
+enum StoredFix {
     New(String),
     Known(String),
-    Buried,
+    Forgotten,
 }
 
-/// The failures that a success answers: the last one, and those before it that went for the same,
-/// each error once.
+/// Failures that a success answers: the last one, and earlier ones with a similar goal, one per
+/// error.
 fn answered(pending: &[Pending], code: &str) -> Vec<Pending> {
     let mut answered: Vec<Pending> = Vec::new();
     for (i, failure) in pending.iter().rev().enumerate() {
@@ -178,7 +181,7 @@ fn answered(pending: &[Pending], code: &str) -> Vec<Pending> {
     answered
 }
 
-/// Whether two pieces of code differ in nothing but white space around their lines.
+/// Returns `true` if two pieces of code differ only in white space around lines and in empty lines.
 fn same_code(a: &str, b: &str) -> bool {
     let lines = |code: &str| -> Vec<String> {
         let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -206,18 +209,18 @@ mod tests {
     const WRONG: &str = "print(drugs[\"mechanism\"])";
     const RIGHT: &str = "for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])";
 
-    fn with(test: impl FnOnce(&Adviser<'_>)) {
+    fn with(test: impl FnOnce(&HintService<'_>)) {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path().join(".agentura"), Scope::All);
-        test(&Adviser {
+        test(&HintService {
             store: &store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
-            withhold: crate::engine::Share::NONE,
+            withhold: crate::workspace::Share::NONE,
         });
     }
 
-    fn success(adviser: &Adviser<'_>, code: &str, session: &str) -> RecordReport {
+    fn success(adviser: &HintService<'_>, code: &str, session: &str) -> RecordReport {
         let success = Success {
             code: code.to_owned(),
             output: "ALK inhibitor\n".repeat(100),
@@ -255,7 +258,7 @@ mod tests {
         with(|adviser| {
             assert!(success(adviser, RIGHT, "a").not_learned.is_some());
             adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
-            // Of another session, and by nothing but a second try.
+            // Another session has no failure to answer; a plain retry answers it without a fix.
             assert!(success(adviser, RIGHT, "b").learned.is_empty());
             assert!(success(adviser, WRONG, "a").learned.is_empty());
             assert!(success(adviser, RIGHT, "a").learned.is_empty());

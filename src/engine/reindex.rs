@@ -1,8 +1,8 @@
 //! Brings the search index up to date at once, with a vector for every record.
 //!
-//! Searches do that little by little by themselves; this is for after an import, and for another
-//! embedder, whose vectors replace those of the one before. What is done is saved batch by batch, so
-//! it can be stopped at any time and goes on where it stopped.
+//! Searches do that step by step; this operation is for an import, or for another embedder, whose
+//! vectors replace the old ones. Each batch is saved, so that an interrupted run resumes where it
+//! stopped.
 
 use std::time::Instant;
 
@@ -10,55 +10,56 @@ use serde::Serialize;
 
 use crate::search::Filter;
 
-use super::embedder::{Destination, Maker, Patience};
-use super::index::Library;
-use super::{Engine, Error, milliseconds};
+use crate::embedder::config::{Destination, Embedder, Patience};
+use crate::indexing::MultiIndex;
+use crate::workspace::Error;
+use crate::workspace::{Workspace, milliseconds};
 
-/// What is to be done.
+/// Options of [`Workspace::index`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IndexOptions {
-    /// Leave the vectors to later searches.
+    /// Leaves the vectors to later searches.
     pub keyword: bool,
-    /// Throw away what there is and make everything again.
+    /// Discards the index and rebuilds it.
     pub rebuild: bool,
 }
 
-/// What is being done, or about to be.
+/// Progress of [`Workspace::index`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexStage<'a> {
-    /// So many records are taken apart into words, out of how many.
+    /// Number of records split into words, and the total.
     Words(usize, usize),
-    /// So many texts are about to be sent there.
+    /// Number of texts about to be sent, and their destination.
     Sends(usize, &'a Destination),
-    /// So many records have got their vectors, out of how many.
+    /// Number of records with a new vector, and the total.
     Vectors(usize, usize),
 }
 
-/// The index, up to date.
+/// Outcome of [`Workspace::index`].
 #[derive(Debug, Serialize)]
 pub struct IndexReport {
-    /// How many records can be found.
+    /// Number of indexed records that the caller may see.
     pub documents: usize,
-    /// How many of them have a vector.
+    /// Number of records with a vector.
     pub vectors: usize,
-    /// How many vectors were made now.
+    /// Number of vectors made by this run.
     pub made: usize,
-    /// What makes them.
+    /// Stamp of the embedder; `none` if it is unusable.
     pub embedder: String,
-    /// How much room the index takes, in bytes.
+    /// Size of the index in bytes.
     pub bytes: u64,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: f64,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// Brings the search index up to date. `progress` is told what is being done.
+impl Workspace {
+    /// Brings the search index up to date, and reports each step to `progress`.
     ///
     /// # Errors
     ///
-    /// The store's, and those of an embedder that cannot be used; what was made by then is saved.
+    /// Fails if the store does, or if the embedder is unusable; the vectors made so far are saved.
     pub fn index(
         &self,
         options: IndexOptions,
@@ -66,23 +67,23 @@ impl Engine {
     ) -> Result<IndexReport, Error> {
         let start = Instant::now();
         let embedder = &self.providers.embedder;
-        // Who wants words alone needs no embedder that works.
+        // A keyword-only run needs no working embedder.
         let maker = match embedder.open(Patience::Index, true) {
             Err(_) if options.keyword => None,
             maker => Some(maker?),
         };
-        let mut index = Library::open(&self.store)?;
+        let mut index = MultiIndex::open(&self.store)?;
         let mut words = |done, of| progress(IndexStage::Words(done, of));
         if options.rebuild {
             index.renew(&mut words)?;
         } else {
             index.update(true, &mut words)?;
         }
-        let known = |maker: &Maker| maker.embedding().or_else(|| index.stamp_of(maker));
+        let known = |maker: &Embedder| maker.embedding().or_else(|| index.stamp_of(maker));
         let embedding = maker.as_ref().and_then(known);
         index.ask_for(embedding.as_ref());
         let missing = index.without_vector();
-        // What has expired is sent nowhere any more.
+        // Expired records are not sent to an embedder.
         let all = Filter {
             now: self.now.timestamp(),
             ..Filter::default()
@@ -115,7 +116,7 @@ impl Engine {
                     .to_owned(),
             );
         }
-        let stamp = maker.as_ref().map_or("none", Maker::stamp);
+        let stamp = maker.as_ref().map_or("none", Embedder::stamp);
         let embedder = index.asked_for().unwrap_or(stamp).to_owned();
         Ok(IndexReport {
             documents,

@@ -1,65 +1,66 @@
 //! Adds a typed memory.
 //!
-//! What does not fit is told at once and as a whole, and then nothing is written. The same memory said
-//! again is one memory: it is answered with its id, and is kept for as long as if it had been said for
-//! the first time now. What a person adds is added, also when the same was removed before; that is
-//! told.
+//! All problems of the input are reported together, and then nothing is written. A known memory is
+//! not stored twice: the report gives its id, and its expiry is renewed as for a new one. A person
+//! may add a memory again after its removal; a warning says so.
 //!
-//! What an agent adds counts as observed until a person approves it, or says it too: it is screened
-//! like the output of a tool, and what was forgotten on purpose does not come back by it.
+//! A memory from an agent has trust `observed` until a person approves or repeats it. It is
+//! screened like tool output, and refused if it has a tombstone.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::guard;
+use crate::json::compact;
 use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
-use crate::store::{Selection, Writer, compact};
+use crate::store::{Selection, Writer};
 
-use super::door::kept_out;
-use super::import::OBSERVED;
-use super::learn::raw;
-use super::{Engine, Error, mended};
+use crate::model::OBSERVED;
+use crate::workspace::Error;
+use crate::workspace::execution_log_lines::raw;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, repair_warnings};
 
-/// What is to be remembered.
+/// Memory to add.
 #[derive(Debug)]
 pub struct AddOptions {
-    /// Its type.
+    /// Memory type.
     pub memory_type: MemoryType,
-    /// What it says.
+    /// Text of the memory.
     pub content: String,
-    /// Its metadata, as JSON; `None` is an empty object, and then what is missing in it is only told:
-    /// the source document's own clients write memories without any.
+    /// Metadata as JSON. `None` is an empty object; missing fields are then at most a warning,
+    /// because the source document's own clients write memories without metadata.
     pub metadata: Option<Box<RawValue>>,
-    /// When it ends: a time, a date, a span from now on such as `30d`, or `never`. `None` is what its
-    /// type says.
+    /// Expiry: a time, a date, a span from now such as `30d`, or `never`. `None` uses the default
+    /// of the type.
     pub expires_at: Option<String>,
 }
 
-/// What is remembered.
+/// Outcome of adding a memory.
 #[derive(Debug, Serialize)]
 pub struct AddReport {
-    /// Its id.
+    /// Id of the memory.
     pub id: String,
-    /// Its type.
+    /// Memory type.
     pub memory_type: MemoryType,
-    /// Whose it is; `None` where it is the owner's.
+    /// User id; `None` for the owner.
     pub user_id: Option<String>,
-    /// When it ends: RFC 3339, UTC; `None` is never.
+    /// Expiry as RFC 3339 in UTC; `None` means never.
     pub expires_at: Option<String>,
-    /// Whether it is new; else the same was remembered already.
+    /// `true` if the memory is new; `false` if an equal one was known.
     pub added: bool,
-    /// What went wrong and did not stop it, and what is odd about it.
+    /// Non-fatal problems, and oddities of the memory.
     pub warnings: Vec<String>,
 }
 
-impl Engine {
-    /// Adds a typed memory that a person has said.
+impl Workspace {
+    /// Adds a typed memory from a person.
     pub fn add_memory(&self, options: &AddOptions) -> Result<AddReport, Error> {
         self.add(options, Trust::User)
     }
 
-    /// Adds a typed memory that an agent has said, and no person.
+    /// Adds a typed memory from an agent.
     pub fn add_observed(&self, options: &AddOptions) -> Result<AddReport, Error> {
         let metadata = options.metadata.as_ref().map_or("", |json| json.get());
         let admitted = guard::admit(&options.content);
@@ -67,7 +68,7 @@ impl Engine {
         if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
             return Err(Error::Suspicious { reason });
         }
-        // What was shown to the agent is not to be learnt from it again.
+        // Hints that this program showed the agent must not be learned again.
         let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
         let buried = self.store.buried(Kind::Memory, admitted.text.trim_end())?;
         if let Some(removed) = buried {
@@ -89,7 +90,7 @@ impl Engine {
     fn add(&self, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
         let memory_type = options.memory_type;
         let mut problems = Vec::new();
-        // Others' programs may end a text with a line break; it says nothing.
+        // Other programs may end a text with a line break, which means nothing.
         let content = options.content.trim_end();
         if guard::says_nothing(&guard::redact(content).text) {
             problems.push("`content` is empty, and must say something".to_owned());
@@ -150,8 +151,8 @@ impl Engine {
             }
             None => (writer.append(new, self.now)?, true),
         };
-        warnings.extend(mended(writer.take_mended()));
-        warnings.extend(kept_out(writer.take_left_out()));
+        warnings.extend(repair_warnings(writer.take_repairs()));
+        warnings.extend(redaction_warning(writer.take_left_out()));
         Ok(AddReport {
             id: memory.id,
             memory_type,
@@ -162,17 +163,16 @@ impl Engine {
         })
     }
 
-    /// When a memory ends where nobody says so.
+    /// Default expiry of a memory of this type.
     fn usual_end(&self, memory_type: MemoryType) -> Option<DateTime<Utc>> {
         let days = i64::from(self.settings.task_days);
         let ends = memory_type == MemoryType::TaskMemory && days > 0;
-        // What ends after the last day of the calendar does not end.
+        // An expiry after the last day of the calendar means never.
         ends.then(|| later(self.now, TimeDelta::try_days(days)?))
             .flatten()
     }
 
-    /// Moves the end of a memory that is said again: to the one that is asked for, or else to the later
-    /// one.
+    /// Renews the expiry of a memory that is added again: the requested one, or else the later one.
     fn say_again(
         &self,
         writer: &mut Writer,
@@ -180,7 +180,7 @@ impl Engine {
         end: Option<String>,
         is_asked: bool,
     ) -> Result<Memory, Error> {
-        // Both are written in one form, in which later is greater.
+        // Both have one format, in which a later time compares greater.
         let is_later = match (&memory.expires_at, &end) {
             (Some(before), Some(end)) => end > before,
             (before, None) => before.is_some(),
@@ -198,8 +198,8 @@ impl Engine {
     }
 }
 
-/// The memory that says exactly the same already. What says it with other metadata, or said it
-/// before it was removed, is told.
+/// Returns the equal memory, if there is one. Warns about an equal text with other metadata, and
+/// about an equal memory that was removed.
 fn same(
     writer: &Writer,
     new: &Memory,
@@ -236,21 +236,21 @@ fn same(
     Ok(None)
 }
 
-/// A time as memories carry it.
-pub(super) fn timestamp(time: DateTime<Utc>) -> String {
+/// Formats a time as stored in memories.
+pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
 }
 
-/// What does not fit in metadata, in words. A secret that stands there is not repeated.
-pub(super) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<String> {
+/// Problems in metadata, as messages. Secrets in them are redacted.
+pub(crate) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<String> {
     let misfits = memory_type.check(metadata).into_iter();
     misfits
         .map(|misfit| guard::redact(&misfit.to_string()).text.into_owned())
         .collect()
 }
 
-/// What in metadata may be a mistyped name.
-pub(super) fn odd_names(
+/// Warnings about names in metadata that may be mistyped.
+pub(crate) fn odd_names(
     memory_type: MemoryType,
     metadata: &RawValue,
 ) -> impl Iterator<Item = String> {

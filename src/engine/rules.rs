@@ -1,8 +1,8 @@
-//! Puts a new rule among those that its skill has already.
+//! Adds a new rule to the rules of its skill.
 //!
-//! A rule that says what another says makes that one stronger, and is not stored a second time. One
-//! that contradicts others is stored beside them, and both are told; only the person who corrects may
-//! put it in their place. Compared are words and not vectors: nobody waits for a model to correct.
+//! A rule that duplicates another strengthens it, and is not stored. A rule that contradicts others
+//! is stored beside them, and the report names them; only the person who corrects may supersede
+//! them. The comparison uses words instead of vectors, so that no correction waits for a model.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,41 +13,42 @@ use crate::model::{AGENT, CANDIDATE, Correction, Kind, Reflexion, SkillPath};
 use crate::store::{Scoped, Selection, Writer};
 
 use super::passed_on::{UNUSED, adopt, count_again, same_words};
-use super::shared::mark_observed;
-use super::{Engine, Error, mended};
+use crate::workspace::Error;
+use crate::workspace::rules::mark_observed;
+use crate::workspace::{Workspace, repair_warnings};
 
-/// How much of what it lacks to certainty a rule gains when it is said again.
+/// Share of the missing confidence that a rule gains from a repetition.
 const SAID_AGAIN: f64 = 0.2;
 
-/// A rule that says the opposite of a new one.
+/// Older rule that contradicts a new one.
 #[derive(Debug, Serialize)]
 pub struct Conflict {
-    /// The older rule.
+    /// Id of the older rule.
     pub id: String,
-    /// What contradicts what.
+    /// Explanation of the contradiction.
     pub reason: String,
-    /// Its text.
+    /// Text of the older rule.
     pub rule: String,
-    /// Whether the new rule has taken its place.
+    /// `true` if the new rule superseded it.
     pub superseded: bool,
 }
 
-/// A rule in its place.
-pub(super) struct Placed {
-    /// The rule that holds now.
-    pub(super) rule: Reflexion,
-    /// Its id, where it was there before.
-    pub(super) duplicate_of: Option<String>,
-    /// Whether it was a candidate until now.
-    pub(super) was_candidate: bool,
-    /// What was mended on the way.
-    pub(super) mended: Vec<String>,
+/// Outcome of placing a rule.
+pub(crate) struct Placed {
+    /// Rule in force.
+    pub(crate) rule: Reflexion,
+    /// Id of the known rule that the new one repeats; `None` for a new or activated rule.
+    pub(crate) duplicate_of: Option<String>,
+    /// `true` if the rule was a candidate until now.
+    pub(crate) was_candidate: bool,
+    /// Repairs made by the writer, as warnings.
+    pub(crate) mended: Vec<String>,
 }
 
-impl Engine {
-    /// Stores a rule, or makes the one stronger that says the same. One of an agent's is a candidate, and
-    /// makes no rule stronger; one that a person gives in the words of a candidate takes its place.
-    pub(super) fn place_rule(
+impl Workspace {
+    /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
+    /// candidate and strengthens no rule. A person's rule activates the candidate that it repeats.
+    pub(crate) fn place_rule(
         &self,
         correction: &Correction,
         draft: Draft,
@@ -107,12 +108,13 @@ impl Engine {
             rule,
             duplicate_of,
             was_candidate,
-            mended: mended(writer.take_mended()).collect(),
+            mended: repair_warnings(writer.take_repairs()).collect(),
         })
     }
 
-    /// The rules of the same skill that a rule contradicts; it takes their place, where that is said.
-    pub(super) fn settle(&self, rule: &Reflexion, supersede: bool) -> Result<Vec<Conflict>, Error> {
+    /// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
+    /// superseded.
+    pub(crate) fn settle(&self, rule: &Reflexion, supersede: bool) -> Result<Vec<Conflict>, Error> {
         let skill: SkillPath = rule.skill.parse()?;
         let of_skill = Selection {
             skill: Some(&skill),
@@ -171,9 +173,9 @@ impl Engine {
     }
 }
 
-/// The rules that somebody here stands behind. A rule that only claims to come of a person's correction
-/// is no reason not to make the person's own.
-pub(super) fn own_rules(
+/// Rules that a person here vouches for. A rule that only claims to come from a person's correction
+/// must not block the person's own rule.
+pub(crate) fn own_rules(
     store: &Scoped,
     selection: &Selection<'_>,
 ) -> Result<Vec<Reflexion>, Error> {
@@ -183,19 +185,19 @@ pub(super) fn own_rules(
     Ok(rules)
 }
 
-/// What changes in a rule that another takes the place of.
-pub(super) fn replaced_by(id: &str) -> Vec<(&'static str, Value)> {
+/// Changes that mark a rule as superseded by rule `id`.
+pub(crate) fn replaced_by(id: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("superseded_by", json!(id)),
-        // The reference knows no other way to say that a rule is not to be shown.
+        // The reference implementation has no other way to hide a rule.
         ("utility_score", json!(0.0)),
     ]
 }
 
-/// The rule itself; where it was merged into another, the one that holds now.
-pub(super) fn standing<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r Reflexion {
+/// Returns the rule itself, or the rule in force that it was merged into.
+pub(crate) fn standing<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r Reflexion {
     let mut rule = rule;
-    // Links that were written by hand may go round.
+    // Links that were written by hand may form a cycle.
     for _ in rules {
         match rules.iter().find(|kept| kept.has_taken_over(rule)) {
             Some(kept) => rule = kept,
@@ -205,15 +207,15 @@ pub(super) fn standing<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r R
     rule
 }
 
-/// Whether a rule says everything that a new one says. One that says more is a rule of its own:
-/// nothing gets lost.
+/// Returns `true` if `known` says everything that `new` says. A new rule that says more is stored
+/// on its own.
 fn says_it_all(known: &Statement, new: &Statement) -> bool {
     let same =
         relation(known, new, None).is_some_and(|found| found.relation == Relation::Duplicate);
     same && adds_nothing(new, known)
 }
 
-/// Notes on a rule that a later correction says the same, once for each correction.
+/// Strengthens a rule that a later correction repeats, once per correction.
 fn strengthen(
     writer: &mut Writer,
     rule: &mut Reflexion,
@@ -230,8 +232,8 @@ fn strengthen(
     Ok(())
 }
 
-/// Makes a rule surer that a correction says again; false where it has said so before.
-pub(super) fn said_again(rule: &mut Reflexion, correction: &str) -> bool {
+/// Raises the confidence of a rule that a correction repeats; `false` if it was counted before.
+pub(crate) fn said_again(rule: &mut Reflexion, correction: &str) -> bool {
     let is_known = rule.correction_id == correction
         || rule.also_corrected_by.iter().any(|id| id == correction);
     if correction.is_empty() || is_known {

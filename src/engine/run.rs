@@ -1,88 +1,35 @@
-//! Runs a skill: prompt, answer (`answer`), record (`record`).
+//! Runs a skill: prompt (`state`), answer (`answer`), record (`record`), report (`report`).
 //!
-//! The store is tried before a model is paid, and an answer that was paid is kept whatever happens
-//! afterwards: in the store, or else in a file of its own that the error names.
+//! The store is checked before a model is paid. A paid answer is kept in any case: in the store, or
+//! else in a separate file that the error names.
 
 mod answer;
 mod record;
+mod report;
+mod state;
 
 use std::time::Instant;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::guard;
 use crate::llm::OnProgress;
-use crate::model::{Kind, NearestCase, Outcome, SkillPath, Usage};
-use crate::prompt::{Injected, LayerSize, Omitted};
+use crate::model::{Kind, Outcome};
 use crate::skill::{Skill, Skills};
 use crate::store;
 
-use super::door::kept_out;
-use super::model::Chosen;
-use super::{Engine, Error, mended, milliseconds};
+use crate::workspace::Error;
+use crate::workspace::providers::Chosen;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, milliseconds, repair_warnings};
+
+use answer::Answer;
+use state::RunState;
 
 pub(super) use answer::output;
+pub use report::{RunOptions, RunReport};
 
-/// How a skill is run.
-#[derive(Debug)]
-pub struct RunOptions {
-    /// The skill.
-    pub skill: SkillPath,
-    /// The input; `None` takes the skill's own sample.
-    pub input: Option<Box<RawValue>>,
-    /// Neither reads learned rules nor records the execution.
-    pub without_memory: bool,
-    /// Does not record the execution.
-    pub without_record: bool,
-    /// Stops before anybody is asked.
-    pub dry_run: bool,
-    /// The session that it is part of, by its id or the beginning of one.
-    pub session: Option<String>,
-    /// The memory is switched off, and this says how: nothing of it is read or written, whatever the
-    /// other options say. Skills and their examples are no memory.
-    pub stateless: Option<String>,
-}
-
-/// What came of it.
-#[derive(Debug, Serialize)]
-pub struct RunReport {
-    /// The id under which it is recorded; `None` where it is not.
-    pub execution_id: Option<String>,
-    /// The skill.
-    pub skill: SkillPath,
-    /// What became of it; `None` for a dry run.
-    pub outcome: Option<Outcome>,
-    /// The output; `null` for a dry run.
-    pub output: Box<RawValue>,
-    /// `provider/model`, or `offline/nearest-case`.
-    pub model_used: String,
-    /// US dollars; `None` where the price is not known.
-    pub cost_usd: Option<f64>,
-    /// Wall-clock milliseconds of the answer.
-    pub latency_ms: f64,
-    /// Tokens, where the provider counted them.
-    pub usage: Option<Usage>,
-    /// The rules that stood in the prompt.
-    pub injected: Vec<Injected>,
-    /// The rules of the skill that did not, and why.
-    pub omitted: Vec<Omitted>,
-    /// Those of them that the experiment withheld.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<String>,
-    /// The layers of the prompt.
-    pub layers: Vec<LayerSize>,
-    /// Where an offline answer was taken from.
-    pub nearest_case: Option<NearestCase>,
-    /// The sample that stood in for an input, where none was given.
-    pub sample_input: Option<String>,
-    /// Whether the memory is switched off, so that nothing was read from it or written to it.
-    pub stateless: bool,
-    /// What went wrong and did not stop it.
-    pub warnings: Vec<String>,
-}
-
-impl Engine {
+impl Workspace {
     /// Runs a skill.
     pub async fn run(
         &self,
@@ -90,7 +37,7 @@ impl Engine {
         progress: OnProgress<'_>,
     ) -> Result<RunReport, Error> {
         let (skills, skill) = self.skill(&options.skill)?;
-        // A session that is not there is told before anybody is paid.
+        // Report a missing session before a model is paid.
         let session = options.session.as_deref();
         let session = session.filter(|_| !options.without_memory && options.stateless.is_none());
         let session = session.map(|id| self.find_session(id)).transpose()?;
@@ -110,86 +57,70 @@ impl Engine {
         if records {
             let mut writer = self.writer()?;
             writer.check(Kind::Execution)?;
-            warnings.extend(mended(writer.take_mended()));
+            warnings.extend(repair_warnings(writer.take_repairs()));
         }
-        let mut report = RunReport {
-            execution_id: None,
-            skill: skill.path.clone(),
-            outcome: None,
-            output: RawValue::NULL.to_owned(),
-            model_used: chosen.name().to_owned(),
-            cost_usd: None,
-            latency_ms: 0.0,
-            usage: None,
-            injected: assembly.injected.clone(),
-            omitted: assembly.omitted.clone(),
-            withheld: assembly.withheld.clone(),
-            layers: assembly.layers.clone(),
-            nearest_case: None,
+        let mut state = RunState::new(
+            skill.path.clone(),
+            &assembly,
             sample_input,
             stateless,
             warnings,
-        };
+        );
         if options.dry_run {
-            return Ok(report);
+            return Ok(state.report(Answer::missing(chosen.name()), None, None));
         }
         let start = Instant::now();
-        let answer = match &chosen {
-            Chosen::Offline => self.answer_offline(&skills, &skill, &input, &mut report)?,
+        let mut answer = match &chosen {
+            Chosen::Offline => self.answer_offline(&skills, &skill, &input, &mut state)?,
             Chosen::Model(llm) => match self.answer(llm, &assembly, &input, progress).await {
                 Ok(answer) => answer,
+                Err(error) if !records => return Err(error.into()),
                 Err(error) => {
-                    report.latency_ms = milliseconds(start.elapsed());
-                    if !records {
-                        return Err(error.into());
-                    }
-                    return Err(self.failed(&report, &input, session, llm, error));
+                    let latency_ms = milliseconds(start.elapsed());
+                    let model = llm.model();
+                    return Err(self.failed(&state, &input, session, (model, latency_ms), error));
                 }
             },
         };
-        report.outcome = Some(Outcome::PendingReview);
-        // What is answered is what is stored of it.
-        let mut left_out = self.clean(&mut report.output, &answer.output);
-        report.model_used = answer.model;
-        report.cost_usd = answer.cost_usd;
-        report.latency_ms = answer.latency_ms;
-        report.usage = answer.usage;
-        report.nearest_case = answer.nearest_case;
+        // The report shows the output as it is stored.
+        let mut left_out = redact(&mut answer.output);
+        let mut execution_id = None;
         if records {
-            match self.record(&report, &input, session) {
+            match self.record(&state, &answer, Outcome::PendingReview, &input, session) {
                 Ok((id, of_record, trouble)) => {
-                    report.execution_id = Some(id);
+                    execution_id = Some(id);
                     left_out.extend(of_record);
-                    report.warnings.extend(trouble);
+                    state.warnings.extend(trouble);
                 }
-                // Somebody has switched the memory off meanwhile: what was answered is still given.
+                // The memory was switched off during the run: return the answer anyway.
                 Err(Error::Store(off @ store::Error::Disabled { .. })) => {
                     let said = format!("not recorded: {off} since the run began");
-                    report.warnings.push(said);
+                    state.warnings.push(said);
                 }
                 Err(error) => return Err(error),
             }
         }
-        report.warnings.extend(kept_out(left_out));
-        Ok(report)
-    }
-
-    /// Puts what may be shown of an output into `into`; answers the kinds of what may not.
-    #[expect(clippy::unused_self, reason = "a step of the verb")]
-    fn clean(&self, into: &mut Box<RawValue>, output: &RawValue) -> Vec<&'static str> {
-        let redacted = guard::redact_json(output.get());
-        // JSON without its secrets is JSON; if it were not, nothing of it would be shown.
-        *into = serde_json::from_str(&redacted.text).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        redacted.found
+        state.warnings.extend(redaction_warning(left_out));
+        Ok(state.report(answer, Some(Outcome::PendingReview), execution_id))
     }
 }
 
-/// What a run says that has no memory.
+/// Redacts an output. Returns the kinds of the secrets removed.
+fn redact(output: &mut Box<RawValue>) -> Vec<&'static str> {
+    let redacted = guard::redact_json(output.get());
+    let text = serde_json::from_str(&redacted.text);
+    let found = redacted.found;
+    // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
+    *output = text.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    found
+}
+
+/// Warning of a run without memory.
 fn says_stateless(how: &str) -> String {
     format!("stateless: {how}; no rule was read, and the run is not recorded")
 }
 
-/// The input that was given, or the skill's sample and its name.
+/// Returns the given input, or the skill's sample and its path.
 fn input_or_sample(
     skills: &Skills,
     skill: &Skill,

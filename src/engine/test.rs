@@ -1,14 +1,14 @@
-//! Runs the regression cases: each without and with its rule, all other rules in their place.
+//! Runs regression cases: each without and with its rule, beside all other rules.
 //!
-//! Failing without and passing with is what validates a rule, and exactly that one. Passing without
-//! it says that the test proves nothing. Where a case fails with its rule but passes with it alone,
-//! the others are left out one at a time, and the one that breaks it is named and loses confidence.
-//! What was found out is stored before the next case is run.
+//! A case that fails without its rule and passes with it validates exactly that rule. A case that
+//! passes without its rule proves nothing. If a case fails with its rule but passes with it alone,
+//! the other rules are left out one at a time. The rule that breaks the case is named and loses
+//! confidence. Each result is stored before the next case runs.
 //!
-//! Rules act through a prompt, so without a model there is nothing to run: what can be checked then
-//! is whether a case takes the expected output for right.
+//! Rules act through a prompt, so without a model no case runs. The only check is then whether a
+//! case accepts the expected output.
 //!
-//! Deliberately absent: repeating a case until it passes, and recording the answers as executions.
+//! Out of scope: repeating a case until it passes, and recording the answers as executions.
 
 mod credit;
 mod report;
@@ -19,49 +19,40 @@ use serde_json::Value;
 use crate::learn::case::Case;
 use crate::llm::OnProgress;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
-use crate::skill::Skill;
 use crate::store::Selection;
 
-use super::cases::CaseFile;
-use super::model::Chosen;
 use super::rules::standing;
-use super::{Engine, Error, dollars, mended};
+use crate::workspace::Error;
+use crate::workspace::cases::CaseFile;
+use crate::workspace::providers::Chosen;
+use crate::workspace::{Workspace, dollars, repair_warnings};
 
 pub use report::{CaseReport, Status, TestReport};
-use trial::{Meter, Stop, Trial};
+use trial::{Group, Meter, Stop, Trial};
 
-/// Tokens of an answer, for the estimate of its price.
+/// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;
-/// Bytes of a question that make a token, for the same.
+/// Bytes per token of a question, assumed for the cost estimate.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What will be run.
+/// Plan of a test run.
 #[derive(Debug)]
 pub struct TestPlan {
-    /// The models that will be asked: `provider/model`.
+    /// Models to call: `provider/model`.
     pub models: Vec<String>,
-    /// How many questions there will be where every case passes; a failing one may need more.
+    /// Number of model calls if every case passes, up to the maximum; a failing case may need more.
     pub calls: usize,
-    /// How many there may be at most.
+    /// Maximum number of model calls.
     pub max_calls: usize,
-    /// About what the planned ones will cost, in US dollars; `None` where a price is not known.
+    /// Estimated cost of the planned calls in US dollars; `None` if a price is unknown.
     pub cost_usd: Option<f64>,
-    /// How many cases there are.
+    /// Number of cases.
     pub cases: usize,
     groups: Vec<Group>,
 }
 
-/// The cases of one skill.
-#[derive(Debug)]
-struct Group {
-    path: SkillPath,
-    skill: Skill,
-    chosen: Chosen,
-    cases: Vec<CaseFile>,
-}
-
-impl Engine {
-    /// Says which cases would be run and what would be asked: of one skill, or of all in the scope.
+impl Workspace {
+    /// Plans the cases and model calls of one skill, or of all skills in the scope.
     pub async fn plan_tests(
         &self,
         skill: Option<&SkillPath>,
@@ -84,7 +75,7 @@ impl Engine {
             if skill.is_none() && self.permit(&path).is_err() {
                 continue;
             }
-            // A skill that was named has to be there; of the others those count that have cases.
+            // A named skill must exist; otherwise only skills with cases count.
             let cases = match skill {
                 Some(_) => {
                     let (skills, _) = self.skill(&path)?;
@@ -103,7 +94,7 @@ impl Engine {
                 for case in cases.iter().filter_map(|file| file.case.as_ref().ok()) {
                     let calls = if case.rubric.is_some() { 4 } else { 2 };
                     let prompt = self
-                        .put_together(&skill, &rules, Some(case.input.get()), &[])
+                        .assemble_layers(&skill, &rules, Some(case.input.get()), &[])
                         .prompt;
                     let bytes = (prompt.len() + case.input.get().len()) as u64;
                     let tokens = bytes / BYTES_PER_TOKEN * calls;
@@ -126,7 +117,7 @@ impl Engine {
         Ok(plan)
     }
 
-    /// Runs what was planned. `on_case` is told how many cases are done, of how many.
+    /// Runs a plan. `on_case` receives the number of finished cases, and the total.
     pub async fn test(
         &self,
         plan: TestPlan,
@@ -166,9 +157,9 @@ impl Engine {
         Ok(report)
     }
 
-    /// Writes a report to a file that the caller has named.
+    /// Writes a report to the file that the caller names.
     pub fn write_report(&self, path: &std::path::Path, text: &str) -> Result<(), Error> {
-        super::door::create(path, text).map(drop)
+        crate::workspace::redacting_writer::create(path, text).map(drop)
     }
 
     fn rules(&self, path: &SkillPath) -> Result<Vec<Reflexion>, Error> {
@@ -177,11 +168,11 @@ impl Engine {
             newest: None,
         };
         let mut rules = self.store.list::<Reflexion>(&of_skill)?.records;
-        super::shared::mark_observed(&self.store, &mut rules);
+        crate::workspace::rules::mark_observed(&self.store, &mut rules);
         Ok(rules)
     }
 
-    /// Runs one case and stores what it says about rules.
+    /// Runs one case, and stores its result for the rules.
     async fn one(
         &self,
         group: &Group,
@@ -208,7 +199,7 @@ impl Engine {
             (report.status, report.reason) = self.without_model(case)?;
             return Ok(report);
         };
-        let prompt = self.put_together(&group.skill, &rules, Some(case.input.get()), &[]);
+        let prompt = self.assemble_layers(&group.skill, &rules, Some(case.input.get()), &[]);
         if let Some(omitted) = prompt.omitted.iter().find(|o| o.id == rule.reflexion_id) {
             let id = &rule.reflexion_id;
             report.reason = format!("`{id}` does not stand in the prompt: {}", omitted.reason);
@@ -225,7 +216,9 @@ impl Engine {
             Ok(()) => {
                 let mut writer = self.writer()?;
                 self.credit(&mut writer, &rules, &report)?;
-                totals.warnings.extend(mended(writer.take_mended()));
+                totals
+                    .warnings
+                    .extend(repair_warnings(writer.take_repairs()));
             }
             Err(stop) => {
                 report.status = Status::Skipped;
@@ -242,7 +235,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// What can be said of a case without a model.
+    /// Returns the status of a case without a model, and the reason.
     fn without_model(&self, case: &Case) -> Result<(Status, String), Error> {
         let correction: Option<Correction> =
             match self.store.find(Kind::Correction, &case.correction_id)? {

@@ -1,7 +1,7 @@
-//! Traces of runs: a line of OTLP/JSON for each, in a file that collectors and `learn` read.
+//! Traces of runs: one line of OTLP/JSON each, in a file that collectors and `learn` read.
 //!
-//! A trace says who was asked, what it cost and which rules stood in the prompt. What was given and what
-//! came out is told only where somebody asks for it. Secrets go out in neither case.
+//! A trace gives the model, the cost and the rules in the prompt. Input and output are included on
+//! request only. Secrets are redacted in any case.
 
 use std::path::PathBuf;
 
@@ -11,28 +11,31 @@ use crate::guard;
 use crate::model::{Execution, Outcome};
 use crate::transcript::otlp::{Traced, line};
 
-use super::error::chain;
-use super::{Engine, Error, RunReport, door};
+use super::RunReport;
+use crate::workspace::Workspace;
+use crate::workspace::error::chain;
+use crate::workspace::{Error, redacting_writer};
 
-/// Where traces go, and what they tell.
+/// Options of [`Workspace::trace`].
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
-    /// The file; a line is added to it.
+    /// File to append to.
     pub file: PathBuf,
-    /// Whether what was given and what came out is told.
+    /// `true` to include the input and the output.
     pub with_content: bool,
-    /// What the service is called.
+    /// Name of the service.
     pub service: String,
-    /// The trace and the span that the run is a part of, as `TRACEPARENT` has it.
+    /// Parent trace and span, in the format of `TRACEPARENT`.
     pub parent: Option<String>,
 }
 
-impl Engine {
-    /// Writes the trace of a run, which may have failed. Answers the kinds of secrets that were kept out of it.
+impl Workspace {
+    /// Appends the trace of a run, which may have failed. Returns the kinds of the secrets
+    /// redacted.
     ///
     /// # Errors
     ///
-    /// That the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn trace(
         &self,
         options: &TraceOptions,
@@ -79,7 +82,7 @@ impl Engine {
             }
             Err(error) => {
                 run.error = Some(chain(error));
-                // What is known of it stands in its record.
+                // The record of the failed run holds the details.
                 if let Error::Asked { execution, .. } = error
                     && let Ok(known) = self.store.get::<Execution>(execution)
                 {
@@ -104,12 +107,12 @@ impl Engine {
             run.input = clean(content.0);
             run.output = clean(content.1);
         }
-        found.extend(door::append_line(&options.file, &line(&run))?);
+        found.extend(redacting_writer::append_line(&options.file, &line(&run))?);
         Ok(found)
     }
 }
 
-/// The trace and the span of a W3C `traceparent`: `00-<32 digits>-<16 digits>-01`.
+/// Parses a W3C `traceparent`, `00-<32 digits>-<16 digits>-01`, into trace and span.
 fn parent(traceparent: &str) -> Option<(&str, &str)> {
     let mut parts = traceparent.split('-');
     let (_, trace, span) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,9 +1,7 @@
-//! claude-mem's database, `~/.claude-mem/claude-mem.db` (written by its versions up to 13).
+//! claude-mem's database, `~/.claude-mem/claude-mem.db` (versions up to 13).
 //!
-//! What it has understood becomes records: observations and the summaries of sessions. What it has
-//! merely recorded does not: prompts, raw tool calls, and the sessions that hold them together, whose
-//! names stand in the records. Its own bookkeeping (schema, search index, sync) is nobody's memory and
-//! is not counted.
+//! Observations and session summaries become records. Prompts, raw tool calls and sessions do not;
+//! the records name their session. Internal tables (schema, search index, sync) are not counted.
 
 use serde_json::{Value, json};
 
@@ -12,7 +10,7 @@ use crate::model::MemoryType;
 use super::sqlite::{Broken, Database, Row};
 use super::{Foreign, Found, Skipped, metadata};
 
-/// What is counted and left where it is: the table, what a row of it is, why.
+/// Skipped tables: name, description of a row, reason.
 const LEFT: &[(&str, &str, &str)] = &[
     (
         "user_prompts",
@@ -36,12 +34,12 @@ const LEFT: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Whether a database is one of claude-mem's.
+/// Returns `true` for a database of claude-mem.
 pub fn is_one(database: &Database) -> bool {
     database.has("observations", &["id", "memory_session_id", "type"])
 }
 
-/// What a database holds.
+/// Reads all records of a database.
 pub fn read(database: &Database) -> Result<Found, Broken> {
     let mut found = Found::default();
     for (table, what, record) in [
@@ -155,7 +153,7 @@ fn record(row: &Row, what: &str, parts: &[String], fields: Vec<(&str, Value)>) -
     })
 }
 
-/// A column with a JSON list of texts; some older rows hold plain text.
+/// Column with a JSON list of texts; some older rows hold plain text.
 fn list(row: &Row, column: &str) -> Vec<String> {
     let Some(text) = row.text(column) else {
         return Vec::new();

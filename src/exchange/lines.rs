@@ -1,4 +1,4 @@
-//! This program's own export: JSON Lines from which everything comes back byte for byte.
+//! Native export format: JSON Lines that restore every record byte for byte.
 //!
 //! ```text
 //! {"format":"memctl-export","version":1,"workspace":…,"exported_at":…,"counts":{"reflexions":2,…}}
@@ -8,77 +8,77 @@
 //! {"log":"tombstones.jsonl","entry":{…}}
 //! ```
 //!
-//! `entry` is the record on one line: numbers, strings and the order of keys as they stand in the file.
-//! Where the layout of the file is not the one that this program gives to an entry, `text` has it, byte
-//! for byte; where an entry is no JSON (`NaN`), there is only `text`, and where it is not even text,
-//! `hex`. So every line is JSON that any program reads, and nothing is lost. The counts tell a reader
-//! whether the file is whole.
+//! `entry` is the record on one line; numbers, strings and key order are those of the file. If the
+//! file has another layout than this program writes, `text` holds the exact bytes. An entry that is
+//! not JSON (`NaN`) has only `text`, and one that is not UTF-8 has only `hex`. So every line is
+//! valid JSON, and nothing is lost. The counts show if the file is complete.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json::compact;
 use crate::model::Kind;
-use crate::store::{Frame, compact, laid_out};
+use crate::store::{Frame, laid_out};
 
-/// What the first line says it is.
+/// Value of `format` in the first line.
 pub const FORMAT: &str = "memctl-export";
-/// The newest version that is written and read.
+/// Newest version of the format, which is written and read.
 pub const VERSION: u64 = 1;
 
-/// The first line.
+/// First line of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT`].
     pub format: String,
-    /// The version of the format.
+    /// Version of the format.
     pub version: u64,
-    /// The name of the workspace among workspaces.
+    /// Name of the workspace.
     pub workspace: Option<String>,
-    /// When it was written: RFC 3339, UTC.
+    /// Time of the export: RFC 3339, UTC.
     pub exported_at: String,
-    /// How many records of each kind, by its plural, and how many lines of each log follow.
+    /// Number of records per kind (plural name), and of lines per log.
     pub counts: BTreeMap<String, u64>,
 }
 
 impl Header {
-    /// The header that a line is, if it is one.
+    /// Parses a header; `None` if the line is not one.
     pub fn of(line: &str) -> Option<Self> {
         let header: Self = serde_json::from_str(line.trim_start_matches('\u{feff}')).ok()?;
         (header.format == FORMAT).then_some(header)
     }
 }
 
-/// Any other line.
+/// Line after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A record.
+    /// Record.
     Entry {
-        /// Its kind.
+        /// Kind of the record.
         kind: Kind,
-        /// Its id; empty where it has none.
+        /// Record id; empty if the record has none.
         id: String,
-        /// Its text in the file.
+        /// Bytes of the record in its file.
         text: Vec<u8>,
     },
-    /// What stands around the entries of a file.
+    /// Text before and after the entries of a file.
     Frame {
-        /// The kind whose file it is.
+        /// Kind of the file.
         kind: Kind,
-        /// The text.
+        /// Head and tail of the file.
         frame: Frame,
     },
-    /// A line of a log.
+    /// Line of a log.
     Log {
-        /// The name of its file.
+        /// File name of the log.
         name: String,
-        /// Its text, without the line break.
+        /// Text of the line, without the line break.
         text: Vec<u8>,
     },
 }
 
-/// A line as it is written.
+/// JSON form of a line.
 #[derive(Default, Serialize, Deserialize)]
 struct Written<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ struct Written<'a> {
 }
 
 impl Line {
-    /// The line as it is written, without the line break.
+    /// Serialises the line, without the line break.
     pub fn write(&self) -> Result<String, serde_json::Error> {
         let mut written = Written::default();
         match self {
@@ -124,7 +124,7 @@ impl Line {
         }
     }
 
-    /// Reads a line; what is wrong with one that is none.
+    /// Parses a line. The error is the reason as text.
     pub fn read(line: &str) -> Result<Self, String> {
         let written: Written<'_> = serde_json::from_str(line)
             .map_err(|error| format!("it is no line of an export: {error}"))?;
@@ -167,7 +167,8 @@ impl Line {
     }
 }
 
-/// Adds the text of an entry or of a line of a log, as `entry` as far as that says it all.
+/// Adds the text of an entry or log line: as `entry` if that restores it exactly, else also as
+/// `text`.
 fn with_text(
     written: Written<'_>,
     bytes: &[u8],
@@ -185,7 +186,7 @@ fn with_text(
     let one_line = !flat.contains(['\n', '\r']) && flat.trim() == flat;
     let parsed: Option<&RawValue> = Some(flat.as_str())
         .filter(|_| one_line)
-        // Lone surrogates pass as raw text, and would make the line unreadable to others.
+        // `RawValue` accepts lone surrogates, which make the line invalid for other programs.
         .filter(|flat| serde_json::from_str::<serde_json::Value>(flat).is_ok())
         .and_then(|flat| serde_json::from_str(flat).ok());
     let says_it_all = parsed.is_some() && (!is_entry || laid_out(&flat) == text);

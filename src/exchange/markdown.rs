@@ -1,25 +1,24 @@
-//! What is remembered, as a page that people read.
+//! Markdown page of records for readers.
 //!
-//! Stored text is data: every character of it that means something to Markdown or HTML is escaped, it
-//! stands behind the mark of a quotation, and it has no line that begins outside of one. So no record can
-//! forge a heading, a link or another record.
+//! Stored text is data: all Markdown and HTML characters are escaped, and the text is a block quote
+//! on every line. So no record can forge a heading, a link or another record.
 
-/// One record on the page.
+/// Record on the page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
-    /// The kind, as a heading: `Rules`.
+    /// Kind as a heading, such as `Rules`.
     pub kind: String,
-    /// What groups the records of a kind: a skill, or the type of a note. Empty: none.
+    /// Group within the kind: a skill, or a memory type; empty for none.
     pub group: String,
-    /// The id.
+    /// Record id.
     pub id: String,
-    /// What it says.
+    /// Main text.
     pub says: String,
-    /// What else there is to know: names of fields, and their text.
+    /// Other fields: names and texts.
     pub fields: Vec<(String, String)>,
 }
 
-/// The page. Sections of one kind and of one group have to follow each other.
+/// Renders the page. Sections of the same kind and group have to be adjacent.
 pub fn page(title: &str, about: &str, sections: &[Section]) -> String {
     let mut page = format!("# {}\n\n{}\n", escaped(title), escaped(about));
     let (mut kind, mut group) = (None, "");
@@ -39,7 +38,7 @@ pub fn page(title: &str, about: &str, sections: &[Section]) -> String {
             page.push('\n');
         }
         for (name, text) in &section.fields {
-            // One line a field: what is longer is quoted below its name.
+            // Single-line fields; longer text is quoted below the name.
             if text.contains('\n') {
                 let quoted = quoted(text).replace("\n>", "\n  >");
                 page.extend([
@@ -56,12 +55,12 @@ pub fn page(title: &str, about: &str, sections: &[Section]) -> String {
     page
 }
 
-/// A text as a quotation: line by line, each escaped.
+/// Text as a block quote, escaped line by line.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for line in text.trim_end().lines() {
         let line = escaped(line);
-        // The backslash keeps the line break, and gives an empty line something to say.
+        // The trailing backslash keeps the line break.
         out.push_str(if line.is_empty() { ">" } else { "> " });
         out.push_str(&line);
         out.push('\n');
@@ -73,7 +72,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The text on one line, with a backslash before every character that could mean something.
+/// Text on one line, with a backslash before every special character.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = text.trim().chars().peekable();
@@ -82,18 +81,18 @@ pub fn escaped(text: &str) -> String {
             '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
                 out.push(' ');
             }
-            // What a person would not see is not there; see `guard::visible` for the rest.
+            // Control characters are removed; `guard::visible` handles other invisible ones.
             c if c.is_control() => {}
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&'
             | '$' => {
                 out.extend(['\\', c]);
             }
-            // A list, an underlined heading or a numbered item begins a line with these.
+            // At the start of a line these begin a list, an underlined heading or a numbered item.
             '-' | '+' | '=' if out.is_empty() => out.extend(['\\', c]),
             '.' | ')' if !out.is_empty() && out.bytes().all(|b| b.is_ascii_digit()) => {
                 out.extend(['\\', c]);
             }
-            // An address becomes a link by itself where somebody reads it so.
+            // Some renderers turn addresses into links.
             '@' => out.push_str("\\@"),
             ':' if chars.peek() == Some(&'/') => out.push_str("\\:"),
             '.' if out.ends_with("www") || out.ends_with("WWW") => out.push_str("\\."),

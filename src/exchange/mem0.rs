@@ -1,8 +1,8 @@
-//! What mem0 gives out: the JSON of its `get_all()` and `search()` (a list, `{"results": […]}` or the
-//! pages of its platform), one such object a line, and its local `history.db`.
+//! mem0's exports: the JSON of `get_all()` and `search()` (a list, `{"results": […]}` or the pages
+//! of its platform), JSON Lines of such objects, and the local `history.db`.
 //!
-//! Of the history the last word on each memory counts. The vector stores that mem0 writes to are not
-//! read: they keep what was said in forms of their own (a local Qdrant in Python's pickle).
+//! Only the last event of each memory in the history counts. mem0's vector stores are not read,
+//! since their formats differ (a local Qdrant uses Python's pickle).
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::model::MemoryType;
 use super::sqlite::{Broken, Database, Row};
 use super::{Foreign, Found, Skipped, metadata};
 
-/// What a memory is called, in the versions of its interfaces.
+/// Names of the text field, in the versions of the API.
 const TEXT: [&str; 4] = ["memory", "data", "text", "content"];
 
-/// Whether a database is mem0's history.
+/// Returns `true` for a history database of mem0.
 pub fn is_history(database: &Database) -> bool {
     database.has("history", &["memory_id", "new_memory", "event"])
 }
 
-/// Whether a JSON document has the form of an answer of mem0.
+/// Returns `true` for a JSON document in mem0's answer format.
 pub fn is_answer(document: &Value) -> bool {
     let is_memory =
         |item: &Value| item.get("id").is_some() && item.get("memory").is_some_and(Value::is_string);
@@ -35,7 +35,7 @@ pub fn is_answer(document: &Value) -> bool {
     }
 }
 
-/// The memories of one or more documents.
+/// Reads the memories of one or more documents.
 pub fn answers(documents: Vec<Value>) -> Found {
     let mut found = Found::default();
     for document in documents {
@@ -51,7 +51,7 @@ pub fn answers(documents: Vec<Value>) -> Found {
                         answer(item, &mut found);
                     }
                 }
-                // A graph beside the memories: who knows whom.
+                // Relations of mem0's graph.
                 if let Some(Value::Array(relations)) = fields.remove("relations")
                     && !relations.is_empty()
                 {
@@ -90,7 +90,7 @@ fn answer(item: Value, found: &mut Found) {
     };
     let user = text(&fields, "user_id");
     let created = text(&fields, "created_at");
-    // What makes the memory is in its place; a score belongs to a query.
+    // These fields are stored elsewhere; a score belongs to a query.
     for name in TEXT.iter().chain(&["id", "user_id", "created_at", "score"]) {
         fields.remove(*name);
     }
@@ -116,7 +116,7 @@ fn answer(item: Value, found: &mut Found) {
     });
 }
 
-/// The memories of a history, as they were last.
+/// Reads the last state of each memory in a history.
 pub fn history(database: &Database) -> Result<Found, Broken> {
     let (rows, broken) = database.rows("history")?;
     let mut found = Found::default();
@@ -159,7 +159,7 @@ pub fn history(database: &Database) -> Result<Found, Broken> {
                 created: row.text("created_at").map(str::to_owned),
                 memory_type: MemoryType::UserPreferences,
                 text: text.to_owned(),
-                // The history does not know whose a memory is.
+                // The history has no user ids.
                 user: None,
                 metadata: metadata(vec![
                     ("updated_at", json!(row.text("updated_at"))),

@@ -1,15 +1,17 @@
-//! How what is remembered goes out to others and comes in from them: the forms, and nothing else.
+//! Import and export formats.
 //!
-//! - `lines`: this program's own export, JSON Lines from which everything comes back byte for byte.
-//! - `markdown`, `skill_md`: for people, and for agents that load skills.
-//! - `claude_mem`, `mem0`, `notes`: what other memories leave behind, read as [`Foreign`] records.
-//! - `sqlite`: the databases that some of them keep it in.
+//! - `lines`: native export as JSON Lines, restored byte for byte.
+//! - `markdown`, `skill_md`: export for readers, and for agents that load skills.
+//! - `claude_mem`, `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
+//! - `sqlite`: reader for databases of these tools.
 //!
-//! Pure functions of text and bytes. A reader counts everything that it meets: whatever does not become
-//! a record is [`Skipped`], with the reason. It judges nothing; screening and redaction, ids, duplicates
-//! and storing are the engine's.
+//! Pure functions of text and bytes. A reader accounts for all input: an item that does not become
+//! a record is [`Skipped`], with the reason. The engine does the rest: screening and redaction,
+//! ids, duplicates and storage.
 
 pub mod claude_mem;
+pub(crate) mod export;
+pub(crate) mod import;
 pub mod lines;
 pub mod markdown;
 pub mod mem0;
@@ -17,48 +19,51 @@ pub mod notes;
 pub mod skill_md;
 pub mod sqlite;
 
+pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords};
+pub use import::{ImportOptions, ImportReport, ImportSource, Renamed};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::MemoryType;
 
-/// Something of another memory that can be remembered here.
+/// Record of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreign {
-    /// What it is there, to be told to a person: `observation 12`.
+    /// Name for display, such as `observation 12`.
     pub what: String,
-    /// Its id there; together with the source it is never imported twice.
+    /// Id in the source; source and id together prevent a second import.
     pub id: String,
-    /// When it was made there, as far as it is known: RFC 3339.
+    /// Creation time: RFC 3339; `None` if unknown.
     pub created: Option<String>,
-    /// The type of note that it comes nearest to.
+    /// Closest memory type.
     pub memory_type: MemoryType,
-    /// What it says.
+    /// Text content.
     pub text: String,
-    /// Whose it is, where the other memory knows users.
+    /// User in the source; `None` if it has no users.
     pub user: Option<String>,
-    /// What else the other memory says of it.
+    /// Other fields of the source.
     pub metadata: Map<String, Value>,
 }
 
-/// What was read and does not become a record.
+/// Input that does not become a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// What it is: one thing by its name, or several of a kind.
+    /// Name of one item, or a plural for several.
     pub what: String,
-    /// Why.
+    /// Reason as text.
     pub reason: String,
-    /// How many they are.
+    /// Number of items.
     pub count: u64,
 }
 
 impl Skipped {
-    /// One thing.
+    /// One skipped item.
     pub fn one(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::some(1, what, reason)
     }
 
-    /// Several things of one kind, for one reason.
+    /// Several skipped items of one type, with the same reason.
     pub fn some(count: u64, what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -68,16 +73,16 @@ impl Skipped {
     }
 }
 
-/// What a reader found. Everything that it met is in one of the two.
+/// Result of a reader, which accounts for all input.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
-    /// What can be remembered, in the order of the source.
+    /// Records in the order of the source.
     pub records: Vec<Foreign>,
-    /// What cannot.
+    /// Skipped input.
     pub skipped: Vec<Skipped>,
 }
 
-/// The metadata of a record: fields that say something.
+/// Metadata of a record, without empty fields.
 fn metadata(fields: Vec<(&str, Value)>) -> Map<String, Value> {
     let says = |value: &Value| match value {
         Value::Null => false,

@@ -1,10 +1,9 @@
-//! Notes for agents in Markdown: `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and the files beside it.
+//! Markdown notes for agents: `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and the files next to it.
 //!
-//! A bullet with everything below it is a lesson, and so is a paragraph. A code block belongs to the
-//! lesson that introduces it. Headings are no lessons, but each lesson keeps those that it stands
-//! under.
+//! Each bullet with its nested lines is one note, and so is each paragraph. A code block belongs to
+//! the note that introduces it. Headings are not notes; each note records the headings above it.
 //!
-//! Deliberately absent: following `@path` and links. What another file says is imported by naming it.
+//! Deliberately absent: following `@path` and links. Import such files by name.
 
 use serde_json::json;
 
@@ -12,10 +11,10 @@ use crate::model::MemoryType;
 
 use super::{Foreign, Found, Skipped, metadata};
 
-/// A lesson is short; what is longer is a document. In characters.
+/// Maximum characters of a note; longer text is a document.
 const LONGEST: usize = 4_000;
 
-/// The lessons of a file. `name` is what it is called.
+/// Reads the notes of a file. `name` is its display name.
 pub fn read(name: &str, text: &str) -> Found {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader {
@@ -30,7 +29,7 @@ pub fn read(name: &str, text: &str) -> Found {
         .is_some_and(|(_, line)| line.trim_end() == "---")
     {
         lines.next();
-        // The front matter of a note says what the note is about, not what it teaches.
+        // Front matter describes the file and holds no notes.
         let closed = text.lines().skip(1).any(|line| line.trim_end() == "---");
         while closed
             && lines
@@ -92,7 +91,7 @@ pub fn read(name: &str, text: &str) -> Found {
     reader.found
 }
 
-/// A code block that is being read.
+/// Open code block.
 struct Fence {
     mark: char,
     length: usize,
@@ -119,13 +118,13 @@ impl Fence {
     }
 }
 
-/// A lesson that is being read.
+/// Note being read.
 struct Item {
     number: usize,
-    /// The column of its bullet; `None` for a paragraph.
+    /// Column of the bullet; `None` for a paragraph.
     bullet: Option<usize>,
     lines: Vec<String>,
-    /// Whether a blank line came last.
+    /// `true` after a blank line.
     paused: bool,
 }
 
@@ -157,7 +156,7 @@ impl Reader<'_> {
         let indent = line.len() - line.trim_start().len();
         let bullet = bullet(line);
         let goes_on = self.item.as_ref().is_some_and(|item| match item.bullet {
-            // What is indented deeper than the bullet belongs to it.
+            // Lines indented deeper than the bullet belong to it.
             Some(column) => indent > column || (bullet.is_none() && !item.paused),
             None => bullet.is_none() && !item.paused,
         });
@@ -179,7 +178,7 @@ impl Reader<'_> {
         });
     }
 
-    /// A code block belongs to the bullet that it is indented under, and to the words before it that end
+    /// A code block belongs to the bullet that it is indented under, or to preceding text that ends
     /// with a colon.
     fn code(&mut self, fence: Fence) {
         let indent = fence
@@ -236,7 +235,7 @@ impl Reader<'_> {
         ];
         self.found.records.push(Foreign {
             what: format!("line {} of `{}`", item.number, self.name),
-            // The words are what a lesson is; its line changes with every edit of the file.
+            // The id uses the text, since line numbers change with every edit.
             id: format!("{}:{text}", self.name),
             created: None,
             memory_type: MemoryType::UserPreferences,
@@ -247,7 +246,7 @@ impl Reader<'_> {
     }
 }
 
-/// The level and the text of a heading.
+/// Level and text of a heading.
 fn heading(line: &str) -> Option<(usize, String)> {
     let level = line.chars().take_while(|c| *c == '#').count();
     let text = line.get(level..)?;
@@ -255,7 +254,7 @@ fn heading(line: &str) -> Option<(usize, String)> {
     is_heading.then(|| (level, text.trim().trim_end_matches('#').trim().to_owned()))
 }
 
-/// What stands behind the mark of a bullet or the number of an item.
+/// Text after a bullet mark or an item number.
 fn bullet(line: &str) -> Option<&str> {
     let inner = line.trim_start();
     let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
@@ -267,13 +266,13 @@ fn bullet(line: &str) -> Option<&str> {
     rest.starts_with([' ', '\t']).then(|| rest.trim_start())
 }
 
-/// `@docs/style.md` on a line of its own.
+/// Import line such as `@docs/style.md`.
 fn is_import(line: &str) -> bool {
     let path = bullet(line).unwrap_or(line).strip_prefix('@');
     path.is_some_and(|path| !path.is_empty() && !path.contains(char::is_whitespace))
 }
 
-/// A link to a Markdown file with at most some words behind it, as an index of notes has them.
+/// Link to a Markdown file, optionally with a description, as in an index of notes.
 fn link_alone(text: &str) -> bool {
     let target = text
         .strip_prefix('[')

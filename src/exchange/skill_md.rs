@@ -1,8 +1,8 @@
-//! A procedure as a skill: the `SKILL.md` of a folder that agents load by themselves, in the form of the
-//! Agent Skills standard.
+//! Export of a procedure as a skill: a folder with a `SKILL.md` in the form of the Agent Skills
+//! standard.
 //!
-//! Only what a person has approved may become one: a skill is an instruction. Its text is escaped all the
-//! same, but for commands, which stand in code spans and blocks that they cannot leave.
+//! A skill is an instruction, so only approved procedures may become one. The text is escaped
+//! anyway, except commands, which are confined to code spans and blocks.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,14 +11,14 @@ use crate::guard::{lines, visible};
 
 use super::markdown::escaped;
 
-/// The mark by which a folder is known as one that this program has written.
+/// Mark of folders that this program generates.
 pub const GENERATOR: &str = "memctl-procedure";
 
-/// The longest name and description that the standard allows.
+/// Length limits of the standard for names and descriptions.
 const LONGEST_NAME: usize = 64;
 const LONGEST_DESCRIPTION: usize = 1_024;
 
-/// The fields of a procedure that a skill says.
+/// Fields of a procedure that go into the skill.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Data {
@@ -33,7 +33,7 @@ struct Data {
 }
 
 impl Data {
-    /// Without characters that a person who reads the skill would not see, and an agent would.
+    /// Removes characters that an agent would read but a person would not see.
     fn visible(self) -> Self {
         let text = |text: String| lines(&visible(&text)).collect::<Vec<_>>().join("\n");
         let texts = |all: Vec<String>| all.into_iter().map(text).collect();
@@ -50,16 +50,16 @@ impl Data {
     }
 }
 
-/// A skill: the name of its folder, and its `SKILL.md`.
+/// Skill: folder name and `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFolder {
-    /// The name.
+    /// Folder name.
     pub name: String,
-    /// The text.
+    /// Text of `SKILL.md`.
     pub text: String,
 }
 
-/// The skill of a procedure; `None` where its data cannot be read or says nothing to do.
+/// Converts a procedure; `None` if its data is invalid or it has no steps.
 pub fn skill(id: &str, data: &RawValue) -> Option<SkillFolder> {
     let data: Data = serde_json::from_str(data.get()).ok()?;
     let data = data.visible();
@@ -111,7 +111,7 @@ pub fn skill(id: &str, data: &RawValue) -> Option<SkillFolder> {
     Some(SkillFolder { name, text })
 }
 
-/// Whether a `SKILL.md` is one that was written here.
+/// Returns `true` for a `SKILL.md` that this program generated.
 pub fn is_generated(text: &str) -> bool {
     let Some((matter, _)) = text
         .strip_prefix("---\n")
@@ -131,16 +131,16 @@ fn format_step(number: usize, step: &str) -> String {
     format!("{number}. Run or do:\n\n   {fence}\n{code}   {fence}\n")
 }
 
-/// The longest run of backticks in a text.
+/// Longest run of backticks in a text.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// A text whose parts between backticks are code.
+/// Escaped text in which parts between backticks stay code.
 fn prose(text: &str) -> String {
     let text = one_line(text);
     let parts: Vec<&str> = text.split('`').collect();
-    // A backtick without a partner is a character like others.
+    // With an unpaired backtick, the whole text is escaped.
     if parts.len().is_multiple_of(2) {
         return escaped(&text);
     }
@@ -151,7 +151,7 @@ fn prose(text: &str) -> String {
             (1, false) => format!("`{part}`"),
             (1, true) => String::new(),
             _ => {
-                // Escaping trims; the spaces beside code have to stay.
+                // Escaping trims, but spaces next to code have to stay.
                 let lead = if part.starts_with(' ') { " " } else { "" };
                 let trail = if part.ends_with(' ') && part.len() > 1 {
                     " "
@@ -168,7 +168,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `proc-007-get-jq-past-…`: the id keeps two names apart, and the words say what it is about.
+/// Folder name such as `proc-007-get-jq-past-…`: the id makes it unique, the title readable.
 fn name(id: &str, title: &str) -> String {
     let mut name = String::new();
     for c in format!("{id}-{title}").to_lowercase().chars() {
@@ -184,7 +184,7 @@ fn name(id: &str, title: &str) -> String {
     name.trim_end_matches('-').to_owned()
 }
 
-/// A text in quotation marks, as YAML and JSON read it alike.
+/// Quoted text, valid in YAML and JSON.
 fn yaml(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,31 +1,31 @@
-//! The anchors of secrets: a few characters that a secret cannot be without, as the prefix of a key, the
-//! word in a name, `://`.
+//! Anchors of secrets: a few characters that every such secret contains, such as the prefix of a
+//! key, the word in a name, or `://`.
 //!
-//! The first three bytes of every anchor are kept in a table of bits, so that a byte of ordinary text
-//! costs one lookup and nothing else. The table is built in microseconds, which no regular expression
-//! is, and once a process.
+//! A bit table holds the first three bytes of every anchor, so ordinary text costs one lookup per
+//! byte. Building the table takes microseconds, far less than compiling a regular expression, and
+//! happens once per process.
 
 use std::sync::LazyLock;
 
 use super::patterns::{How, Pattern, patterns};
 
-/// An anchor: what stands in a text, and what that is.
+/// Anchor literal and its pattern.
 pub(super) struct Entry {
     pub(super) literal: &'static [u8],
-    /// Whether capitals do not matter.
+    /// Matches regardless of ASCII case.
     folds: bool,
     pub(super) pattern: &'static Pattern,
-    /// The next entry of the same bucket.
+    /// Next entry in the same bucket.
     next: u16,
 }
 
-/// All anchors, to be looked up by what they begin with.
+/// Index of all anchors by their first bytes.
 pub(super) struct Table {
-    /// What anchors begin with, by three bytes.
+    /// Hashes of the first three bytes of every anchor.
     bits: Box<[u64; 1024]>,
-    /// What anchors of four bytes and more begin with, by four; looked at where the first says yes.
+    /// Hashes of the first four bytes of longer anchors, checked after `bits`.
     longer: Box<[u64; 1024]>,
-    /// Of the first, those of anchors that have no fourth byte.
+    /// Subset of `bits` for anchors without a fourth byte.
     shorter: Box<[u64; 1024]>,
     longer_buckets: Box<[u16; 4096]>,
     shorter_buckets: Box<[u16; 1024]>,
@@ -34,7 +34,7 @@ pub(super) struct Table {
 
 const NONE: u16 = u16::MAX;
 
-/// Three bytes, capitals as small letters, as one number of 16 bits.
+/// Hashes three bytes to 16 bits, ignoring ASCII case.
 fn hash(three: u32) -> u32 {
     (three | 0x0020_2020).wrapping_mul(0x9E37_79B1) >> 16
 }
@@ -65,7 +65,7 @@ pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
         shorter_buckets: Box::new([NONE; 1024]),
         entries: Vec::with_capacity(1024),
     };
-    // What is added later is looked at first.
+    // `at` returns later additions first.
     for pattern in patterns().rev() {
         for anchor in pattern.anchors.iter().rev() {
             table.add(anchor.as_bytes(), pattern);
@@ -77,8 +77,7 @@ pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
 impl Table {
     fn add(&mut self, literal: &'static [u8], pattern: &'static Pattern) {
         match *literal {
-            // Two bytes of every bot's token are known, and a few of each that follows: digits in
-            // base64.
+            // Bot tokens share two known bytes, then one of a few: base64 of digits.
             [a, b] if matches!(pattern.how, How::Discord) => {
                 for third in *b"AEIMQUYcgk" {
                     let three = first_three(&[a, b, third]);
@@ -88,7 +87,7 @@ impl Table {
                     }
                 }
             }
-            // An anchor of two bytes is told by both of them and any third that can follow.
+            // A two-byte anchor matches with any third byte that can follow it.
             [a, b] => (0x21..0x7F)
                 .filter(|c| third_fits(pattern.how, *c))
                 .for_each(|c| self.add_bits(first_three(&[a, b, c]))),
@@ -115,18 +114,18 @@ impl Table {
         });
     }
 
-    /// An anchor that has no fourth byte.
+    /// Adds an anchor without a fourth byte.
     fn add_bits(&mut self, three: u32) {
         set(&mut self.bits, hash(three));
         set(&mut self.shorter, hash(three));
     }
 
-    /// Longer anchors are kept by their first four bytes.
+    /// Bucket for anchors of four bytes and more.
     fn bucket_of_four(bytes: &[u8]) -> usize {
         (hash_of_four(first_three(bytes), bytes[3]) & 4095) as usize
     }
 
-    /// The others by the first two, so that anchors of two bytes have one bucket.
+    /// Bucket for shorter anchors, by two bytes, so that a two-byte anchor has one bucket.
     fn bucket_of_two(bytes: &[u8]) -> usize {
         let two = u32::from(bytes[0] | 0x20) | u32::from(bytes[1] | 0x20) << 8;
         (two.wrapping_mul(0x9E37_79B1) >> 22) as usize
@@ -136,15 +135,14 @@ impl Table {
         is_set(&self.bits, hash(three))
     }
 
-    /// Whether an anchor may begin with these bytes.
+    /// Returns true if an anchor may begin with these bytes.
     pub(super) fn may_begin_with(&self, three: u32, fourth: Option<&u8>) -> bool {
         self.may_begin(three)
             && (is_set(&self.shorter, hash(three))
                 || fourth.is_none_or(|fourth| is_set(&self.longer, hash_of_four(three, *fourth))))
     }
 
-    /// The anchors that stand at `at`, in the order in which they are to be tried: what was added last
-    /// comes first.
+    /// Anchors that match at `at`, the last added first.
     pub(super) fn at<'a>(&'a self, text: &'a [u8], at: usize) -> impl Iterator<Item = &'a Entry> {
         let rest = &text[at..];
         let mut long = match rest {
@@ -181,7 +179,7 @@ impl Entry {
     }
 }
 
-/// The next place where the first three bytes of an anchor may stand.
+/// Next position where an anchor may begin.
 pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<usize> {
     let rest = text.get(from..)?;
     if rest.len() < 3 {
@@ -197,7 +195,7 @@ pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<
     None
 }
 
-/// Whether this byte can follow an anchor of two bytes: the fewer, the fewer places are looked at.
+/// Returns true if this byte can follow a two-byte anchor. Fewer bytes mean fewer candidates.
 const fn third_fits(how: How, byte: u8) -> bool {
     match how {
         How::VaultOld | How::Telegram | How::Key(_) => byte.is_ascii_alphanumeric(),

@@ -1,19 +1,20 @@
 //! Secrets among the arguments of a program: `mysql -pX`, `curl -u name:X`, `docker login -p X`.
 //!
-//! Which program takes which is a table (`patterns::commands`). Here a line is taken apart into
-//! words, as a shell would, also where it stands escaped in JSON or as a list of strings.
+//! The table `patterns::commands` lists programs and their secret arguments. This module splits a
+//! line into words as a shell would, including lines escaped in JSON and lists of strings.
 
 use std::ops::Range;
 
 use super::body::over_breaks;
+use super::class::{Class, Stands};
 use super::lines;
 use super::patterns::Flag;
-use super::values::{self, Class, Stands};
+use super::values;
 
-/// So much of a line is read.
+/// Longest part of a line that is read, in bytes.
 const LONGEST: usize = 4096;
 
-/// The secrets among the arguments of the program that stands at `at..end`.
+/// Secrets among the arguments of the program at `at..end`.
 pub(super) fn of_command(
     text: &[u8],
     at: usize,
@@ -21,7 +22,7 @@ pub(super) fn of_command(
     words: &[&str],
     flags: &[Flag],
 ) -> Vec<Range<usize>> {
-    // An anchor may have a space at its end; the program's name has none.
+    // An anchor may end in a space, the name of a program does not.
     let end = end - usize::from(text[end - 1] == b' ');
     if !begins(text, at) || !matches!(text.get(end), Some(b' ' | b'"' | b'\'' | b'\\')) {
         return Vec::new();
@@ -42,7 +43,7 @@ pub(super) fn of_command(
     found
 }
 
-/// Whether a program's name can begin here.
+/// Returns true if the name of a program can begin at `at`.
 fn begins(text: &[u8], at: usize) -> bool {
     at == 0
         || matches!(
@@ -143,7 +144,7 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
     }
 }
 
-/// `/add`, `/user:jane`: an option of Windows.
+/// `/add`, `/user:jane`: a Windows option.
 fn is_switch(argument: &[u8]) -> bool {
     argument.len() > 2
         && argument[0] == b'/'
@@ -151,12 +152,12 @@ fn is_switch(argument: &[u8]) -> bool {
         && !argument[1..].contains(&b'/')
 }
 
-/// What follows the mark between a name and a password.
+/// Returns the secret after the mark between a name and a value.
 fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
     let value = &text[whole.clone()];
     let at = memchr::memchr(mark, value)?;
     let (name, mut password) = (&value[..at], &value[at + 1..]);
-    // Cookies: the first of them, without what is written behind it.
+    // Cookies: only the first, up to its `;`.
     if mark == b'=' {
         password = &password[..memchr::memchr(b';', password).unwrap_or(password.len())];
         let path = name.contains(&b'/') || name.contains(&b' ');
@@ -169,7 +170,7 @@ fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
 
 fn is_secret(text: &[u8], value: &Range<usize>) -> bool {
     let value = &text[value.clone()];
-    // A word in small letters may be one of a sentence, a number may be a port.
+    // Lower-case words may belong to a sentence, numbers may be ports.
     let letters = value.iter().all(u8::is_ascii_lowercase);
     let port = value.len() <= 5 && value.iter().all(|b| b.is_ascii_digit() || *b == b':');
     values::is_given(value) && !port && (!letters || value.len() >= 6)
@@ -190,7 +191,7 @@ fn unquoted(text: &[u8], value: Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The words of a command behind its name, without their quotes.
+/// Words of a command after its name, without their quotes.
 fn split(text: &[u8], from: usize) -> Vec<Range<usize>> {
     let limit = text.len().min(from + LONGEST);
     let listed = matches!(text[from], b'"' | b'\'') && matches!(text.get(from + 1), Some(b','));
@@ -205,12 +206,12 @@ fn split(text: &[u8], from: usize) -> Vec<Range<usize>> {
                 let next = lines::over_prefix(text, at, next);
                 at = next.max(at + 1);
             }
-            // `curl "…" \` and then an escaped end.
+            // `curl "…" \` followed by an escaped line end.
             b'\\' if text[at..].starts_with(b"\\\\n") => at += 3,
             b'\n' | b'\r' | b';' | b'|' | b'&' | b')' | b'`' => break,
             b'\\' if text.get(at + 1) == Some(&b'n') => break,
             b']' if listed => break,
-            // The frame of a box.
+            // Frame of a box.
             0xE2 if text[at..].starts_with("│".as_bytes()) => break,
             _ => {
                 let word = word(text, at, limit);
@@ -230,7 +231,7 @@ fn split(text: &[u8], from: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// A word that begins at `at`, with quotes in it and around it.
+/// Range of the word that begins at `at`, with its quotes.
 fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
     let mut end = at;
     let mut quote = None;
@@ -239,7 +240,7 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
         match (byte, quote) {
             (b'\n' | b'\r', _) => break,
             (b'\\', None | Some(b'"')) if matches!(text.get(end + 1), Some(b'"' | b'\'')) => {
-                // An escaped quote opens and closes like another.
+                // An escaped quote opens and closes like a plain one.
                 end += 1;
                 let byte = text[end];
                 quote = match quote {
@@ -263,8 +264,8 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
     at..end
 }
 
-/// What `echo` hands to a program that reads a password: all of it, or behind a colon for `chpasswd`.
-/// `at` is behind the space.
+/// Secret that `echo` pipes into a program that reads a password; for `chpasswd` the part after the
+/// colon. `at` is the position after the space.
 pub(super) fn piped(text: &[u8], at: usize) -> Option<Range<usize>> {
     const READERS: &[&[u8]] = &[
         b"--password-stdin", b"--with-token", b"sudo -S", b"chpasswd", b"passwd --stdin",

@@ -1,31 +1,21 @@
 //! Secrets that have a name: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, "the password is …".
 //!
-//! The anchor is the word in the name. From there the whole name is read, then what separates it
-//! from a value, then the value; `values` decides about both. Values in other lines are read by
-//! `documents`.
+//! The anchor is the word in the name. The name around it is read first, then the separator, then
+//! the value; `values` decides about name and value. `documents` reads values in other lines.
 
 use std::ops::Range;
 
 use super::body::over_breaks;
+use super::class::{Class, Stands};
 use super::documents;
 use super::lines;
-use super::values::{self, Class, Stands};
+use super::secret_name::{Name, judge, skip};
+use super::values;
 
-/// The longest value that is looked at.
+/// Longest value that is read, in bytes.
 const LONGEST: usize = 4096;
 
-/// A name that holds the word of an anchor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
-    pub(super) start: usize,
-    pub(super) stop: usize,
-    pub(super) kind: &'static str,
-    pub(super) class: Class,
-    /// Whether the name is a short word, which has other meanings: then a sign has to follow.
-    pub(super) is_bare: bool,
-}
-
-/// The values of a secret whose name holds the anchor `at..end`.
+/// Values of a secret whose name contains the anchor `at..end`.
 pub(super) fn value(
     text: &[u8],
     at: usize,
@@ -43,7 +33,7 @@ pub(super) fn value(
     documents::values(text, &name)
 }
 
-/// The name around an anchor, where it is one of a secret.
+/// Name around an anchor, or `None` if it does not name a secret.
 fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) -> Option<Name> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let mut start = at
@@ -53,7 +43,7 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
             .take(60)
             .take_while(|b| in_name(b))
             .count();
-    // `\nPASSWORD=…`: the letter of an escape is no letter of the name.
+    // `\nPASSWORD=…`: the letter of an escape does not belong to the name.
     if start > 0
         && text[start - 1] == b'\\'
         && matches!(text.get(start), Some(b'n' | b't' | b'r'))
@@ -61,7 +51,7 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
     {
         start += 1;
     }
-    // Neither are those of a colour.
+    // Neither do the digits and the letter of a colour code.
     if start > 1 && text[start - 1] == b'[' && text[start - 2] == 0x1B {
         let colour = text[start..at]
             .iter()
@@ -83,12 +73,12 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
             .take(60)
             .take_while(|b| in_name(b))
             .count();
-    // Names are ASCII, so that the slices are text.
+    // Names are ASCII, so both slices are valid UTF-8.
     let before = std::str::from_utf8(&text[start..at]).ok()?;
     let after = std::str::from_utf8(&text[end..stop]).ok()?;
-    // `bypassword` is no name; `dbPassword` and `PGPASSWORD` are.
+    // Rejects `bypassword`, accepts `dbPassword` and `PGPASSWORD`.
     let word = &text[at..end];
-    // A bare `pass` is more often a verb, and `PASS:` is what a test says.
+    // A bare `pass` is usually a verb, and test runners print `PASS:`.
     let is_bare = word.eq_ignore_ascii_case(b"pass") || word.eq_ignore_ascii_case(b"psk");
     let alone = before.chars().all(|c| !c.is_ascii_alphanumeric()) && after.is_empty();
     let alone = alone && !(start > 0 && matches!(text[start - 1], b'@' | b'/' | b'.'));
@@ -105,7 +95,7 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
 
 fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
     let Name { start, stop, .. } = *name;
-    // The name of a secret in the address of a resource.
+    // Name of a secret inside a resource address.
     if text[..start].ends_with(b":")
         && memchr::memmem::rfind(&text[start.saturating_sub(100)..start], b"arn:aws").is_some()
     {
@@ -113,7 +103,7 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
     }
     let (mut from, mut stands) = separator(text, stop, start, name)?;
     from = over_type(text, from);
-    // `password: str = "…"`: behind a type stands the value.
+    // `password: str = "…"`: the value follows the type.
     for _ in 0..2 {
         let (range, how) = read(text, from, stands, name)?;
         if judge(text, &range, name, how) {
@@ -129,7 +119,7 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
     None
 }
 
-/// The new value of a change that a plan shows: `"…" -> "…"`.
+/// New value in a plan's diff: `"…" -> "…"`.
 fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usize>> {
     let quote = skip(text, old.end, |b| matches!(b, b'"' | b'\\' | b' '));
     let from = text[quote..].starts_with(b"-> ").then_some(quote + 3)?;
@@ -137,7 +127,7 @@ fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usiz
     judge(text, &range, name, how).then_some(range)
 }
 
-/// Behind a type and the sign that follows it: `: &'static str = "…"`.
+/// Position after a type and its `=`: `: &'static str = "…"`.
 fn over_type(text: &[u8], from: usize) -> usize {
     let near = &text[from.min(text.len())..text.len().min(from + 60)];
     let length = near
@@ -150,7 +140,7 @@ fn over_type(text: &[u8], from: usize) -> usize {
     if is_type && quoted { value } else { from }
 }
 
-/// Whether a value of a JSON field of this name, or behind such a flag, is a secret; its kind.
+/// Kind of secret in a JSON field of this name, or after such a flag; `None` if it is not a secret.
 pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
     if matches!(name, "auth" | "_auth") && values::is_login(value.as_bytes()) {
         return Some("docker-auth");
@@ -161,47 +151,9 @@ pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
     values::is_secret(secret, class, Stands::Quoted).then_some(kind)
 }
 
-pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: Stands) -> bool {
-    let joined = without_breaks(&text[range.clone()]);
-    if name.kind == "authorization" {
-        return (values::is_random(&joined) || values::is_login(&joined))
-            && !values::is_placeholder(&joined);
-    }
-    // What is called or looked into is a piece of a program.
-    let is_called = stands != Stands::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));
-    // What a mark says was cut off may have lost the digits that would tell it.
-    let is_left = name.class == Class::Password
-        && stands != Stands::Prose
-        && joined.len() >= 6
-        && joined.iter().all(u8::is_ascii_alphabetic)
-        && lines::is_marked(text, range.end)
-        && values::is_given(&joined);
-    !is_called && (is_left || values::is_secret(&joined, name.class, stands))
-}
-
-fn without_breaks(value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.len());
-    let mut at = 0;
-    while at < value.len() {
-        let next = over_breaks(value, at);
-        if next > at {
-            at = next;
-        } else {
-            out.push(value[at]);
-            at += 1;
-        }
-    }
-    out
-}
-
-pub(super) fn skip(text: &[u8], at: usize, over: impl Fn(&u8) -> bool) -> usize {
-    let at = at.min(text.len());
-    at + text[at..].iter().take(48).take_while(|b| over(b)).count()
-}
-
 const BLANK: fn(&u8) -> bool = |byte| matches!(byte, b' ' | b'\t');
 
-/// Where the value begins behind a name that ends at `stop`, and how it stands there.
+/// Start and position class of the value after a name that ends at `stop`.
 fn separator(text: &[u8], stop: usize, start: usize, name: &Name) -> Option<(usize, Stands)> {
     let closed = skip(text, stop, |b| {
         matches!(b, b'\\' | b'"' | b'\'' | b'`' | b']' | b'*')
@@ -276,7 +228,7 @@ fn separator(text: &[u8], stop: usize, start: usize, name: &Name) -> Option<(usi
     documents::on_line(text, name, spaced)
 }
 
-/// Whether a name is a flag: `--name`, `-name`, `/name` at the beginning of a word.
+/// Returns true if a name is a flag: `--name`, `-name` or `/name` at the start of a word.
 fn flag(text: &[u8], start: usize, stop: usize) -> bool {
     let before = start.checked_sub(1).map(|at| text[at]);
     let begins = |b: Option<u8>| {
@@ -288,7 +240,7 @@ fn flag(text: &[u8], start: usize, stop: usize) -> bool {
     }
 }
 
-/// Behind a word that belongs to a name of two, and the sign that follows it: `Secret ID = `.
+/// Position after the second word of a name and its separator: `Secret ID = `.
 fn over_word(text: &[u8], at: usize) -> Option<usize> {
     let word = text
         .get(at..)?
@@ -314,7 +266,7 @@ fn over_word(text: &[u8], at: usize) -> Option<usize> {
     (fits && is_sign).then(|| skip(text, sign + 1, BLANK))
 }
 
-/// Behind a remark in brackets or a number, and the colon that follows it.
+/// Position after a remark in brackets, or a number, and its colon.
 fn over_remark(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let rest = &rest[..rest.len().min(40)];
@@ -349,11 +301,11 @@ fn after_comma(
     let quote = text.get(slashes)?;
     let first = text.get(slashes + 1)?;
     let quoted = matches!(quote, b'"' | b'\'');
-    // Another flag, or a list of names.
+    // The value is neither another flag nor part of a list of names.
     (quoted && *first != b'-' && (flag || !is_list_of_words(text, slashes))).then_some(from)
 }
 
-/// Whether the quoted text is a word, as in a list of the names of fields.
+/// Returns true if the quoted text is a plain word, as in a list of field names.
 fn is_list_of_words(text: &[u8], at: usize) -> bool {
     let word = text[at + 1..]
         .iter()
@@ -364,10 +316,10 @@ fn is_list_of_words(text: &[u8], at: usize) -> bool {
     text.get(end) == Some(&text[at])
 }
 
-/// `"name": "DB_PASSWORD", "value": "…"`, `key="Password" value="…"`, `--name x --value …`: the value
-/// beside a name that is itself a value.
+/// Value that belongs to a name which is itself a value: `"name": "DB_PASSWORD", "value": "…"`,
+/// `key="Password" value="…"`, `--name x --value …`.
 fn beside(text: &[u8], closed: usize) -> Option<usize> {
-    // Another pair may stand between the two.
+    // Up to two other pairs may separate name and value.
     let mut at = closed;
     for _ in 0..3 {
         if let Some(from) = value_at(text, at) {
@@ -410,7 +362,7 @@ fn value_at(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The position behind `, "name": "word"`.
+/// Position after `, "name": "word"`.
 fn over_pair(text: &[u8], at: usize) -> Option<usize> {
     let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let comma = skip(text, at, |b| *b == b' ');
@@ -425,7 +377,7 @@ fn over_pair(text: &[u8], at: usize) -> Option<usize> {
     (end > value).then(|| skip(text, end, |b| matches!(b, b'"' | b'\\')))
 }
 
-/// The length of `Bearer ` and its like at the beginning of a value.
+/// Length of `Bearer ` or another scheme at the start of a value.
 fn scheme(value: &[u8]) -> usize {
     const SCHEMES: &[&[u8]] = &[
         b"bearer", b"basic", b"token", b"digest", b"bot", b"apikey", b"key", b"oauth",
@@ -441,7 +393,7 @@ fn scheme(value: &[u8]) -> usize {
         .map_or(0, |name| skip(value, name.len(), |b| *b == b' '))
 }
 
-/// The value that begins at `from`, without its quotes, and how it stands.
+/// Value that begins at `from`, without its quotes, and its position class.
 pub(super) fn read(
     text: &[u8],
     mut from: usize,
@@ -534,14 +486,14 @@ pub(super) fn read(
     (end > from).then_some((from..end, stands))
 }
 
-/// Whether a value stands alone behind its name: then a sign at its end is its own.
+/// Returns true if the value ends its line, so that a final `!` or `?` belongs to it.
 fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
     let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
     let value = &text[from..end];
     alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
 }
 
-/// A line that goes on behind a backslash.
+/// Position after a backslash and the line break it escapes, or `at`.
 fn over_breaks_of_a_shell(text: &[u8], at: usize) -> usize {
     if text.get(at) == Some(&b'\\') {
         over_breaks(text, at)
@@ -561,8 +513,8 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             .take_while(|b| **b == b'\\')
             .count();
         if text[at] == b'\n' {
-            // A line end inside of quotes: a key that somebody has wrapped, or a quote that was
-            // none. The first goes on at once.
+            // A line end inside quotes: either a wrapped key, which continues directly, or a quote
+            // that opens nothing.
             let next = over_breaks(text, at);
             let run = plain_length(&text[next..], Class::Token, Stands::Loose);
             let goes_on = run >= 4 && text.get(next + run) == Some(&quote);
@@ -576,7 +528,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
         }
         at += 1;
     }
-    // Cut at a character, not inside of one.
+    // Ends at a character boundary.
     let mut end = limit;
     while end < text.len() && end > start && (text[end] & 0xC0) == 0x80 {
         end -= 1;
@@ -606,10 +558,10 @@ fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
                     | b'['
                     | 0x1B
             )
-            // In what a form sends, `%22` is a quote and `%26` begins the next field.
+            // In form data, `%22` is a quote and `%26` begins the next field.
             || (*b == b'%' && class == Class::Password && stands == Stands::Tight && is_escaped_end(text))
     };
-    // Markers and references begin with a bracket that belongs to them.
+    // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
     let limit = text.len().min(LONGEST);
     let rest = &text[first.min(limit)..limit];
@@ -617,7 +569,7 @@ fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
     if length == 0 { 0 } else { first + length }
 }
 
-/// Whether an escape that ends a value stands somewhere in it.
+/// Returns true if the text contains an escape that ends a value.
 fn is_escaped_end(text: &[u8]) -> bool {
     let near = &text[..text.len().min(300)];
     memchr::memmem::find(near, b"%22").is_some() || memchr::memmem::find(near, b"%26").is_some()

@@ -1,7 +1,7 @@
-//! Blocks of private keys, whole or cut, also where each of their lines has something in front of it.
+//! Private key blocks, whole or cut, also with a prefix before each line.
 //!
-//! A block is read line by line from its label. Where nothing but white space stands in front of its
-//! lines, the block is one finding; else each line is one, and what stands in front of it stays.
+//! A block is read line by line from its label. If only white space precedes its lines, the block
+//! is one finding. Otherwise each line is a finding, and the prefixes stay.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use super::lines;
 use super::shapes::Set;
 use super::values;
 
-/// So far behind the beginning of a label it has to be complete.
+/// Longest label, in bytes.
 const LABEL: usize = 80;
 
-/// The longest block: a key of 16,384 bits, each line with a long prefix.
+/// Longest block, in bytes: a 16,384-bit key, each line with a long prefix.
 const LONGEST: usize = 64 << 10;
 
-/// How many lines of others may stand between two lines of a block: logs of containers are mixed.
+/// Unrelated lines allowed inside a block, because container logs interleave.
 const MIXED: usize = 8;
 
-/// `-----BEGIN … PRIVATE KEY-----` to the end of the block, or of what looks like one.
+/// `-----BEGIN … PRIVATE KEY-----` to the end of the block, or of the text that looks like one.
 pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let Some(label_end) = key_label(text, at) else {
         return Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     for line in Lines::new(text, label_end, inside) {
         let Some(body) = body_of(text, &line, own..at) else {
             let header = is_header(&text[line.clone()]);
-            // A colour that ends is nothing.
+            // A colour reset is not content.
             let rest = text[line.clone()].strip_suffix(b"\x1b[0m");
             let rest = rest.unwrap_or(&text[line.clone()]);
             let blank = rest.iter().all(|b| !b.is_ascii_alphanumeric());
@@ -60,7 +60,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
                 && (material == 0 || !text[body.clone()].iter().all(u8::is_ascii_lowercase)))
             || text[body.clone()].ends_with(b"=")
             || (material > 0 && is_before_blank(text, line.end));
-        // A word behind a block that has no end is no part of it.
+        // A word after a block without an end label is not part of it.
         if !whole && !short {
             break;
         }
@@ -75,7 +75,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
         last = body.end;
         found.push(body);
     }
-    // A label alone is talk about keys.
+    // A label alone only mentions a key.
     let is_key = found.iter().any(|body| {
         let body = &text[body.clone()];
         body.len() >= 16 && (values::is_random(body) || is_hex(body))
@@ -96,7 +96,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     if end_of_block.is_some() {
         found.push(inside..end);
     }
-    // The first line may follow its label at once.
+    // The first line may directly follow its label.
     found.dedup_by(|next, kept| {
         let joins = next.start <= kept.end;
         if joins {
@@ -107,7 +107,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a block has lost its line ends, or has spaces in their place.
+/// Returns true if a block has lost its line ends or has spaces in their place.
 fn is_one_line(inside: &[u8]) -> bool {
     let whole = !inside.contains(&b'\n') && !inside.contains(&b'\\');
     whole
@@ -116,8 +116,7 @@ fn is_one_line(inside: &[u8]) -> bool {
         })
 }
 
-/// The label that ends the block: where it begins and ends. Another block that begins before is not
-/// the inside of this one.
+/// Start and end of the label that ends the block; `None` if another block begins first.
 fn find_end(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let rest = &text[from..];
     let next = memchr::memmem::find(rest, b"---BEGIN")
@@ -130,7 +129,7 @@ fn find_end(text: &[u8], from: usize) -> Option<(usize, usize)> {
         .min()
 }
 
-/// The tail of a block whose beginning has been cut off: the lines of base64 above its end.
+/// Tail of a block whose beginning was cut off: the base64 lines above its end label.
 pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let Some(end) = key_label(text, at) else {
         return Vec::new();
@@ -139,7 +138,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut plain = true;
     let mut from = own;
-    // On the line of the label itself: a block whose line ends are spaces, or that has none.
+    // On the label's own line: a block with spaces for line ends, or without any.
     if let Some(body) = body_of(text, &(own..at), own..own)
         && body.end + 2 >= at
         && body.len() >= 20
@@ -162,7 +161,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
             let above = &text[above];
             lines::is_cut(above, 0) || above.is_empty()
         });
-        // The line next to the end is short; so is what has been cut.
+        // The last line is short, and so is a cut line.
         if !whole && !found.is_empty() && !top {
             break;
         }
@@ -191,7 +190,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Lines of base64 below the line that holds `at`: the private half of a key of `PuTTY`, a key of minisign.
+/// Base64 lines below the line of `at`: the private half of a `PuTTY` key, a minisign key.
 pub(super) fn lines_below(text: &[u8], at: usize) -> Vec<Range<usize>> {
     let own = lines::line_at(text, at);
     let first = own.start..own.start + lines::prefix(&text[own.clone()]).min(at - own.start);
@@ -223,7 +222,7 @@ pub(super) fn lines_below(text: &[u8], at: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// The position behind the label of a private key that starts at `at`.
+/// Position after the private key label that starts at `at`.
 fn key_label(text: &[u8], at: usize) -> Option<usize> {
     let mut label = Vec::with_capacity(LABEL);
     let mut next = at;
@@ -247,7 +246,7 @@ fn key_label(text: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// Where the line that holds `at` begins, also behind an escaped line end.
+/// Start of the line that contains `at`; escaped line ends count.
 fn start_of_line(text: &[u8], at: usize) -> usize {
     let from = at.saturating_sub(300);
     let head = &text[from..at];
@@ -256,8 +255,8 @@ fn start_of_line(text: &[u8], at: usize) -> usize {
     from + real.max(escaped)
 }
 
-/// Lines between two positions, ended by line ends or by escaped ones. The first is the rest of the
-/// line on which it begins.
+/// Lines between two positions, with real or escaped line ends. The first item is the rest of its
+/// line.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -307,7 +306,7 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// The line above the one that begins at `start`, with real or escaped ends.
+/// Line above the one that begins at `start`, with real or escaped line ends.
 fn line_above(text: &[u8], start: usize) -> Option<Range<usize>> {
     let above = &text[..start];
     let above = above
@@ -319,7 +318,7 @@ fn line_above(text: &[u8], start: usize) -> Option<Range<usize>> {
     Some(start_of_line(text, above.len())..above.len())
 }
 
-/// The end of a line whose beginning was cut off in the middle of what stood in front of it.
+/// Key part of a line whose beginning was cut off inside its prefix.
 fn cut_body(text: &[u8], line: &Range<usize>, front: usize) -> Option<Range<usize>> {
     let is_first = line_above(text, line.start).is_none_or(|above| lines::is_cut(&text[above], 0));
     let whole = &text[line.clone()];
@@ -337,8 +336,8 @@ fn cut_body(text: &[u8], line: &Range<usize>, front: usize) -> Option<Range<usiz
     (is_first && short && length >= 20 && values::is_random(&text[body.clone()])).then_some(body)
 }
 
-/// What of a line is of a key: all of it but for what stands in front, which has to be like what
-/// stands in front of the label, and but for what closes a string or a row of a table.
+/// Key part of a line, without prefix, closing quotes and table frame. The prefix must match the
+/// one before the label.
 fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Range<usize>> {
     let mut end = line.end;
     loop {
@@ -350,15 +349,15 @@ fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Rang
                 b'|' | b'"' | b'\'' | b',' | b';' | b'`' | b'\\' | b')' | b']' | b'}',
             ] => end -= 1,
             [.., last] if last.is_ascii_whitespace() => end -= 1,
-            [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
-            [.., 0xE2, 0x94 | 0x95, _] => end -= 3,
-            // What a host writes where it has cut.
-            [.., 0xE2, 0x80, 0xA6] | [.., b'.', b'.', b'.'] => end -= 3,
-            // The end of a colour.
+            // A string that goes on, and a colour reset that is cut.
+            [.., b' ' | b'"' | b'\'', b'+'] | [.., 0x1B] => end -= 1,
+            // Frames of tables, the ellipsis of a host that truncates, a colour reset that is cut.
+            [.., 0xE2, 0x94 | 0x95, _]
+            | [.., 0xE2, 0x80, 0xA6]
+            | [.., b'.', b'.', b'.']
+            | [.., 0x1B, b'[', b'0'] => end -= 3,
             [.., 0x1B, b'[', b'0', b'm'] => end -= 4,
-            [.., 0x1B, b'[', b'0'] => end -= 3,
             [.., 0x1B, b'['] => end -= 2,
-            [.., 0x1B] => end -= 1,
             _ => {}
         }
         if end == before {
@@ -371,14 +370,14 @@ fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Rang
         .take_while(|b| Set::Base64.holds(**b))
         .count();
     let mut start = end - length;
-    // The mark of a diff could be of the key.
+    // A leading diff mark could also be a base64 character.
     if start == line.start
         && matches!(text.get(start), Some(b'+' | b'-'))
         && text[label.clone()].first() == text.get(start)
     {
         start += 1;
     }
-    // The last letter of an escape or of a colour is none of the key.
+    // The last letter of an escape or a colour code does not belong to the key.
     let front = &text[line.start..start];
     let escape = match front {
         [.., b'\\'] => 1,
@@ -393,7 +392,7 @@ fn body_of(text: &[u8], line: &Range<usize>, label: Range<usize>) -> Option<Rang
     };
     start += escape;
     let front = &text[line.start..start];
-    // Behind what tools put in front stand at most signs: quotes, a mark of a list.
+    // After the tool prefix, only punctuation may precede the key: quotes, a list mark.
     let own = &front[lines::prefix(&text[line.start..end]).min(front.len())..];
     let fits = !own.iter().any(u8::is_ascii_alphanumeric) && own.len() <= 24
         || lines::is_alike(front.trim_ascii(), text[label].trim_ascii());

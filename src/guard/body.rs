@@ -1,13 +1,12 @@
-//! Reads the body of a key, also where something stands in it that is no part of it: the break
-//! that a terminal, a shell or a JSON writer has put between two characters.
+//! Reads the body of a key across breaks that a terminal, a shell or a JSON writer inserted.
 
 use super::lines;
 use super::shapes::{Part, Set};
 
-/// The end of what these parts match from `at` on; `None` where they do not.
+/// Returns the end of the text that these parts match from `at`, or `None`.
 ///
-/// A break is passed over where the key cannot be complete yet, or where what follows it looks
-/// like more of it.
+/// A break is skipped if the key cannot be complete yet, or if the text after it looks like more of
+/// the key.
 pub(super) fn end_of(text: &[u8], mut at: usize, parts: &[Part]) -> Option<usize> {
     for (i, part) in parts.iter().enumerate() {
         let next = match parts.get(i + 1) {
@@ -25,7 +24,7 @@ pub(super) fn end_of(text: &[u8], mut at: usize, parts: &[Part]) -> Option<usize
             }
         };
     }
-    // A run of a fixed length that goes on is something else: a longer word, a hash.
+    // A fixed-length run that continues is something else: a longer word, a hash.
     if let Some(Part::Run(set, least, most)) = parts.last()
         && least == most
         && text
@@ -37,7 +36,7 @@ pub(super) fn end_of(text: &[u8], mut at: usize, parts: &[Part]) -> Option<usize
     Some(at)
 }
 
-/// `behind` is what has to follow the run, where something has to.
+/// Returns the end of a run. `behind` is the byte that must follow it, if any.
 fn end_of_run(
     text: &[u8],
     mut at: usize,
@@ -65,7 +64,7 @@ fn end_of_run(
             break;
         }
         let leads_on = behind.is_some() && text.get(next + more) == behind.as_ref();
-        // Where two lines broke in the same column, so did the last: what is left is short.
+        // Where two lines broke at the same column, a short rest belongs to the key as well.
         let wrapped = at - line == width && more <= width && ends_token(text.get(next + more));
         if count >= least && !leads_on && !wrapped && !is_more_of_it(&text[next..next + more]) {
             break;
@@ -74,7 +73,7 @@ fn end_of_run(
         at = next;
         line = next;
     }
-    // What a sentence ends with is no part of a key.
+    // Final punctuation of a sentence does not belong to the key.
     while count > least && at > 0 && matches!(text[at - 1], b'.' | b'-') {
         at -= 1;
         count -= 1;
@@ -94,13 +93,13 @@ fn run_length(text: &[u8], at: usize, set: Set, most: usize) -> usize {
         .count()
 }
 
-/// Whether the beginning of a line reads like the rest of a key and not like the next word: at
-/// least three changes between capitals, small letters, digits and the rest.
+/// Returns true if the start of a line looks like the rest of a key, not like a word: at least
+/// three changes between capitals, small letters, digits and other characters.
 fn is_more_of_it(run: &[u8]) -> bool {
     run.len() >= 6 && changes(run) >= 3
 }
 
-/// How often the class of characters changes in a text.
+/// Number of changes between character classes in a text.
 pub(super) fn changes(text: &[u8]) -> usize {
     let class = |b: &u8| match b {
         b'a'..=b'z' => 0,
@@ -113,11 +112,11 @@ pub(super) fn changes(text: &[u8]) -> usize {
         .count()
 }
 
-/// The position behind the break at `at`, and behind the indentation that follows it; `at` itself
-/// where none stands there.
+/// Position after the break at `at` and the indentation that follows it; `at` itself if there is no
+/// break.
 ///
-/// Breaks are line ends, also behind a backslash, line ends as JSON escapes them (also twice), and
-/// characters without width.
+/// Breaks are line ends, with or without a backslash, JSON-escaped line ends (once or twice), and
+/// zero-width characters.
 pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let hidden: &[&[u8]] = &[
@@ -157,8 +156,8 @@ pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
     at + slashes + length + indentation
 }
 
-/// Whether a word can begin at `at`: no letter or digit stands before it, unless that belongs to an
-/// escape (`\n`, `%3D`, a colour of a terminal).
+/// Returns true if a word can begin at `at`: no letter or digit precedes it, except as part of an
+/// escape (`\n`, `%3D`, a terminal colour).
 pub(super) fn can_begin(text: &[u8], at: usize) -> bool {
     let before = &text[..at.min(text.len())];
     let Some(last) = before.last() else {

@@ -1,28 +1,27 @@
-//! Texts that have lost their secrets, and the only cuts that are made on the way to a file, a prompt
-//! or a terminal.
+//! Redacted texts, and the only functions that cut text for a file, a prompt or a terminal.
 //!
-//! A key that is cut before it is looked for has lost what tells it: its end, its prefix, its name. So
-//! whoever cuts takes a [`Clean`], and only redaction makes one.
+//! A secret that is cut before redaction loses the parts that identify it: its end, its prefix, its
+//! name. Cutting therefore requires a [`Clean`], and only redaction creates one.
 
 use std::borrow::Cow;
 
 use super::json::redact_json;
 use super::redact::redact;
 
-/// The longest marker of what was taken out, in bytes.
+/// Longest redaction marker, in bytes.
 const MARKER: usize = 60;
 
-/// A text without its secrets.
+/// Text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clean<'a>(Cow<'a, str>);
 
 impl<'a> Clean<'a> {
-    /// The text without its secrets.
+    /// Redacts a text.
     pub fn of(text: &'a str) -> Self {
         Self(redact(text).text)
     }
 
-    /// As above; where nothing is found, the text is not copied.
+    /// Redacts an owned text, without a copy if it contains no secret.
     pub fn of_owned(text: String) -> Clean<'static> {
         match redact(&text).text {
             Cow::Borrowed(_) => Clean(Cow::Owned(text)),
@@ -30,22 +29,22 @@ impl<'a> Clean<'a> {
         }
     }
 
-    /// A JSON document without its secrets.
+    /// Redacts a JSON document.
     pub fn of_json(json: &'a str) -> Self {
         Self(redact_json(json).text)
     }
 
-    /// The text.
+    /// Redacted text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text.
+    /// Redacted text as an owned string.
     pub fn into_string(self) -> String {
         self.0.into_owned()
     }
 
-    /// Its beginning, of so many bytes at most. No character and no marker is cut in two.
+    /// First `most` bytes at most; never splits a character or a marker.
     pub fn head(&self, most: usize) -> &str {
         let mut end = most.min(self.0.len());
         while !self.0.is_char_boundary(end) {
@@ -57,7 +56,7 @@ impl<'a> Clean<'a> {
         &self.0[..end]
     }
 
-    /// Its end, of so many bytes at most. No character and no marker is cut in two.
+    /// Last `most` bytes at most; never splits a character or a marker.
     pub fn tail(&self, most: usize) -> &str {
         let mut start = self.0.len().saturating_sub(most);
         while !self.0.is_char_boundary(start) {
@@ -67,7 +66,7 @@ impl<'a> Clean<'a> {
         &self.0[start..]
     }
 
-    /// The text without its middle where it is longer than both ends together.
+    /// First and last bytes with `…` between them, or the whole text if it fits.
     pub fn ends(&self, head: usize, tail: usize) -> String {
         if self.0.len() <= head + tail {
             return self.0.clone().into_owned();
@@ -75,7 +74,7 @@ impl<'a> Clean<'a> {
         format!("{}\n…\n{}", self.head(head), self.tail(tail))
     }
 
-    /// The text cut off behind so many bytes, with a mark where something is missing.
+    /// First `most` bytes at most, followed by ` …` if the text is longer.
     pub fn cut(&self, most: usize) -> String {
         if self.0.len() <= most {
             return self.0.clone().into_owned();
@@ -83,7 +82,7 @@ impl<'a> Clean<'a> {
         format!("{} …", self.head(most).trim_end())
     }
 
-    /// The marker in which a position lies.
+    /// Range of the marker around a position.
     fn marker_over(&self, at: usize) -> Option<(usize, usize)> {
         let bytes = self.0.as_bytes();
         let from = at.saturating_sub(MARKER);

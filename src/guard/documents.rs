@@ -1,19 +1,20 @@
-//! Named secrets whose value stands elsewhere than behind a separator: in the lines below the name,
-//! on the same line behind white space, in the element that the name opens.
+//! Named secrets whose value does not follow a separator: in the lines below the name, after white
+//! space on the same line, or in the element that the name opens.
 //!
-//! Lines are read through `lines`, so that numbers and marks in front of them do not matter.
+//! Lines are read through `lines`, which ignores numbers and marks in front of them.
 
 use std::ops::Range;
 
-use super::assignments::{Name, judge, skip};
+use super::class::{Class, Stands};
 use super::lines;
+use super::secret_name::{Name, judge, skip};
 use super::tables;
-use super::values::{self, Class, Stands};
+use super::values;
 
-/// How many lines of a block are read.
+/// Number of lines of a block that are read.
 const ROWS: usize = 200;
 
-/// The values of a name that has none beside it.
+/// Values in the lines below a name, or in its table column.
 pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let below = block(text, name);
     if below.is_empty() {
@@ -23,8 +24,8 @@ pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     }
 }
 
-/// What stands on the same line behind white space: `set NAME value`, `password value` in a file of
-/// settings, two columns of a listing, `PASSWORD 'value'`.
+/// Value after white space on the same line: `set NAME value`, `password value` in a settings file,
+/// two columns of a listing, `PASSWORD 'value'`.
 pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, Stands)> {
     let line = lines::line_at(text, name.start);
     let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
@@ -35,7 +36,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
             .iter()
             .any(|word| memchr::memmem::find(before, word).is_some())
     };
-    // `machine … login … password …`, also in lines of their own.
+    // `machine … login … password …`, on one line or several.
     let near = &text[name.start.saturating_sub(300)..name.start];
     if memchr::memmem::find(near, b"login ").is_some()
         && memchr::memmem::find(near, b"machine ").is_some()
@@ -71,19 +72,19 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     if sets && !has(&[b". ", b"? "]) {
         return Some((spaced, Stands::Loose));
     }
-    // The name begins its line, and one value ends it.
+    // The name begins its line, and a single value ends it.
     let alone =
         before.iter().all(|b| b.is_ascii_whitespace() || *b == b'-') || before.ends_with(b"\"");
     let value = rest.strip_suffix("│".as_bytes()).unwrap_or(rest);
     let value = value.strip_suffix(b"\"}").unwrap_or(value).trim_ascii();
     let single = !value.is_empty() && !value.iter().any(u8::is_ascii_whitespace);
     let wide = spaced >= name.stop + 2 || text[name.stop] == b'\t';
-    // A column of a file with tabs.
+    // Column of a tab-separated file.
     let tabbed = text[name.stop] == b'\t' && before.contains(&b'\t');
     if (alone || tabbed) && single && (wide || value.len() >= 8) {
         return Some((spaced, Stands::Loose));
     }
-    // "with password …": what nobody takes for a word.
+    // "with password …": only a value that cannot be a word.
     let word = &rest[..rest
         .iter()
         .position(u8::is_ascii_whitespace)
@@ -95,7 +96,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     (firm && !word.contains(&b'_')).then_some((spaced, Stands::Loose))
 }
 
-/// Where the text of an element begins that this name opens or labels: `<password>…`,
+/// Start of the text in an element that this name opens or labels: `<password>…`,
 /// `<string name="password">…`, `<key>password</key> <string>…`.
 pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) -> Option<usize> {
     let before = text.get(start.checked_sub(1)?)?;
@@ -131,7 +132,7 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
         let behind = &text[stop..text.len().min(stop + 120)];
         let string = memchr::memmem::find(behind, b"<string>")?;
         let gap = &behind[6..string];
-        // Only what stands in front of a line may stand between the two.
+        // Only a line prefix may separate the two.
         (gap.len() < 100 && !gap.contains(&b'<')).then_some(stop + string + 8)?
     } else {
         return None;
@@ -139,7 +140,7 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     (text.get(from).is_some_and(|b| *b != b'<')).then_some(from)
 }
 
-/// Where the default of a variable stands: `variable "db_password" { … default = "…" }`.
+/// Start of a variable's default value: `variable "db_password" { … default = "…" }`.
 pub(super) fn default_of(text: &[u8], closed: usize) -> Option<usize> {
     let brace = skip(text, closed, |b| *b == b' ');
     (text.get(brace) == Some(&b'{')).then_some(())?;
@@ -150,7 +151,7 @@ pub(super) fn default_of(text: &[u8], closed: usize) -> Option<usize> {
     (text.get(sign) == Some(&b'=')).then(|| skip(text, sign + 1, |b| *b == b' '))
 }
 
-/// The lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.
+/// Lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.
 fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let own = lines::line_at(text, name.start);
     let closed = skip(text, name.stop, |b| matches!(b, b'"' | b'\'' | b' ' | b'*'));
@@ -194,7 +195,7 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
             break;
         }
         let value = &text[body.clone()];
-        // Without a mark of YAML, one value in one line, of which nobody can doubt that it is one.
+        // Without a YAML block mark: one line with one value, and only if it is clearly a secret.
         let firm =
             folded || values::is_random(value) || (name.class == Class::Password && is_made(value));
         if firm && judge(text, &body, name, Stands::Quoted) {
@@ -207,7 +208,7 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     found
 }
 
-/// Capitals, small letters and digits or signs, in one piece.
+/// Small letters and digits, plus capitals or signs, in one piece.
 fn is_made(value: &[u8]) -> bool {
     let has = |test: fn(&u8) -> bool| value.iter().any(test);
     value.len() >= 8
@@ -248,7 +249,7 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// What of a line is its own: without what tools put in front, indentation, and the frame behind.
+/// Content of a line without tool prefix, indentation and closing frame.
 pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
     let start = line.start + front(text, line, own);
     let mut end = line.end;
@@ -273,7 +274,7 @@ pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Rang
     start + blank..end
 }
 
-/// The length of what stands in front of a line; a dash counts where the other line has one too.
+/// Length of a line's prefix; a dash counts only if the other line has one too.
 pub(super) fn front(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> usize {
     let length = lines::prefix(&text[line.clone()]);
     let diff = |line: &Range<usize>| {

@@ -1,12 +1,12 @@
-//! Characters that nobody sees: they hide orders from the person who reads and not from the model.
+//! Invisible characters, which hide instructions from a person but not from a model.
 //!
-//! Some of them have an honest use: joiners in emoji, Persian and Indic scripts, direction marks
-//! beside Hebrew and Arabic, one variation selector behind an emoji. Those pass where they are at
-//! home and count as hidden elsewhere.
+//! Some have legitimate uses: joiners in emoji, Persian and Indic scripts, direction marks beside
+//! Hebrew and Arabic, one variation selector after an emoji. They pass in those contexts and count
+//! as hidden elsewhere.
 
 use std::borrow::Cow;
 
-/// Whether a character has no form of its own, wherever it stands.
+/// Returns true if a character is invisible, regardless of context.
 pub fn is_hidden(c: char) -> bool {
     let ordinary_control = matches!(c, '\t' | '\n' | '\r');
     (c.is_control() && !ordinary_control)
@@ -18,14 +18,14 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// The lines of a text, wherever a reader may see one begin: what indents each of them lets none pass for
-/// a line of its own.
+/// Lines of a text, split at every character that some reader treats as a line break. Indenting
+/// each of them prevents forged lines.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let breaks = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     text.lines().flat_map(move |line| line.split(breaks))
 }
 
-/// The text without characters that nobody sees; those at home where they stand are kept.
+/// Removes invisible characters, except in their legitimate contexts.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() && !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -38,8 +38,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned((0..chars.len()).filter(kept).map(|i| chars[i]).collect())
 }
 
-/// Whether a text hides something: a hidden character that is not at home. Colours of a terminal
-/// and the mark at the beginning of a file hide nothing.
+/// Returns true if a text contains an invisible character outside its legitimate context. Terminal
+/// colours and a leading byte order mark do not count.
 pub(super) fn hides(text: &str) -> bool {
     if text.is_ascii() {
         return false;
@@ -59,19 +59,19 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
     let pictures = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
     match u32::from(chars[i]) {
-        // Between two letters of a script that joins, or two pictures.
+        // Between two characters of a joining script, or two emoji.
         0x200C | 0x200D => pictures(before) && foreign(after),
-        // Beside letters that run from right to left.
+        // Beside letters of a right-to-left script.
         0x200E | 0x200F | 0x061C => {
             let near = &chars[i.saturating_sub(3)..(i + 4).min(chars.len())];
             near.iter().any(|c| {
                 let is_of_script =
                     matches!(u32::from(*c), 0x0590..=0x08FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFE);
-                // A mark among the letters of the script is no company for itself.
+                // The script range also contains hidden marks, which do not count.
                 is_of_script && !is_hidden(*c)
             })
         }
-        // One behind a picture, a digit of a key cap or a Chinese character, and no second one.
+        // One selector after an emoji, a keycap base or a CJK character; never two.
         0xFE00..=0xFE0F | 0xE0100..=0xE01EF => {
             let selects = |c: char| matches!(u32::from(c), 0xFE00..=0xFE0F | 0xE0100..=0xE01EF);
             let supplement = u32::from(chars[i]) >= 0xE0100;
@@ -85,7 +85,7 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
             };
             base && !after.is_some_and(selects)
         }
-        // The flags of England, Scotland and Wales are spelt with tags behind a black flag.
+        // Flags of England, Scotland and Wales: tags after a black flag.
         0xE0020..=0xE007F => {
             let flag = chars[..i]
                 .iter()

@@ -1,11 +1,11 @@
-//! Takes secrets out of JSON without touching anything else in it.
+//! Redacts JSON and changes nothing else in it.
 //!
-//! The document is walked as text: brackets, numbers and white space are copied, and a string is
-//! written anew only where something was taken out of it. So `1062.0`, `NaN` and the order of keys
-//! survive, and what comes out is JSON where JSON came in. A string is seen decoded, and together
-//! with the name of its field: `{"password": "…"}` needs no look of its own.
+//! The document is scanned as text: brackets, numbers and white space are copied, and only strings
+//! with secrets are replaced. `1062.0`, `NaN` and the order of keys survive, and valid JSON stays
+//! valid. Each string is decoded and checked together with its field name, so `{"password": "…"}`
+//! needs no pattern of its own.
 //!
-//! Nothing recurses: a document nested 10⁵ deep is a long list.
+//! Nothing recurses, so deep nesting (10⁵ levels) cannot overflow the stack.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,28 +14,28 @@ use super::assignments;
 use super::redact::{Redacted, marker, redact};
 use super::values;
 
-/// A string of the document that has to be another one.
+/// Replacement for one string of the document.
 struct Edit {
     at: Range<usize>,
     text: String,
     kinds: Vec<&'static str>,
 }
 
-/// What is known about the bracket that a string stands in.
+/// State of one open bracket.
 #[derive(Default)]
 struct Level {
     is_object: bool,
-    /// The key whose value comes next.
+    /// Key whose value comes next.
     key: Option<String>,
-    /// The value of a field `name` or `key`, for the `value` beside it.
+    /// Value of a field `name` or `key`, which names the `value` beside it.
     name: Option<String>,
-    /// The string before, for flags in lists of arguments.
+    /// Preceding string, for flags in argument lists.
     before: Option<String>,
-    /// Inside a key block that lies in a list, line by line.
+    /// Set inside a key block that is stored as a list of lines.
     in_block: bool,
 }
 
-/// The document without its secrets. Text that is no JSON loses them too, as far as it has strings.
+/// Redacts a JSON document. Also redacts the strings of invalid JSON.
 pub fn redact_json(json: &str) -> Redacted<'_> {
     let edits = edits(json);
     if edits.is_empty() {
@@ -62,9 +62,9 @@ pub fn redact_json(json: &str) -> Redacted<'_> {
     }
 }
 
-/// Takes the secrets out of a value that has been read.
+/// Redacts a parsed JSON value.
 pub fn redact_value(value: &mut serde_json::Value) {
-    // A value without strings has none.
+    // Numbers, booleans and null hold no secret.
     if value.is_number() || value.is_boolean() || value.is_null() {
         return;
     }
@@ -77,7 +77,7 @@ pub fn redact_value(value: &mut serde_json::Value) {
     }
 }
 
-/// Where the strings of a document stand that hold secrets, and of which kinds.
+/// Ranges and kinds of the strings that contain secrets.
 pub fn findings_in_json(json: &str) -> Vec<super::Finding> {
     let edits = edits(json).into_iter();
     edits
@@ -99,7 +99,7 @@ fn edits(json: &str) -> Vec<Edit> {
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'{' | b'[' => {
-                // `"password": ["…"]`: what lies below a name is still named by it.
+                // `"password": ["…"]`: a name applies to everything nested below it.
                 let before = levels.last_mut().and_then(|level| level.key.take());
                 levels.push(Level {
                     is_object: byte == b'{',
@@ -108,7 +108,7 @@ fn edits(json: &str) -> Vec<Edit> {
                 });
             }
             b'}' | b']' => {
-                // The outermost level stays, whatever brackets a damaged text has.
+                // The outermost level stays, even if a damaged text has extra brackets.
                 if levels.len() > 1 {
                     levels.pop();
                 }
@@ -124,7 +124,7 @@ fn edits(json: &str) -> Vec<Edit> {
                 continue;
             }
             _ => {
-                // To whatever means something next.
+                // Skips to the next quote or bracket.
                 at += 1;
                 while bytes
                     .get(at)
@@ -140,7 +140,7 @@ fn edits(json: &str) -> Vec<Edit> {
     edits
 }
 
-/// The position behind the string that begins at `at`, or the end of the text.
+/// Position after the string that begins at `at`, or the end of the text.
 fn string_end(text: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
@@ -154,7 +154,7 @@ fn string_end(text: &[u8], at: usize) -> usize {
 }
 
 fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Option<Edit> {
-    // A range that ends inside of a character belongs to a text that is no JSON.
+    // A range that ends inside a character comes from invalid JSON.
     let quoted = json.get(at.clone())?;
     let closed = quoted.len() >= 2 && quoted.ends_with('"');
     let inner = quoted
@@ -204,10 +204,10 @@ fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Opti
     })
 }
 
-/// The kind of a value that is a secret by where it stands, where it is not one by itself already.
+/// Kind of a value that is secret because of its position, unless redaction already found one.
 fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&'static str> {
     if !level.is_object {
-        // A line that is nothing but the label of a block.
+        // Line with only the label of a block.
         let line = value.trim();
         let begins = line.starts_with("-----BEGIN")
             && line.ends_with("-----")

@@ -1,13 +1,13 @@
-//! Values of Secrets of Kubernetes, in YAML and in JSON, above or below the line with their kind.
+//! Values of Kubernetes Secrets in YAML and JSON, before or after the line with their kind.
 
 use std::ops::Range;
 
-use super::assignments::skip;
 use super::documents::{body, front};
 use super::lines;
+use super::secret_name::skip;
 use super::values;
 
-/// The values of a Secret of Kubernetes, whose kind stands at `at`.
+/// Values of the Kubernetes Secret whose kind is at `at`.
 pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
     const NEAR: usize = 16 << 10;
     let line = lines::line_at(text, at);
@@ -112,7 +112,7 @@ fn json_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
         .or_else(|| memchr::memmem::find(behind, b"ata\":{"))
         .map(|n| end + n);
     for head in heads.into_iter().chain(later) {
-        // `metadata` has names, not secrets.
+        // `metadata` contains names, not secrets.
         if text[..head].ends_with(b"metad") {
             continue;
         }

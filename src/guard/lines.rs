@@ -1,18 +1,18 @@
-//! Sees through what tools put in front of each line: numbers, names of files and containers, times,
-//! quotes, marks of a diff, frames of a table.
+//! Recognises prefixes that tools put before each line: line numbers, names of files and
+//! containers, times, quote marks, diff marks, table frames.
 //!
-//! Nothing is copied: the functions answer how long the prefix of a line is, or whether two prefixes
-//! are alike. So a finding names its place in the text as it was given.
+//! The functions copy nothing: they return the length of a prefix or compare two prefixes, so
+//! findings keep their ranges in the original text.
 
 use std::ops::Range;
 
-/// A container's log with times, a quote in a quote: more marks than these are not met.
+/// Maximum number of prefix marks per line, such as container log, time and nested quotes.
 pub(super) const DEEP: usize = 4;
 
-/// So far a line is looked at.
+/// Longest part of a line that is read, in bytes.
 const LONGEST: usize = 8192;
 
-/// The line that holds `at`, without its end.
+/// Line that contains `at`, without its end.
 pub(super) fn line_at(text: &[u8], at: usize) -> Range<usize> {
     let from = at.saturating_sub(LONGEST);
     let start = memchr::memrchr(b'\n', &text[from..at]).map_or(from, |n| from + n + 1);
@@ -22,24 +22,24 @@ pub(super) fn line_at(text: &[u8], at: usize) -> Range<usize> {
     start..end
 }
 
-/// The line behind the one that ends at `end`; `None` at the end of the text.
+/// Line after the one that ends at `end`; `None` at the end of the text.
 pub(super) fn next(text: &[u8], end: usize) -> Option<Range<usize>> {
     let end = end + usize::from(text.get(end) == Some(&b'\r'));
     (text.get(end) == Some(&b'\n') && end + 1 < text.len()).then(|| line_at(text, end + 1))
 }
 
-/// The line before the one that begins at `start`.
+/// Line before the one that begins at `start`.
 pub(super) fn previous(text: &[u8], start: usize) -> Option<Range<usize>> {
     let end = start.checked_sub(1)?;
     (text[end] == b'\n').then(|| line_at(text, end))
 }
 
-/// The length of what a tool has put in front of a line. Indentation behind it is the line's own.
+/// Length of a line's tool prefix, without the indentation after it.
 pub(super) fn prefix(line: &[u8]) -> usize {
     prefix_of(line, DEEP)
 }
 
-/// The length of the first so many marks in front of a line.
+/// Length of at most `marks` marks at the start of a line.
 pub(super) fn prefix_of(line: &[u8], marks: usize) -> usize {
     let mut at = 0;
     let mut bars = false;
@@ -54,7 +54,7 @@ pub(super) fn prefix_of(line: &[u8], marks: usize) -> usize {
     at
 }
 
-/// The length of one mark. Behind a bar no container follows: that is a table.
+/// Length of one mark. After a bar no container name follows: that is a table.
 fn element(line: &[u8], bars: bool) -> usize {
     let blank = count(line, |b| matches!(b, b' ' | b'\t'));
     let rest = &line[blank..];
@@ -98,7 +98,7 @@ fn frame(text: &[u8]) -> Option<usize> {
     is_frame.then(|| one_space(text, 3))
 }
 
-/// A colour of a terminal.
+/// Terminal colour code.
 fn escape(text: &[u8]) -> Option<usize> {
     let inside = count(text.get(2..)?, |b| b.is_ascii_digit() || b == b';');
     (text[1] == b'[' && text.get(2 + inside) == Some(&b'm')).then_some(3 + inside)
@@ -142,14 +142,14 @@ fn named(text: &[u8]) -> Option<usize> {
         if digits > 0 && behind.get(digits) == Some(&b':') {
             return Some(length + digits + 2);
         }
-        // Without numbers, a path must be one: `a/b.c:rest`.
+        // A path without line number must contain `.` or `/`: `a/b.c:rest`.
         return (is_path
             && digits == 0
             && !behind.starts_with(b"//")
             && behind.first() != Some(&b' '))
         .then_some(length + 1);
     }
-    // The lines beside a match have dashes.
+    // `grep` marks context lines with dashes.
     let dash = |at: usize| -> Option<usize> {
         let digits = count(&line[at + 1..], |b| b.is_ascii_digit());
         (digits > 0 && line.get(at + 1 + digits) == Some(&b'-')).then_some(at + digits + 2)
@@ -224,13 +224,13 @@ fn level(text: &[u8]) -> Option<usize> {
     let word = count(text, |b| b.is_ascii_uppercase());
     LEVELS.contains(&&text[..word]).then_some(())?;
     let colon = word + usize::from(text.get(word) == Some(&b':'));
-    // Levels are padded to the length of the longest; more is indentation.
+    // Log levels are padded to the longest one; more spaces are indentation.
     let blank = count(&text[colon..], |b| b == b' ').min(6_usize.saturating_sub(colon).max(1));
     (blank > 0).then_some(colon + blank)
 }
 
-/// Whether what stands in front of one line leads what stands in front of another: the same but for
-/// numbers and white space. `-` counts as `:`, because `grep` marks the lines around a match so.
+/// Returns true if `other` begins like `prefix`, apart from the values of numbers and white space.
+/// `-` equals `:`, because `grep` uses it on context lines.
 pub(super) fn is_alike(prefix: &[u8], other: &[u8]) -> bool {
     let (mut a, mut b) = (0, 0);
     loop {
@@ -248,7 +248,7 @@ pub(super) fn is_alike(prefix: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// What stands at a place, with numbers and white space as one unit each, and where it ends.
+/// Byte class at a position and the end of its unit. Numbers and white space are one unit each.
 fn unit(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let first = *text.get(at)?;
     let blank = |b: u8| matches!(b, b' ' | b'\t');
@@ -263,15 +263,15 @@ fn unit(text: &[u8], at: usize) -> Option<(u8, usize)> {
     })
 }
 
-/// The position behind the prefix of the next line, where `next` is its beginning and the line that
-/// holds `at` has a prefix of the same kind; else `next`.
+/// Position after the prefix of the next line, if it is like the prefix of the line that contains
+/// `at`; otherwise `next`, the start of that line.
 pub(super) fn over_prefix(text: &[u8], at: usize, next: usize) -> usize {
     let own = line_at(text, at);
     let own_prefix = prefix(&text[own.clone()]);
     if own_prefix == 0 || own.start + own_prefix > at {
         return next;
     }
-    // Indentation that was passed over already belongs to the prefix.
+    // Skipped indentation already belongs to the prefix.
     let line = line_at(text, next);
     let length = prefix(&text[line.clone()]);
     let alike = is_alike(
@@ -285,13 +285,13 @@ pub(super) fn over_prefix(text: &[u8], at: usize, next: usize) -> usize {
     }
 }
 
-/// Whether nothing follows, or only a mark that something has been cut off.
+/// Returns true if the text ends at `at` or a truncation mark follows.
 pub(super) fn is_cut(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     rest.len() < 64 && rest.trim_ascii_start().is_empty() || is_marked(text, at)
 }
 
-/// Whether a mark follows that something has been cut off.
+/// Returns true if a truncation mark follows.
 pub(super) fn is_marked(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let rest = rest[..rest.len().min(64)].trim_ascii_start();

@@ -1,14 +1,15 @@
-//! Passwords that stand beside the name of a user: in the files of registries and databases, in SQL,
-//! in arguments of constructors.
+//! Passwords beside a user name: in registry and database files, in SQL, in constructor arguments.
 
 use std::ops::Range;
 
-use super::assignments::{Name, judge, read, skip};
+use super::assignments::read;
+use super::class::{Class, Stands};
 use super::lines;
+use super::secret_name::{Name, judge, skip};
 use super::shapes::Set;
-use super::values::{self, Class, Stands};
+use super::values;
 
-/// The value of `"auth"`: base64 of a name and a password. `at` is behind the word and its quote.
+/// Value of `"auth"`: base64 of name and password. `at..end` is the word.
 pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     let before = at.checked_sub(1).map(|i| text[i]);
     if before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
@@ -26,7 +27,7 @@ pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     values::is_login(value).then_some(from..from + length)
 }
 
-/// The second of two quoted arguments. `at` is behind the bracket.
+/// Second of two quoted arguments. `at` is the position after the bracket.
 pub(super) fn second_argument(text: &[u8], at: usize) -> Option<Range<usize>> {
     let name = Name {
         start: at,
@@ -47,7 +48,7 @@ pub(super) fn second_argument(text: &[u8], at: usize) -> Option<Range<usize>> {
     (how == Stands::Quoted && judge(text, &second, &name, how)).then_some(second)
 }
 
-/// `IDENTIFIED BY '…'`, `IDENTIFIED WITH method BY '…'`. `at` is behind the words.
+/// `IDENTIFIED BY '…'`, `IDENTIFIED WITH method BY '…'`. `at` is the position after the words.
 pub(super) fn sql(text: &[u8], at: usize) -> Option<Range<usize>> {
     let near = &text[..text.len().min(at + 80)];
     let mut from = skip(near, at, u8::is_ascii_whitespace);
@@ -71,7 +72,7 @@ pub(super) fn sql(text: &[u8], at: usize) -> Option<Range<usize>> {
     (firm && values::is_given(value)).then_some(range)
 }
 
-/// The last of five fields: `host:port:database:user:password`. `at` is the first colon.
+/// Last of five fields: `host:port:database:user:password`. `at` is the first colon.
 pub(super) fn pgpass(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = lines::line_at(text, at);
     let rest = &text[at + 1..line.end.max(at + 1)];
@@ -98,7 +99,8 @@ pub(super) fn pgpass(text: &[u8], at: usize) -> Option<Range<usize>> {
     (fits && given).then_some(start..start + password.len())
 }
 
-/// What is sent behind a question for a password. `end` is behind the quote.
+/// Answer that an `expect` script sends to a password prompt. `end` is the position after the
+/// quote.
 pub(super) fn expect(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     let before = &text[at.saturating_sub(160)..at];
     memchr::memmem::rfind(before, b"assword")

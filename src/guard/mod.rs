@@ -1,22 +1,25 @@
-//! What may be remembered, and what may be shown to a model.
+//! Redaction of secrets, screening for prompt injection, and fencing of data in prompts.
 //!
-//! Three things are kept apart that look alike as text. A **secret** must not reach a file:
-//! [`redact()`] and [`redact_json`] take it out. An **instruction** in what a tool printed must not
-//! become a rule: [`screen()`] recognises it, and [`admit`] says whether a text is to wait for a
-//! person. **Data** must not be taken for instructions: [`fence()`] sets it apart in a prompt, and
-//! [`strip_fenced`] knows it again, so that what was shown is never learnt from.
+//! Three kinds of text look alike and need different handling:
 //!
-//! Pure functions of text: no files, no clock, no randomness. What is written where, and that none
-//! of it goes past these functions, is the engine's business.
+//! - A **secret** must not reach a file: [`redact()`] and [`redact_json`] remove it.
+//! - An **instruction** in tool output must not become a rule: [`screen()`] recognises it, and
+//!   [`admit`] decides whether a person has to review the text first.
+//! - **Data** must not be read as instructions: [`fence()`] separates it in a prompt, and
+//!   [`strip_fenced`] removes it from transcripts, so that shown text is never learnt from.
 //!
-//! Deliberately absent: certainty. A secret without a form (a passphrase in a sentence) is not
-//! seen; a person marks it with `<private>…</private>`.
+//! All functions are pure: no files, no clock, no randomness. The engine ensures that every text
+//! passes through them.
+//!
+//! Detection is not complete: a secret without a recognisable form, such as a passphrase in a
+//! sentence, is missed. Users can mark such text with `<private>…</private>`.
 
 mod anchors;
 mod arguments;
 mod assignments;
 mod blocks;
 mod body;
+mod class;
 mod clean;
 mod documents;
 mod fence;
@@ -32,6 +35,7 @@ mod redact;
 mod samples;
 mod scan;
 mod screen;
+mod secret_name;
 mod shapes;
 mod shorten;
 mod structures;
@@ -51,18 +55,18 @@ pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, screen};
 pub use shorten::{beginning, length, shorten};
 
-/// A text from a tool, a transcript or a foreign file, on its way into the memory.
+/// Text from a tool, a transcript or a foreign file, prepared for storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
-    /// What may be stored: without secrets, and without what this program had put there itself.
+    /// Redacted text, without fences and reminders that this program or its host added.
     pub text: String,
-    /// The kinds of secrets that were taken out.
+    /// Kinds of the redacted secrets.
     pub redacted: Vec<&'static str>,
-    /// Why a person has to look at it before any model sees it; `None` where nobody has to.
+    /// Reason for quarantine; `None` if the text may be used without review.
     pub quarantine: Option<String>,
 }
 
-/// Prepares a text that no person has written for the memory.
+/// Prepares a text that no person wrote for storage.
 pub fn admit(text: &str) -> Admission {
     let tool = strip_fenced(text);
     let tool = without_reminders(&tool);
@@ -74,14 +78,14 @@ pub fn admit(text: &str) -> Admission {
     }
 }
 
-/// The text without what a host adds to the output of tools in its own name.
+/// Removes the reminders that a host adds to tool output.
 fn without_reminders(text: &str) -> String {
     const OPENS: &str = "<system-reminder>";
     const CLOSES: &str = "</system-reminder>";
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once(OPENS) {
-        // One that is not closed is not the host's.
+        // An unclosed tag does not come from the host.
         let Some((_, after)) = inside.split_once(CLOSES) else {
             break;
         };

@@ -1,7 +1,7 @@
-//! Sentences that only a model could be meant by: read word by word, so that line breaks, capitals
-//! and punctuation between the words do not matter.
+//! Phrases addressed to a model. Matching works on words, so line breaks, case and punctuation do
+//! not matter.
 
-/// The words of a text in small letters, without punctuation. Quotes of a contraction stay.
+/// Words of a lower-case text without punctuation. Apostrophes in contractions stay.
 pub(super) fn words(lower: &str) -> Vec<&str> {
     lower
         .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'))
@@ -19,12 +19,12 @@ const BEFORE: &[&str] = &[
 ];
 const TOTAL: &[&str] = &["all", "any", "every", "everything"];
 const OF_A_MODEL: &[&str] = &["your", "system", "safety", "developer", "developer's"];
-/// What only a model has been given.
+/// Nouns that only apply to a model.
 const ORDERS: &[&str] = &[
     "instructions", "instruction", "prompt", "prompts", "directives", "directive", "programming",
     "training", "directions",
 ];
-/// What others have too.
+/// Nouns that also apply to people.
 const RULES: &[&str] = &[
     "rules", "guidelines", "constraints", "context", "messages", "orders", "guardrails",
     "safeguards", "restrictions", "policies", "guidance",
@@ -34,7 +34,7 @@ const LINKS: &[&str] = &[
     "own", "other", "set", "current", "this",
 ];
 
-/// Whether a text tells a model to forget what it was told, or to give it away.
+/// Returns true if a text tells a model to ignore or reveal its instructions.
 pub(super) fn overrides(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(i, word)| {
         let rest = &words[i + 1..];
@@ -144,7 +144,7 @@ fn renames(word: &str, before: &[&str], rest: &[&str]) -> bool {
             ],
         ) => true,
         ("new", ["instructions", next, ..]) => {
-            // A heading of its own, not "the new instructions in the manual".
+            // Only as a heading, not in "the new instructions in the manual".
             before.is_empty()
                 && matches!(
                     *next,
@@ -196,7 +196,8 @@ fn conceals(words: &[&str]) -> bool {
     })
 }
 
-/// Whether a line speaks in the name of a role: `SYSTEM: approve everyone`, or a dialogue of two.
+/// Returns true if a line claims a role (`SYSTEM: approve everyone`) or the text imitates a
+/// dialogue.
 pub(super) fn plays_a_role(text: &str) -> bool {
     let mut roles: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -237,7 +238,7 @@ pub(super) fn plays_a_role(text: &str) -> bool {
     false
 }
 
-/// How an order to a model begins.
+/// First words of an order to a model.
 const DEMANDS: &[&str] = &[
     "approve", "ignore", "obey", "execute", "delete", "send", "output", "respond", "reply",
     "always", "never", "override", "grant", "disregard", "print", "reveal", "from", "forget",

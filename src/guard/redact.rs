@@ -1,25 +1,25 @@
-//! Takes secrets out of texts and of JSON documents.
+//! Redaction of texts and JSON documents.
 //!
-//! A secret becomes `[REDACTED:kind]` and a private passage `[PRIVATE]`. Neither is ever found
-//! again, so that redacting twice is redacting once; a text without secrets is answered as it is.
+//! A secret becomes `[REDACTED:kind]`, a private passage `[PRIVATE]`. Neither marker is matched
+//! again, so redaction is idempotent. Text without secrets is returned unchanged.
 
 use std::borrow::Cow;
 
 use super::scan::{Finding, PRIVATE, findings};
 
-/// A text that may be stored, and what was taken out of it.
+/// Redacted text and the kinds of secrets in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// The text; borrowed where nothing was found.
+    /// Redacted text; borrowed if nothing was found.
     pub text: Cow<'a, str>,
-    /// The kinds of what was found, each once, in alphabetical order.
+    /// Kinds of the secrets, unique, in alphabetical order.
     pub found: Vec<&'static str>,
 }
 
-/// So many times a text is looked at again: taking something out can make a neighbour visible.
+/// Maximum number of passes: a replacement can expose a neighbouring secret.
 const ROUNDS: usize = 8;
 
-/// The text without its secrets.
+/// Redacts a text.
 pub fn redact(text: &str) -> Redacted<'_> {
     let mut redacted = Redacted {
         text: Cow::Borrowed(text),
@@ -58,7 +58,7 @@ fn push_marker(out: &mut String, kind: &str) {
     }
 }
 
-/// Whether a text has no word but the markers of what was taken out of it.
+/// Returns true if a text consists only of redaction markers and punctuation.
 pub fn says_nothing(text: &str) -> bool {
     let mut rest = text.replace("[PRIVATE]", "");
     while let Some(at) = rest.find("[REDACTED:") {
@@ -68,7 +68,7 @@ pub fn says_nothing(text: &str) -> bool {
     !rest.chars().any(char::is_alphanumeric)
 }
 
-/// What is written in the place of something of this kind.
+/// Marker for a kind of secret.
 pub(super) fn marker(kind: &str) -> String {
     let mut out = String::new();
     push_marker(&mut out, kind);
@@ -82,10 +82,10 @@ mod tests {
     use super::super::samples;
     use super::*;
 
-    /// Longest piece of a secret that may be left in a text, in characters.
+    /// Longest piece of a secret that may remain, in characters.
     const LEFT: usize = 6;
 
-    /// Nothing of the secret is left in the text, and of this kind it was.
+    /// Asserts that the secret is gone and its kind is reported.
     fn check(kind: &str, text: &str, secret: &str) {
         let redacted = redact(text);
         assert!(
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_prefix_that_a_line_end_has_broken_is_a_prefix() {
         for (kind, key) in samples::keys().into_iter().take(26) {
-            // What reaches backwards or has no prefix is known by its middle.
+            // Patterns that extend backwards or lack a prefix are identified by their middle.
             if matches!(
                 kind,
                 "jwt" | "telegram-token" | "discord-token" | "slack-webhook"
@@ -212,7 +212,7 @@ mod tests {
                 block.replace('\n', "\\n"),
                 block.replace('\n', "\n    "),
                 block.replace("PRIVATE KEY", "PRIV\nATE KEY"),
-                // Cut off at the end, and at the beginning.
+                // Cut off at the end and at the beginning.
                 format!(
                     "{}\n$ ls",
                     block.lines().take(4).collect::<Vec<_>>().join("\n")
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Pieces of which secrets and what looks like them are made.
+    /// Parts of secrets and of similar texts.
     fn pieces() -> impl Strategy<Value = String> {
         let mut pieces: Vec<String> = samples::keys().into_iter().map(|(_, key)| key).collect();
         pieces.extend(samples::named().into_iter().map(|(_, text, _)| text));
@@ -283,7 +283,7 @@ mod tests {
             let twice = redact(&once.text);
             prop_assert_eq!(&twice.text, &once.text);
             prop_assert!(twice.found.is_empty());
-            // A marker stands for four characters at least.
+            // A marker replaces at least four characters.
             prop_assert!(once.text.len() <= text.len() * 8 + 32);
             prop_assert_eq!(once.found.is_empty(), once.text == text);
         }

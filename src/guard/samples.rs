@@ -1,6 +1,6 @@
-//! Secrets for tests: put together here, so that none stands in a file.
+//! Secrets for tests, assembled at run time, so that no file contains one.
 
-/// Letters and digits as a generator would give them, so many.
+/// Pseudo-random letters and digits of the given length; always the same sequence.
 pub(crate) fn random(length: usize) -> String {
     const ALPHABET: &[u8] = b"aZ7kQ2mX9pLr4TvB1nWc8YsD3fGh6JdK5uEq0RxMiOoCtVwyHzSgbPlNjAFUI";
     let mut state = 0x2545_F491_u32;
@@ -35,7 +35,7 @@ fn base64(text: &str) -> String {
     out
 }
 
-/// Keys that tell themselves, with their kinds.
+/// Keys with a prefix, and their kinds.
 #[expect(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn keys() -> Vec<(&'static str, String)> {
     let hex = |n| of("0123456789abcdef", n);
@@ -150,7 +150,7 @@ pub(crate) fn keys() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A private key in its armour, of so many lines.
+/// Private key block with the given number of lines.
 pub(crate) fn key_block(label: &str, lines: usize) -> String {
     let body: Vec<String> = (0..lines).map(|i| random(64 + i)[i..].to_owned()).collect();
     format!(
@@ -160,7 +160,7 @@ pub(crate) fn key_block(label: &str, lines: usize) -> String {
     )
 }
 
-/// Texts with the part that must go from them: secrets that are told by what stands around them.
+/// Secrets recognised by their context: kind, text, and the part that must be redacted.
 #[expect(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn named() -> Vec<(&'static str, String, String)> {
     let basic = base64(&format!("user:{}", random(12)));

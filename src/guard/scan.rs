@@ -1,9 +1,8 @@
-//! One pass over a text that finds every secret in it.
+//! One pass over a text that finds all secrets.
 //!
-//! Where a secret may stand is told by its anchor (`anchors`); what an anchor is the anchor of, is
-//! decided where it stands.
+//! Anchors (`anchors`) mark candidates, and the pattern of each anchor decides there.
 //!
-//! A second pass looks at line ends only: at a prefix that a line break has cut in two.
+//! A second pass checks only line ends, for prefixes that a line break splits.
 
 use std::ops::Range;
 
@@ -12,33 +11,34 @@ use super::arguments;
 use super::assignments;
 use super::blocks;
 use super::body::{can_begin, end_of, over_breaks};
+use super::class::Class;
 use super::kubernetes;
 use super::lines;
 use super::logins;
 use super::patterns::How;
 use super::shapes::{Part, Set};
 use super::structures;
-use super::values::{self, Class};
+use super::values;
 use super::views::{self, View};
 
-/// Something that must not be stored.
+/// Text range that must not be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is: `aws-access-key`, `password`, `private`.
+    /// Kind: `aws-access-key`, `password`, `private`.
     pub kind: &'static str,
-    /// Where it stands, in bytes; never inside of a character.
+    /// Byte range; never splits a character.
     pub at: Range<usize>,
 }
 
-/// The kind of what stands between `<private>` and `</private>`.
+/// Kind of text between `<private>` and `</private>`.
 pub(super) const PRIVATE: &str = "private";
 
-/// Everything in a text that must not be stored, in its order; no two overlap.
+/// All findings in a text, in order, without overlaps.
 pub fn findings(text: &str) -> Vec<Finding> {
     findings_within(text, views::DEPTH)
 }
 
-/// Findings of the text, and of the texts that stand escaped in its lines, so deep.
+/// Findings in the text and in texts escaped in its lines, down to `depth` levels.
 fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
     let mut found = findings_of(text);
     if depth == 0 {
@@ -79,13 +79,13 @@ fn findings_of(text: &str) -> Vec<Finding> {
         return found;
     }
     let table = &*TABLE;
-    // What stands elsewhere than at its anchor: further rows of a table, arguments of a program.
+    // Findings away from their anchor: further table rows, arguments of a program.
     let mut aside: Vec<Finding> = Vec::new();
     let mut at = 0;
     while let Some(next) = next_candidate(table, bytes, at) {
         match look(table, bytes, next, &mut aside) {
             Look::Found(mut finding) => {
-                // What reaches backwards ends what was found before.
+                // A finding that extends backwards starts after the previous one.
                 let before = found.last().map_or(0, |last| last.at.end);
                 finding.at.start = finding.at.start.max(before);
                 at = finding.at.end.max(next + 1);
@@ -103,7 +103,7 @@ fn findings_of(text: &str) -> Vec<Finding> {
         found.sort_by_key(|finding| (finding.at.start, finding.at.end));
         merge(&mut found);
     }
-    // A value that was cut at its longest may end inside of a character: that goes too.
+    // A value cut at its maximum length may end inside a character; the range grows to include it.
     for finding in &mut found {
         let at = &mut finding.at;
         at.start = (0..=at.start)
@@ -119,12 +119,12 @@ fn findings_of(text: &str) -> Vec<Finding> {
 
 enum Look {
     Found(Finding),
-    /// Nothing stands before this position.
+    /// Continue at this position.
     Skip(usize),
     Nothing,
 }
 
-/// The secret at an anchor. What belongs to it and stands elsewhere is added to `aside`.
+/// Finding at an anchor. Further parts of it elsewhere go to `aside`.
 fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look {
     for entry in table.at(text, at) {
         let kind = entry.pattern.kind;
@@ -133,7 +133,7 @@ fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look
                 let end = memchr::memchr(b']', &text[at..text.len().min(at + 60)]);
                 return end.map_or(Look::Nothing, |end| Look::Skip(at + end + 1));
             }
-            // The access key itself is found by its own pattern.
+            // The pattern of the access key itself finds the key.
             How::BehindKey | How::SecretData | How::Command(..) | How::Piped => {
                 let found = several(entry, text, at).into_iter();
                 aside.extend(found.map(|at| Finding { kind, at }));
@@ -152,7 +152,7 @@ fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look
     Look::Nothing
 }
 
-/// Where the secrets of an anchor stand, in their order.
+/// Ranges of an anchor's secrets, in order.
 fn several(entry: &Entry, text: &[u8], at: usize) -> Vec<Range<usize>> {
     let end = at + entry.literal.len();
     match entry.pattern.how {
@@ -205,23 +205,23 @@ fn resolve(entry: &Entry, text: &[u8], at: usize, end: usize) -> Option<Range<us
     }
 }
 
-/// The key that begins at `at` and whose body begins at `body`.
+/// Key that begins at `at`, with its body from `body`.
 fn key(parts: &[Part], text: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let first = text[at];
-    // Some prefixes nobody mistakes, whatever somebody has glued to them.
+    // Some prefixes are unmistakable, even directly after another word.
     let unmistakable = body - at >= 4
         && text[body - 1] == b'_'
         && matches!(parts, [Part::Run(Set::Alnum | Set::Word, ..)]);
     if first.is_ascii_alphanumeric() && !unmistakable && !can_begin(text, at) {
         return None;
     }
-    // In base64 a slash or a plus is no boundary.
+    // In base64, a slash or a plus is not a boundary.
     if body - at <= 4 && at > 0 && matches!(text[at - 1], b'/' | b'+') && is_base64_before(text, at)
     {
         return None;
     }
     let Some(end) = end_of(text, body, parts) else {
-        // What is left of a key that was cut off.
+        // Remainder of a truncated key.
         let end = structures::cut_run(text, body).or_else(|| cut_capitals(text, body, parts))?;
         if !begins_like(&text[body..end], parts) {
             return None;
@@ -231,7 +231,8 @@ fn key(parts: &[Part], text: &[u8], at: usize, body: usize) -> Option<Range<usiz
     is_plausible(&text[body..end], body - at).then_some(at..end)
 }
 
-/// What is left of a key of capitals and digits, in which there is less to tell chance by.
+/// End of a truncated key of capitals and digits, whose alphabet is too small for a randomness
+/// check.
 fn cut_capitals(text: &[u8], at: usize, parts: &[Part]) -> Option<usize> {
     let run = text[at..]
         .iter()
@@ -243,7 +244,7 @@ fn cut_capitals(text: &[u8], at: usize, parts: &[Part]) -> Option<usize> {
     (run >= 8 && fits && lines::is_cut(text, at + run)).then_some(at + run)
 }
 
-/// Whether a text could go on to be what these parts say.
+/// Returns true if a text could be the beginning of these parts.
 fn begins_like(text: &[u8], parts: &[Part]) -> bool {
     let mut at = 0;
     for part in parts {
@@ -269,7 +270,7 @@ fn begins_like(text: &[u8], parts: &[Part]) -> bool {
     false
 }
 
-/// Whether the text before `at` is a long run of base64.
+/// Returns true if the text before `at` is a long base64 run.
 fn is_base64_before(text: &[u8], at: usize) -> bool {
     let run = text[..at]
         .iter()
@@ -280,7 +281,7 @@ fn is_base64_before(text: &[u8], at: usize) -> bool {
     run >= 40
 }
 
-/// Placeholders and long names begin like keys too.
+/// Rejects placeholders and long names, which can begin like keys.
 fn is_plausible(body: &[u8], prefix: usize) -> bool {
     if values::is_filler(body) || values::is_documented(body) {
         return false;
@@ -289,7 +290,7 @@ fn is_plausible(body: &[u8], prefix: usize) -> bool {
     let capitals = body.iter().any(u8::is_ascii_uppercase);
     let small = body.iter().any(u8::is_ascii_lowercase);
     let worded = body.iter().any(|b| matches!(b, b'-' | b'_' | b'.'));
-    // After a prefix that is nearly a word, or in a body that may have words in it.
+    // After a prefix that is almost a word, or in a body that may contain words.
     if prefix <= 3 || worded {
         let mixed = capitals && small;
         let long = body.len() >= 30 && !worded;
@@ -298,10 +299,10 @@ fn is_plausible(body: &[u8], prefix: usize) -> bool {
     true
 }
 
-/// Keys whose prefix has a line break in it.
+/// Keys with a line break in the prefix.
 fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
     const REACH: usize = 32;
-    /// So much of a cut key is put together.
+    /// Longest part of a split key that is joined, in bytes.
     const LONGEST_CUT: usize = 4096;
     let mut cut = Vec::new();
     let mut from = 0;
@@ -312,7 +313,7 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
         let in_key = |b: u8| {
             b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'=' | b':')
         };
-        // Most lines end in a sign.
+        // Most lines end in punctuation.
         if at == 0 || !in_key(text[at - 1]) {
             from += n + 1;
             continue;
@@ -369,7 +370,7 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
             if !is_cut {
                 continue;
             }
-            // The text as it would read without this one break.
+            // Text without this one break.
             let until = text.len().min(next + LONGEST_CUT);
             let joined = [&text[at - tail..at], &text[next..until]].concat();
             if let Look::Found(finding) = look(table, &joined, begin, &mut Vec::new()) {
@@ -395,7 +396,7 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
     cut
 }
 
-/// Makes one of those that overlap.
+/// Merges overlapping findings.
 fn merge(found: &mut Vec<Finding>) {
     found.dedup_by(|next, kept| {
         let overlaps = next.at.start < kept.at.end;

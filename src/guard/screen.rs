@@ -1,35 +1,34 @@
-//! Recognises texts that are aimed at a model instead of at a reader.
+//! Detection of prompt injection and harmful commands.
 //!
-//! What is looked for is what such texts cannot do without: the claim to be somebody else (a role,
-//! a layer of the prompt), the demand to forget what was said before, characters that a person does
-//! not see, and commands that do harm wherever they are run. Ordinary sentences of developers have
-//! to pass, so a word alone is never enough.
+//! It looks for features that such texts need: a claimed role or prompt layer, an order to ignore
+//! instructions, invisible characters, and commands that do harm on any machine. Developers'
+//! ordinary sentences must pass, so a single word never suffices.
 
 use super::hidden::{hides, visible};
 use super::phrases::{self, words};
 use super::scan::findings;
 
-/// Why a text is suspicious.
+/// Reason for suspicion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It tells a model to forget what it was told.
+    /// Tells a model to ignore its instructions.
     Override,
-    /// It speaks in the name of a system, a developer or an assistant.
+    /// Claims to be a system, a developer or an assistant.
     Role,
-    /// It imitates a layer of the prompt.
+    /// Imitates a layer of the prompt.
     Layer,
-    /// It holds characters that nobody sees.
+    /// Contains invisible characters.
     Hidden,
-    /// It runs what it fetches.
+    /// Runs downloaded or decoded code.
     RunsWhatItFetches,
-    /// It deletes what cannot be got back.
+    /// Destroys a disk, a home directory or the like.
     Destroys,
-    /// It sends credentials or the environment somewhere.
+    /// Sends credentials or the environment over the network.
     Sends,
 }
 
 impl Reason {
-    /// The reason in words, as the end of "it …".
+    /// Reason in words, to follow "it …".
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Override => "tells a model to ignore its instructions",
@@ -43,17 +42,17 @@ impl Reason {
     }
 }
 
-/// What is to be thought of a text.
+/// Result of the screening.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing speaks against it.
+    /// No reason found.
     Clean,
-    /// For these reasons, each once; never empty.
+    /// Reasons, unique and never empty.
     Suspicious(Vec<Reason>),
 }
 
 impl Verdict {
-    /// The reasons in words, or nothing.
+    /// Reasons in words; `None` if clean.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Clean => None,
@@ -65,7 +64,7 @@ impl Verdict {
     }
 }
 
-/// Looks a text over.
+/// Screens a text.
 pub fn screen(text: &str) -> Verdict {
     let mut reasons = Vec::new();
     if hides(text) {
@@ -95,7 +94,7 @@ pub fn screen(text: &str) -> Verdict {
     }
 }
 
-/// Words that separate roles in the templates of models.
+/// Control words that separate roles in chat templates.
 const CONTROL_WORDS: &[&str] = &[
     "<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>",
     "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<|begin_of_text|>", "<|start|>",
@@ -109,8 +108,8 @@ fn has_control_word(lower: &str) -> bool {
     CONTROL_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// The heading of learned rules, an item of theirs, a section of guardrails, or a ruler with a
-/// heading that claims authority.
+/// Returns true if a text contains a heading or an item of learned rules, or a heading that claims
+/// authority.
 fn forges_a_layer(text: &str) -> bool {
     const CLAIMS: &[&str] = &[
         "SYSTEM RULE",
@@ -137,19 +136,19 @@ fn forges_a_layer(text: &str) -> bool {
                 || heading == "SYSTEM"
                 || CLAIMS.iter().any(|claim| upper.contains(claim));
         }
-        // An item of learned rules as the prompt shows it.
+        // Item of learned rules, as in a prompt.
         line.strip_prefix("**REFL-")
             .is_some_and(|rest| rest.contains("** (confidence:"))
     })
 }
 
-/// The lines of a text; those that go on behind a backslash are one.
+/// Lines of a text, with backslash continuations joined.
 fn joined_lines(text: &str) -> Vec<String> {
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
     joined.lines().map(str::to_owned).collect()
 }
 
-/// What a command line does that no hint should do.
+/// Reasons against a command line.
 fn of_command(line: &str) -> Vec<Reason> {
     const NETWORK: &[&str] = &[
         "curl ", "wget ", "nc ", "ncat ", "netcat ", "socat ", "telnet ", "iwr ", "scp ", "ftp ",
@@ -211,7 +210,7 @@ fn of_command(line: &str) -> Vec<Reason> {
     reasons
 }
 
-/// The position of a word that nothing of a word stands before.
+/// Position of a word at a word boundary.
 fn starts_word(text: &str, word: &str) -> Option<usize> {
     text.match_indices(word).map(|(at, _)| at).find(|at| {
         let before = text[..*at].chars().next_back();
@@ -219,7 +218,7 @@ fn starts_word(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// Whether a stage of a pipe is an interpreter that runs what it reads.
+/// Returns true if a pipe stage is a shell or interpreter that runs its input.
 fn is_shell(stage: &str) -> bool {
     let mut words = stage.split_whitespace().map(|word| {
         word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '-' | '.')))
@@ -271,7 +270,7 @@ fn destroys(line: &str) -> bool {
                     target,
                     "/" | "/*" | "~" | "~/" | "~/*" | "$home" | "$home/" | "$home/*" | "${home}"
                 );
-                // What follows the target is a sentence.
+                // The words after the target are prose.
                 break;
             }
         }
@@ -290,7 +289,7 @@ fn destroys(line: &str) -> bool {
         || line.contains("rmtree(\"/\")")
 }
 
-/// Whether a line that reaches the network carries credentials or the environment.
+/// Returns true if a line mentions credentials or the environment in a way that can send them.
 fn exposes(line: &str) -> bool {
     const FILES: &[&str] = &[
         "~/.ssh/", "$home/.ssh/", ".ssh/id_", "id_rsa", "id_ed25519", ".aws/credentials", ".netrc",
@@ -313,7 +312,7 @@ fn exposes(line: &str) -> bool {
         "$(cat .env",
     ];
     const SECRETS: &[&str] = &["$aws_secret", "${aws_secret"];
-    // A key that a program logs in with stays where it is.
+    // A key used for login is not sent.
     let logs_in = [
         "-i ~/.ssh", "-i $home/.ssh", "-i id_", "-i ./id_", "--key ", "--cert ",
     ]

@@ -1,9 +1,9 @@
-//! The shapes of keys: sets of characters, and runs of them.
+//! Key shapes: character sets and runs of them, as data.
 //!
-//! A shape is data. How a text is searched for all of them at once is `scan`; how a body is read
-//! that a line break stands in is `body`; which shape belongs to which vendor is `patterns`.
+//! `scan` searches a text for all shapes at once, `body` reads a key across line breaks, and
+//! `patterns` assigns shapes to vendors.
 
-/// The characters that a part of a key is made of.
+/// Character set of a part of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Set {
     /// `0-9`
@@ -20,11 +20,11 @@ pub(super) enum Set {
     Dotted,
     /// `A-Za-z0-9+/=`
     Base64,
-    /// `A-Za-z0-9+/=_-.~%`: whatever a header or a query may carry.
+    /// `A-Za-z0-9+/=_-.~%`: characters of header and query values.
     Header,
-    /// `A-Za-z0-9./`: what crypt(3) writes.
+    /// `A-Za-z0-9./`: the crypt(3) alphabet.
     Crypt,
-    /// `A-Za-z0-9=,`: the parameters in front of a hash.
+    /// `A-Za-z0-9=,`: parameters before a hash.
     Params,
 }
 
@@ -48,11 +48,11 @@ impl Set {
     }
 }
 
-/// A part of what follows a prefix.
+/// Part of a key after its prefix.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
-    /// So many characters of a set: at least, at most.
+    /// Run of a set, with minimum and maximum length.
     Run(Set, usize, usize),
-    /// Exactly this character.
+    /// One fixed byte.
     Is(u8),
 }

@@ -1,22 +1,22 @@
-//! Shortens what a model is to read, and leaves no fence open.
+//! Shortens text for a model without leaving a fence open.
 //!
-//! A fence that is cut by the character limit of a host loses its closing line, and the data in it is
-//! instruction again, together with everything that the host puts behind it. So a text is shortened
-//! here before a host does it: what stands in a fence is cut inside, and the fence is closed.
+//! If a host's character limit cuts a fence, its closing line is lost, and its data and all later
+//! text read as instructions. Shortening the text first avoids that: fences are cut inside and
+//! closed.
 //!
-//! Lengths are those of UTF-16, which hosts written in JavaScript count; a count of characters or of
-//! code points is never more.
+//! Lengths are in UTF-16 code units, which JavaScript hosts count. Counts of characters are never
+//! larger.
 
 use std::borrow::Cow;
 
 use super::fence::{Piece, framed, pieces};
 
-/// What stands where something was left out.
+/// Mark at a cut.
 const MARK: &str = "…";
-/// A fence with less room than this inside says nothing, and is left out.
+/// Minimum length left inside a cut fence; a shorter one is omitted.
 const LEAST: usize = 40;
 
-/// The length of a text as hosts count it: in UTF-16.
+/// Length of a text in UTF-16 code units.
 pub fn length(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -25,8 +25,8 @@ pub fn length(text: &str) -> usize {
     }
 }
 
-/// The beginning of a text, at most so long, whole characters only, and with a mark where something was
-/// left out.
+/// Beginning of a text with at most `limit` UTF-16 units: whole characters, with a mark if it was
+/// cut.
 pub fn beginning(text: &str, limit: usize) -> Cow<'_, str> {
     if length(text) <= limit {
         return Cow::Borrowed(text);
@@ -37,7 +37,7 @@ pub fn beginning(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{MARK}", &text[..end(text, room)]))
 }
 
-/// The byte at which the first `room` of a text end.
+/// Byte offset after the first `room` UTF-16 units.
 fn end(text: &str, room: usize) -> usize {
     let mut used = 0;
     let over = text.char_indices().find(|(_, c)| {
@@ -47,7 +47,7 @@ fn end(text: &str, room: usize) -> usize {
     over.map_or(text.len(), |(at, _)| at)
 }
 
-/// The text in at most `limit`, with every fence in it closed. Where a fence was cut, nothing follows it.
+/// Text with at most `limit` UTF-16 units and every fence closed. Nothing follows a cut fence.
 pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     let pieces = pieces(text);
     let is_open = |piece: &Piece<'_>| {
@@ -88,14 +88,14 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A fence with the beginning of what stood in it; `None` where there is no room for any.
+/// Fence with the beginning of its content; `None` if too little fits.
 fn cut_fence(nonce: &str, inside: &str, room: usize) -> Option<String> {
     let frame = length(&framed(nonce, "\n"));
     let room = room.checked_sub(frame).filter(|room| *room >= LEAST)?;
     Some(framed(nonce, &lines(&beginning(inside, room))))
 }
 
-/// Whole lines: the closing line of a fence begins one of its own.
+/// Text that ends in a line break, because the closing tag needs its own line.
 fn lines(text: &str) -> Cow<'_, str> {
     if text.ends_with('\n') || text.is_empty() {
         Cow::Borrowed(text)
@@ -145,7 +145,7 @@ mod tests {
         };
         check("abc", 3, "abc");
         check("abcd", 3, "ab…");
-        // A picture outside the basic plane counts twice.
+        // A character outside the basic multilingual plane counts as two.
         check("😀😀", 4, "😀😀");
         check("😀😀", 3, "😀…");
         check("😀😀", 2, "…");
@@ -168,7 +168,7 @@ mod tests {
             let closes = short.matches(&format!("</memctl-data-{nonce}>\n")).count();
             prop_assert_eq!(opens, closes);
             prop_assert_eq!(short.matches(nonce).count(), 2 * opens);
-            // What was data is nowhere else than in the fence.
+            // Data occurs only inside the fence.
             let left = strip_fenced(&short).into_owned();
             let whole = format!("{before}{after}");
             prop_assert!(whole.starts_with(left.trim_end_matches('…')) || left == whole);

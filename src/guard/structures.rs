@@ -1,8 +1,8 @@
-//! Secrets that are told by how a text is built, not by how a key begins: blocks, tokens in three
-//! parts, addresses with a password, headers.
+//! Secrets recognised by their structure instead of a key prefix: blocks, tokens in three parts,
+//! addresses with a password, headers.
 //!
-//! Each function is called where its anchor stands and answers what has to go, as a range of bytes
-//! that begins and ends between characters.
+//! Each function is called at its anchor and returns the byte range to redact. The range never
+//! splits a character.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::lines;
 use super::shapes::{Part, Set};
 use super::values;
 
-/// `<private>` to its end, or to the end of the text; one inside another belongs to it.
+/// `<private>` to its closing tag, or to the end of the text. Tags can nest.
 pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
     let is_tag = |rest: &[u8]| {
         let name = rest.get(..7)?;
@@ -27,7 +27,7 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
         }
     };
     let mut end = at + 1 + is_tag(text.get(at + 1..)?)?;
-    // Talk about the tag, as Markdown writes it, opens nothing.
+    // A tag in Markdown backticks only mentions it.
     if at > 0 && text[at - 1] == b'`' && text.get(end) == Some(&b'`') {
         return None;
     }
@@ -51,8 +51,8 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(at..end)
 }
 
-/// A JSON Web Token: two or three parts, the first of which is a JSON object. Also the first alone,
-/// where a key stands in it, and what is left of a token that was cut off.
+/// JSON Web Token: two or three parts, the first a JSON object. Also the first part alone if it
+/// contains a key, and the remainder of a truncated token.
 pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !can_begin(text, at) {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
     let long = |least| Part::Run(Set::Word, least, 1 << 16);
     let dot = Part::Is(b'.');
     let two = [long(12), dot, long(10), dot, long(4)];
-    // A signature is missing where somebody has cut it off, or where there is none.
+    // The signature can be missing: cut off, or never there.
     let Some(mut end) = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3])) else {
         let run = run_length(text, at, Set::Dotted);
         let is_header = values::base64(&text[at..at + run.min(24)]).starts_with(b"{\"");
@@ -70,16 +70,16 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
             && names_a_method(&text[at..at + run]);
         return cut.then_some(at..at + run).or_else(|| encoded(text, at));
     };
-    // Two parts more if it is encrypted.
+    // An encrypted token has two more parts.
     while let Some(next) = end_of(text, end, &two[3..]) {
         end = next;
     }
-    // `pk.eyJ…` is public; the letters before belong to a secret one.
+    // `pk.eyJ…` is public; the prefix `sk.` belongs to a secret token.
     let start = at - if text[..at].ends_with(b"sk.") { 3 } else { 0 };
     Some(start..end)
 }
 
-/// Whether base64 begins as the first part of such a token does.
+/// Returns true if base64 decodes to the header of a JSON Web Token.
 fn names_a_method(text: &[u8]) -> bool {
     let plain = values::base64(&text[..text.len().min(48)]);
     [
@@ -98,9 +98,9 @@ fn run_length(text: &[u8], at: usize, set: Set) -> usize {
     text[at..].iter().take_while(|b| set.holds(**b)).count()
 }
 
-/// Base64 of a text that holds a private key, a token or a login.
+/// Base64 of a text that contains a private key, a token or a login.
 pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
-    /// So much of it is looked at: what names a secret comes early, but in a file of an account.
+    /// Length that is decoded, in bytes. Names of secrets come early, except in account files.
     const NEAR: usize = 4096;
     let before = text[..at].last();
     if !can_begin(text, at)
@@ -133,7 +133,7 @@ pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
     (armour || token || object || short).then_some(at..end)
 }
 
-/// The value of a secret member of a JSON Web Key. `at` is the last letter of its name.
+/// Value of a secret JSON Web Key member. `at` is the last letter of its name.
 pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     const NEAR: usize = 6000;
     let start = at
@@ -160,7 +160,7 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
         .then_some(from..from + length)
 }
 
-/// `s.` and 24 letters and digits.
+/// `s.` followed by 24 letters and digits.
 pub(super) fn vault_old(text: &[u8], at: usize) -> Option<Range<usize>> {
     let body = text.get(at + 2..at + 26)?;
     let digits = body.iter().filter(|b| b.is_ascii_digit()).count();
@@ -180,7 +180,7 @@ pub(super) fn vault_old(text: &[u8], at: usize) -> Option<Range<usize>> {
     .then_some(at..at + 26)
 }
 
-/// The forty characters that follow an access key of AWS, beside it or in the next column.
+/// Forty characters after an AWS access key, beside it or in the next column.
 pub(super) fn behind_key(text: &[u8], at: usize) -> Option<Range<usize>> {
     const NEAR: usize = 160;
     const LENGTH: usize = 40;
@@ -203,7 +203,7 @@ pub(super) fn behind_key(text: &[u8], at: usize) -> Option<Range<usize>> {
     None
 }
 
-/// A run of a set, then the anchor `at..end`, then these parts.
+/// Run of a set, the anchor `at..end`, and these parts.
 pub(super) fn around(
     text: &[u8],
     at: usize,
@@ -224,16 +224,15 @@ pub(super) fn around(
     (!open && values::is_random(&text[start..end])).then_some(start..end)
 }
 
-/// The password of an address, or the key that stands alone before its `@`. `at` is the colon of
-/// `://`.
+/// Password of an address, or the key alone before its `@`. `at` is the colon of `://`.
 pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     let start = at + 3;
     let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'<' | b'>' | b'`' | b'|');
     let rest = text.get(start..)?;
     let rest = &rest[..rest.len().min(1024)];
     let authority = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
-    // A password may hold a slash that nobody has escaped; an at sign behind the first slash is
-    // taken for the separator only where a colon comes first.
+    // A password may contain an unescaped slash. An `@` after the first slash is the separator only
+    // if a colon precedes that slash.
     let first_slash = memchr::memchr(b'/', authority).unwrap_or(authority.len());
     if let Some(cut) = cut_address(text, start, authority) {
         return Some(cut);
@@ -261,7 +260,7 @@ pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     (values::is_random(user) && user.len() >= 16).then_some(start..start + host_at)
 }
 
-/// What is left of a password where the text was cut off before its `@`.
+/// Remainder of a password that was cut off before its `@`.
 fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usize>> {
     let end = start + authority.len();
     if !lines::is_cut(text, end) || authority.contains(&b'@') {
@@ -283,12 +282,12 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
 
 fn starts_reference(text: &[u8]) -> bool {
     matches!(text.first(), Some(b'$' | b'{' | b'<' | b'%' | b'*' | b'[')) && {
-        // `%40` is an escaped character, `%PASSWORD%` is a reference.
+        // `%40` is an escaped character, `%PASSWORD%` a reference.
         text.first() != Some(&b'%') || text.last() == Some(&b'%')
     }
 }
 
-/// What follows `Bearer`, `Basic` and their like. `at` is behind the word.
+/// Value after `Bearer` and similar schemes. `at` is the position after the word.
 pub(super) fn credentials(text: &[u8], at: usize) -> Option<Range<usize>> {
     let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
     if spaces == 0 || spaces > 4 {
@@ -306,7 +305,7 @@ pub(super) fn credentials(text: &[u8], at: usize) -> Option<Range<usize>> {
     (values::is_random(&joined) && !values::is_placeholder(&joined)).then_some(start..end)
 }
 
-/// What follows `Basic`: base64 of a name, a colon and a password.
+/// Value after `Basic`: base64 of a name, a colon and a password.
 pub(super) fn basic(text: &[u8], at: usize) -> Option<Range<usize>> {
     let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
     let start = at + spaces;
@@ -317,10 +316,10 @@ pub(super) fn basic(text: &[u8], at: usize) -> Option<Range<usize>> {
     values::is_login(&text[start..end]).then_some(start..end)
 }
 
-/// The value of a `Cookie:` or `Set-Cookie:` header. `at` is behind the word.
+/// Value of a `Cookie:` or `Set-Cookie:` header. `at` is the position after the word.
 pub(super) fn cookie(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &text[at..text.len().min(at + 8192)];
-    // The quote that closes the name of the header where it stands in JSON.
+    // In JSON, a quote closes the name of the header.
     let skipped = rest
         .iter()
         .take(3)
@@ -359,12 +358,12 @@ pub(super) fn telegram(text: &[u8], at: usize) -> Option<Range<usize>> {
     values::is_random(&text[at + 2..end]).then_some(start..end)
 }
 
-/// `…/bot123456789:AA…` is how the address of such a bot reads.
+/// Returns true if a bot id can begin here, also in `…/bot123456789:AA…`.
 fn can_begin_after_bot(text: &[u8], at: usize) -> bool {
     can_begin(text, at) || text[..at].ends_with(b"bot")
 }
 
-/// A bot's token: its id in base64, a time, a signature.
+/// Bot token: id in base64, time, signature.
 pub(super) fn discord(text: &[u8], at: usize) -> Option<Range<usize>> {
     if !can_begin(text, at) {
         return None;
@@ -382,7 +381,7 @@ pub(super) fn discord(text: &[u8], at: usize) -> Option<Range<usize>> {
     id.iter().all(u8::is_ascii_digit).then_some(at..end)
 }
 
-/// A client secret of Azure: three characters and a digit, `Q~`, 31 or more. `at` is the `Q`.
+/// Azure client secret: three characters, a digit, `Q~`, 30 to 40 characters. `at` is the `Q`.
 pub(super) fn azure_client(text: &[u8], at: usize) -> Option<Range<usize>> {
     let start = at.checked_sub(4)?;
     let head = &text[start..at];
@@ -398,7 +397,7 @@ pub(super) fn azure_client(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Where the run of a set begins that ends at `at`, and how long it is, breaks left out.
+/// Start and length of the run that ends at `at`. Breaks do not count.
 fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
     let (mut start, mut count) = (at, 0);
     while count < most {
@@ -412,7 +411,7 @@ fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
             count += 1;
             continue;
         }
-        // The longest break that ends here, if any does.
+        // Longest break that ends here.
         let broken = (start.saturating_sub(24)..start).find(|from| {
             matches!(text[*from], b'\n' | b'\r' | b'\\' | 0xE2) && over_breaks(text, *from) == start
         });
@@ -424,7 +423,7 @@ fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
     (start, count)
 }
 
-/// What is left of a run that was cut off, long enough to be told.
+/// End of a truncated run that is long enough to recognise.
 pub(super) fn cut_run(text: &[u8], at: usize) -> Option<usize> {
     let run = text[at..]
         .iter()

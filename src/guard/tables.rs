@@ -1,16 +1,16 @@
-//! Columns of tables whose head names a secret: CSV, Markdown, what a database prints.
+//! Table columns whose header names a secret: CSV, Markdown, database output.
 
 use std::ops::Range;
 
-use super::assignments::{Name, judge, skip};
+use super::class::Stands;
 use super::lines;
-use super::values::Stands;
+use super::secret_name::{Name, judge, skip};
 
-/// How many rows of a table are read.
+/// Number of rows that are read.
 const ROWS: usize = 200;
 
-/// The column below a name in the head of a table. What stands in front of lines may look like a
-/// column itself, so that few marks are taken for such first.
+/// Column below a name in a table header. A line prefix can look like a column, so the smallest
+/// number of prefix marks is tried first.
 pub(super) fn column(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let is_mark = |b: &u8| matches!(b, b',' | b';' | b'\t' | b'|' | 0xE2);
     let behind = skip(text, name.stop, |b| matches!(b, b' ' | b'"'));
@@ -33,7 +33,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     let own = lines::line_at(text, name.start);
     let inner = |line: &Range<usize>| inner(text, line, marks);
     let mut head = inner(&own);
-    // The field that holds the table, where that stands escaped in a document.
+    // Field that contains the table, if the table is escaped in a document.
     let field = memchr::memmem::rfind(&text[head.start..name.start.max(head.start)], b": \"");
     head.start += field.map_or(0, |n| n + 3);
     while text[head.clone()]
@@ -64,7 +64,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
         .position(|cell| cell.start <= name.start && name.stop <= cell.end);
     let plain = |cell: &Range<usize>| {
         let cell = &text[cell.clone()];
-        // A list in a program ends in a comma, and goes on like this line.
+        // A list in code ends in a comma and continues in the same form.
         !cell.is_empty()
             && cell.len() <= 40
             && cell
@@ -107,7 +107,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// A line without what tools put in front of it and without the frame of a table.
+/// Line without its tool prefix and its table frame.
 fn inner(text: &[u8], line: &Range<usize>, marks: usize) -> Range<usize> {
     let length = lines::prefix_of(&text[line.clone()], marks);
     let start = line.start + length;

@@ -1,15 +1,15 @@
-//! Texts with random parts, built while a test runs, so that no key lies in a file.
+//! Texts with random parts, built at test run time, so that no file contains a key.
 //!
-//! In a template `{a36}` stands for 36 letters and digits; `«` and `»` surround what is secret. A
-//! generator with a seed makes the same text each time.
+//! `{a36}` is 36 letters and digits; `«` and `»` enclose a secret. The generator is seeded, so a
+//! template always yields the same text.
 
-/// A small generator (xorshift): the same seed gives the same text.
+/// Small generator (xorshift): the same seed yields the same text.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: &str) -> Self {
-        // FNV, so that each name has its own sequence.
+        // FNV hash, which gives each name its own sequence.
         let hash = seed.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
         });
@@ -36,12 +36,12 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const DIGITS: &str = "0123456789";
 const HEX: &str = "0123456789abcdef";
 
-/// A text and the parts of it that are secret.
+/// Text and its secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Planted {
     pub(crate) text: String,
     pub(crate) secrets: Vec<String>,
-    /// What stands around the secrets.
+    /// Text outside the secrets.
     pub(crate) open: String,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn fill(template: &str, random: &mut Random) -> Planted {
     unmarked(&text)
 }
 
-/// The text without its marks, and what stood between them.
+/// Text without its marks, and the parts between them.
 fn unmarked(marked: &str) -> Planted {
     let mut planted = Planted {
         text: String::new(),
@@ -120,7 +120,7 @@ fn part(inside: &str, random: &mut Random) -> String {
         b'w' => [LOWER, UPPER, DIGITS, "_-"].concat(),
         b'b' => [LOWER, UPPER, DIGITS, "+/"].concat(),
         b'x' => "x".to_owned(),
-        // A password as a person makes one: letters, a digit, a sign.
+        // Password typed by a person: letters, digits, a sign.
         b'p' => {
             let head = random.of(LOWER, length.saturating_sub(4));
             return format!(
@@ -130,7 +130,7 @@ fn part(inside: &str, random: &mut Random) -> String {
                 random.of("!#+?", 1)
             );
         }
-        // As a manager of passwords makes one.
+        // Password from a password manager.
         b'P' => {
             let head = random.of(&[LOWER, UPPER].concat(), 3);
             let signs = [LOWER, UPPER, DIGITS, "!#%+-.=?@^_~"].concat();
@@ -140,7 +140,7 @@ fn part(inside: &str, random: &mut Random) -> String {
                 random.of(&signs, length.saturating_sub(4))
             );
         }
-        // Letters and one number, lower case.
+        // Lower-case letters and two digits.
         b'm' => {
             return format!(
                 "{}{}",
@@ -150,7 +150,7 @@ fn part(inside: &str, random: &mut Random) -> String {
         }
         _ => String::new(),
     };
-    // A run without any digit is rarer than a test that fails by chance should be.
+    // A run without a digit is rare, but would make the test fail at random.
     let mut made = random.of(&alphabet, length);
     while length >= 16
         && alphabet.contains('0')
@@ -161,7 +161,7 @@ fn part(inside: &str, random: &mut Random) -> String {
     made
 }
 
-/// A block in the armour of PEM, seven lines of it.
+/// PEM block with seven lines.
 fn pem(label: &str, random: &mut Random) -> String {
     let alphabet = [LOWER, UPPER, DIGITS, "+/"].concat();
     let mut lines: Vec<String> = (0..6).map(|_| random.of(&alphabet, 64)).collect();

@@ -1,44 +1,17 @@
-//! What is worth hiding: whether a name is that of a secret, and whether a value is one.
+//! Classification of names and values as secret.
 //!
-//! `password` in prose, `password: string` in a schema and `token = os.environ["X"]` in code are no
-//! secrets; `<your-token>`, `xxxx` and `${{ secrets.X }}` are placeholders. When in doubt, what a
-//! person named a password goes, and what is merely near the word `token` has to look random.
+//! `password` in prose, `password: string` in a schema and `token = os.environ["X"]` in code are
+//! not secrets; `<your-token>`, `xxxx` and `${{ secrets.X }}` are placeholders. In doubt, the value
+//! of a password name is redacted, while a value beside `token` has to look random.
 
 use std::sync::LazyLock;
 
 use super::body::changes;
+use super::class::{Class, Stands};
 use super::patterns::{How, patterns};
 use super::shapes::Set;
 
-/// How strictly a value is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    /// People choose them: short words with a digit are enough.
-    Password,
-    /// Programs make them: they look random.
-    Token,
-    /// Keys of all kinds have such names, secret or not: long, of one piece, and random.
-    Key,
-    /// A vendor's name and nothing else: as above.
-    Provider,
-    /// Words of a seed phrase.
-    Phrase,
-}
-
-/// How a value stands in its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
-    /// In quotes.
-    Quoted,
-    /// Straight behind `=`, as in an environment or a query.
-    Tight,
-    /// Behind a separator and a space.
-    Loose,
-    /// In a sentence: "the password is …".
-    Prose,
-}
-
-/// What may follow such a word in a name that still names the secret itself.
+/// Suffixes after which a name still names the secret itself.
 const SUFFIXES: &[&str] = &[
     "", "key", "accesskey", "token", "value", "val", "base", "string", "str", "text", "plain",
     "raw", "prod", "production", "dev", "live", "test", "staging", "env", "new", "old", "current",
@@ -47,7 +20,7 @@ const SUFFIXES: &[&str] = &[
     "one", "two",
 ];
 
-/// What may follow the name of a vendor in a name of a secret.
+/// Suffixes of a vendor name that names a secret.
 const OF_VENDOR: &[&str] = &[
     "", "key", "token", "secret", "apikey", "api", "auth", "pass", "password", "license",
     "licensekey", "adminkey", "admin", "writekey", "pat", "bearer", "accesskey", "clientsecret",
@@ -55,14 +28,14 @@ const OF_VENDOR: &[&str] = &[
     "secretkey", "signingkey",
 ];
 
-/// Names that hold such a word and are not secret.
+/// Words that make a name harmless.
 const HARMLESS: &[&str] = &[
     "next", "page", "continuation", "pagination", "idempotency", "sync", "cursor", "public", "max",
     "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "without",
     "no", "forgot", "reset", "start", "end", "stop", "special", "pad", "unexpected", "invalid",
 ];
 
-/// More of them, in front of `key`: keys that find something, and open nothing.
+/// More harmless words before `key`: lookup keys.
 const FINDING: &[&str] = &[
     "row", "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group",
     "message", "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket",
@@ -71,15 +44,15 @@ const FINDING: &[&str] = &[
     "node", "cell", "job", "build", "checkpoint", "search",
 ];
 
-/// What every name of a secret holds one of: most names are told quickly by having none.
+/// Stems of all secret names, for a quick rejection.
 const STEMS: &[&[u8]] = &[
     b"pass", b"pwd", b"secret", b"token", b"key", b"cred", b"auth", b"mnemonic", b"phrase",
     b"salt", b"connect", b"kennwort", b"motdep", b"contras", b"_pw", b"masterauth", b"contribsys",
 ];
 
-/// The kind and class of what a name names: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
+/// Kind and class of a name: `DB_PASSWORD`, `x-api-key`, `clientSecret`.
 pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
-    // The last part of the path of a parameter.
+    // Last part of a parameter path.
     let name = name.rsplit('/').next().unwrap_or(name);
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'$');
     if name.len() > 80 || !name.bytes().all(fits) {
@@ -107,7 +80,7 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
     own.map(|(_, kind, class)| (*kind, *class)).or(bare)
 }
 
-/// The words of names, each with what is written in its place and how its value is looked at.
+/// Words in names, with their kind and class.
 static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
     patterns()
         .filter_map(|pattern| match pattern.how {
@@ -116,14 +89,14 @@ static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
         })
         .flat_map(|(pattern, class)| {
             let words = pattern.anchors.iter();
-            // A bare `pass` is told below: in a longer name it is a verb.
+            // Bare `pass` and `psk` are left out here: in a longer name they have other meanings.
             let own = words.filter(|word| !matches!(**word, "pass" | "psk"));
             own.map(move |word| (*word, pattern.kind, class))
         })
         .collect()
 });
 
-/// Whether the rest of a name around the word leaves it the name of the secret.
+/// Returns true if the name still names a secret, given its parts before and after the word.
 pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
     let letters = |text: &str| -> String {
         let kept = text.chars().filter(char::is_ascii_alphabetic);
@@ -143,7 +116,7 @@ pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
         && SUFFIXES.contains(&after.as_str())
 }
 
-/// Whether a part of a name is this word, or ends in it where a new word begins: `nextPage`.
+/// Returns true if a part of a name equals this word or ends in it at a capital: `nextPage`.
 fn ends_in(part: &str, word: &str) -> bool {
     let Some(at) = part.len().checked_sub(word.len()) else {
         return false;
@@ -153,7 +126,7 @@ fn ends_in(part: &str, word: &str) -> bool {
         && (at == 0 || part.as_bytes()[at].is_ascii_uppercase())
 }
 
-/// Whether a value of this class, standing like this, is a secret.
+/// Returns true if a value of this class, in this position, is a secret.
 pub(super) fn is_secret(value: &[u8], class: Class, stands: Stands) -> bool {
     if is_placeholder(value) || is_code(value, stands) {
         return false;
@@ -186,7 +159,7 @@ fn is_password(value: &[u8], stands: Stands) -> bool {
         _ if !letters => digits && value.len() >= 6 && stands != Stands::Loose,
         _ if digits || symbols => !ALGORITHMS.iter().any(|a| same(value, a)),
         Stands::Loose => changes(value) >= 4 && value.len() >= 8,
-        // A word: `letmein` in a configuration, but not a label and not a name of something.
+        // Word such as `letmein` in a configuration, but neither a label nor an identifier.
         Stands::Quoted | Stands::Tight => {
             let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
             let plain = value.iter().all(u8::is_ascii_alphabetic);
@@ -197,7 +170,7 @@ fn is_password(value: &[u8], stands: Stands) -> bool {
     }
 }
 
-/// A number of a program: `16384u32`, `0x1f`, `2_000_000`, `30s`.
+/// Number in source code: `16384u32`, `0x1f`, `2_000_000`, `30s`.
 fn is_number(value: &[u8]) -> bool {
     const UNITS: &[&[u8]] = &[
         b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"f32",
@@ -220,7 +193,7 @@ fn is_number(value: &[u8]) -> bool {
     digits > 0 && value[0].is_ascii_digit() && (dotted || UNITS.contains(&unit.as_slice()))
 }
 
-/// A quoted password with spaces in it: few words, with digits and signs that no label has.
+/// Quoted password with spaces, but with digits and signs that labels lack.
 fn is_sentence_of_signs(value: &[u8]) -> bool {
     let signs = value
         .iter()
@@ -234,7 +207,7 @@ fn is_sentence_of_signs(value: &[u8]) -> bool {
         && !value.contains(&b'(')
 }
 
-/// One long run that looks random, with nothing in it that a path or an id has.
+/// One long run that looks random and is neither a path nor an id.
 fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
     let least = if class == Class::Provider { 15 } else { 20 };
     let firm = stands != Stands::Prose
@@ -251,7 +224,7 @@ fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
         && entropy(value) >= 3.0
 }
 
-/// Base64 has slashes of its own.
+/// Base64 contains slashes of its own.
 fn is_base64_key(value: &[u8]) -> bool {
     let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
@@ -266,7 +239,7 @@ fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36 && value.iter().enumerate().all(fits)
 }
 
-/// Twelve words or more, and nothing else.
+/// Seed phrase: 12 to 24 short lower-case words, and nothing else.
 fn is_phrase(value: &[u8]) -> bool {
     let words = value
         .split(u8::is_ascii_whitespace)
@@ -284,7 +257,7 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
     let fits =
         |b: &u8| b.is_ascii_graphic() && !matches!(b, b'(' | b')' | b'<' | b'>' | b'{' | b'}');
     if !value.iter().all(fits) {
-        // A generator of salts uses all characters.
+        // Salt generators use all printable characters.
         let signs = value.iter().filter(|b| b.is_ascii_punctuation()).count();
         let graphic = value.iter().all(u8::is_ascii_graphic);
         return stands == Stands::Quoted
@@ -306,7 +279,7 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
     is_random(value) || (firm && (has_symbols(value) || is_made_up(value)))
 }
 
-/// Letters and then digits, as people make them up for tests and forget to replace them.
+/// Letters and digits mixed by hand, as in test tokens that were never replaced.
 fn is_made_up(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -328,7 +301,7 @@ fn has_symbols(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether a value looks as if a program had made it by chance.
+/// Returns true if a value looks random.
 pub(super) fn is_random(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
@@ -347,7 +320,7 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     }
 }
 
-/// Words and small numbers with dashes, dots or slashes between them: a name, not a key.
+/// Words and small numbers joined by dashes, dots or slashes: a name, not a key.
 fn is_words(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
@@ -364,13 +337,13 @@ fn is_words(value: &[u8]) -> bool {
         .all(is_word)
 }
 
-/// `camelCaseOfWords`: each capital begins a word of three letters or more on average.
+/// `camelCaseOfWords`: at most one capital per four letters.
 fn is_camel(word: &[u8]) -> bool {
     let capitals = word.iter().filter(|b| b.is_ascii_uppercase()).count();
     word.len() >= capitals * 4
 }
 
-/// Bits a character, as Shannon counts them.
+/// Shannon entropy in bits per byte.
 #[expect(clippy::cast_precision_loss, reason = "lengths of keys")]
 fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
@@ -393,7 +366,7 @@ fn same(value: &[u8], word: &str) -> bool {
     value.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Names of methods, which look like passwords and are none.
+/// Algorithm names that look like passwords.
 const ALGORITHMS: &[&str] = &[
     "base64", "base32", "base64url", "sha1", "sha256", "sha512", "sha-256", "sha-512", "md5",
     "bcrypt", "argon2", "argon2i", "argon2id", "pbkdf2", "scrypt", "utf8", "utf-8", "oauth2",
@@ -401,7 +374,7 @@ const ALGORITHMS: &[&str] = &[
     "plaintext", "scram-sha-256", "mysql_native_password", "caching_sha2_password",
 ];
 
-/// Words that stand where a value would.
+/// Words used in place of a value.
 const STANDINS: &[&str] = &[
     "none", "null", "nil", "true", "false", "undefined", "string", "str", "text", "number", "bool",
     "boolean", "integer", "object", "optional", "required", "missing", "invalid", "empty",
@@ -418,14 +391,14 @@ const STANDINS: &[&str] = &[
     "passwordhere",
 ];
 
-/// Parts that only placeholders have.
+/// Parts that occur only in placeholders.
 const STANDIN_PARTS: &[&str] = &[
     "your_", "your-", "your ", "<", "my_", "my-", "_here", "-here", "placeholder", "changeme",
     "change-me", "change_me", "replace", "redacted", "insert_", "insert-", "...", "…", "****",
     "xxxx", "todo", "dummy", "example", "enter_", "enter-",
 ];
 
-/// Whether a value stands for one that is not told.
+/// Returns true if a value is a placeholder or a reference.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
@@ -442,7 +415,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         .iter()
         .any(|mark| text.contains(mark));
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    // `EXAMPLE` in the middle of a key makes it no less of one.
+    // `EXAMPLE` inside a key does not make it a placeholder.
     let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
     let parts = worded && STANDIN_PARTS.iter().any(|part| lower.contains(part));
     lower.is_empty()
@@ -454,19 +427,19 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         || STANDINS.contains(&lower.trim_matches(['[', ']', '(', ')', '<', '>']))
 }
 
-/// The keys that a vendor's documentation shows end so.
+/// Keys in vendor documentation end like this.
 pub(super) fn is_documented(value: &[u8]) -> bool {
     value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
 }
 
-/// Whether a run could be base64: capitals and small letters, or digits between letters.
+/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
 pub(super) fn may_be_base64(value: &[u8]) -> bool {
     let has = |test: fn(&u8) -> bool| value.iter().any(test);
     let upper = has(u8::is_ascii_uppercase);
     value.ends_with(b"=") || (upper || has(u8::is_ascii_digit)) && changes(value) >= 2
 }
 
-/// What base64 stands for; what is not of its alphabet is passed over.
+/// Decodes base64 and skips other characters.
 pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let (mut bits, mut held) = (0_u32, 0);
@@ -489,7 +462,7 @@ pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether this is base64 of a name, a colon and a password.
+/// Returns true if a value is base64 of a name, a colon and a password.
 pub(super) fn is_login(value: &[u8]) -> bool {
     let plain = base64(value);
     let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
@@ -499,8 +472,8 @@ pub(super) fn is_login(value: &[u8]) -> bool {
         && value.iter().all(|b| Set::Base64.holds(*b))
 }
 
-/// Whether somebody has given this as a password, where nothing but one can stand: no reference, no
-/// option, no word of a sentence.
+/// Returns true if a value in a password position is a password: no reference, option, path or word
+/// of a sentence.
 pub(super) fn is_given(value: &[u8]) -> bool {
     const PROSE: &[&str] = &[
         "with", "the", "your", "option", "flag", "and", "instead", "command", "argument",
@@ -518,7 +491,7 @@ pub(super) fn is_given(value: &[u8]) -> bool {
     whole && !reference && !address && !path && !word && !is_placeholder(value)
 }
 
-/// `xxxx`, `****`, `0000`, also with a little around them.
+/// `xxxx`, `****`, `0000`, also with a few other characters.
 pub(super) fn is_filler(value: &[u8]) -> bool {
     let filler = |b: &&u8| {
         matches!(
@@ -530,7 +503,7 @@ pub(super) fn is_filler(value: &[u8]) -> bool {
     count == value.len() || (value.len() >= 8 && count * 10 >= value.len() * 6)
 }
 
-/// Whether a value that is not quoted is a piece of a program.
+/// Returns true if an unquoted value is source code.
 fn is_code(value: &[u8], stands: Stands) -> bool {
     if stands == Stands::Quoted {
         return value.starts_with(b"process.env") || value.starts_with(b"os.environ");
@@ -561,14 +534,14 @@ fn is_code(value: &[u8], stands: Stands) -> bool {
                     .filter(|part| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase()))
                     .count()
                     >= 2);
-    // Base64 may begin with a slash too.
+    // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
         && value.iter().all(|b| Set::Base64.holds(*b))
         && is_random(value)
         && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
     path || snake
         || (!base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{']))
-        // A tag of YAML: `!vault |`.
+        // YAML tag: `!vault |`.
         || text.strip_prefix('!').is_some_and(|tag| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic()))
         || text.starts_with("__")
 }

@@ -1,24 +1,23 @@
-//! Texts inside of texts: a line in which another text stands escaped, as JSON and shells do it.
+//! Texts escaped inside a line of another text, as JSON and shells do.
 //!
-//! The inner text is written out once more, findings are looked for in it, and their places are
-//! mapped back. Only lines that have escaped line ends or quotes are, and only so deep.
+//! The inner text is unescaped and searched, and its findings are mapped back to the outer text.
+//! Only lines with escaped line ends or quotes are treated so, down to `DEPTH` levels.
 
 use std::ops::Range;
 
-/// How deep a text may lie in others.
+/// Maximum nesting of escaped texts.
 pub(super) const DEPTH: usize = 3;
 
-/// A text that stood escaped, and where its pieces stood.
+/// Unescaped text and the origin of its pieces.
 pub(super) struct View {
     pub(super) text: String,
-    /// Where a piece begins in the inner text, and where it did in the outer one.
+    /// Start of each piece in the inner and in the outer text.
     pieces: Vec<(usize, usize)>,
     end: usize,
 }
 
 impl View {
-    /// The text between two positions without one level of escapes; `None` where it has none that
-    /// matter.
+    /// Removes one level of escapes between two positions; `None` if there are no relevant ones.
     pub(super) fn of(outer: &str, at: Range<usize>) -> Option<Self> {
         let line = outer.get(at.clone())?;
         if !has_escapes(line.as_bytes()) {
@@ -55,7 +54,7 @@ impl View {
         Some(view)
     }
 
-    /// Where a piece of the inner text stands in the outer one.
+    /// Maps a range of the inner text to the outer text.
     pub(super) fn outer(&self, at: &Range<usize>) -> Range<usize> {
         self.place(at.start)..self.place(at.end).min(self.end)
     }
@@ -78,10 +77,10 @@ const fn unescaped(c: char) -> Option<char> {
     }
 }
 
-/// How a shell's single-quoted text holds a single quote.
+/// A single quote within a shell's single-quoted text.
 const QUOTE: &str = r"'\''";
 
-/// Whether a line end or a quote stands escaped in it.
+/// Returns true if a line contains an escaped line end, quote or backslash.
 fn has_escapes(line: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', line).any(|at| {
         matches!(line.get(at + 1), Some(b'n' | b'"' | b'\\'))

@@ -1,9 +1,9 @@
 //! Claude Code.
 //!
-//! A failing call has an event of its own, `PostToolUseFailure`, whose `error` begins with the line
-//! `Exit code N` for a shell. It does not fire for unknown tools, refused permissions and inputs that
-//! do not fit, which are nothing to learn from. Cursor runs the hooks of Claude Code's settings too,
-//! and says so in the event; it has other answers, so nothing is answered there.
+//! A failing call has its own event, `PostToolUseFailure`. For a shell, its `error` begins with the
+//! line `Exit code N`. The event does not fire for unknown tools, refused permissions and invalid
+//! input, which teach nothing. Cursor also runs the hooks of Claude Code's settings and marks the
+//! event. It has another answer format, so such events get no answer.
 
 use crate::guard::Clean;
 

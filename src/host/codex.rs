@@ -1,9 +1,9 @@
 //! `OpenAI` Codex CLI.
 //!
-//! There is one event for every call of a tool, `PostToolUse`, and it carries no exit code: only what
-//! was printed. The exit code stands in the rollout file of the session, which is written before the
-//! hook runs; its end is searched for the call. Where it is not there, the text has to look like a
-//! failure without doubt, because a hint at a success would be noise.
+//! Every tool call has the same event, `PostToolUse`, with the output but without an exit code. The
+//! exit code is in the session's rollout file, which is written before the hook runs; the end of
+//! that file is searched for the call. Without an exit code, only an unmistakable failure counts,
+//! because a hint after a success would be noise.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -34,10 +34,10 @@ pub(super) const HOOKS: &[Hook] = &[
     },
 ];
 
-/// How much of the end of a rollout is searched. Behind the call stands little more than its output.
+/// Number of bytes to search at the end of a rollout. Little more than the output follows the call.
 const SEARCHED: u64 = 512 << 10;
 
-/// How a line begins that nothing but a failure prints.
+/// Line prefixes that only failures print.
 const FAILURES: &[&str] = &[
     "Traceback (most recent call last)",
     "error: ",
@@ -85,7 +85,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     }
 }
 
-/// What the host's `config.toml` says that keeps hooks in this file from working.
+/// Returns reasons in the agent host's `config.toml` why hooks in this file do not run.
 pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
     let config: toml::Table = config.parse().unwrap_or_default();
     let hooks_are_off = config
@@ -97,7 +97,7 @@ pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
     if hooks_are_off {
         found.push("`config.toml` has `features.hooks = false`: Codex runs no hooks at all".into());
     }
-    // Codex keeps under the file's path what has been reviewed.
+    // Codex stores reviewed hooks under the path of the file.
     let reviewed = format!("{}:", hooks_file.display());
     let is_reviewed = config
         .get("hooks")
@@ -116,7 +116,7 @@ fn looks_failed(output: &str) -> bool {
         .any(|line| FAILURES.iter().any(|begin| line.starts_with(begin)))
 }
 
-/// The exit code of a call, from the end of the session's rollout.
+/// Returns the exit code of a call, from the end of the session's rollout.
 fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
     let mut file = named::open_plain(rollout).ok()?;
     let length = file.metadata().ok()?.len();

@@ -1,8 +1,8 @@
-//! An event in one form for all hosts, and the tolerant reading of its fields.
+//! Hook event in one form for all agent hosts, and tolerant reading of its fields.
 //!
-//! Fields that are missing, or of another type than documented, are as good as not there: hosts
-//! change without asking. A tool's output may be megabytes; what is kept of it is its head and its
-//! tail, between which no tool says what went wrong.
+//! A missing field, or one of an unexpected type, counts as absent: agent hosts change without
+//! notice. A tool's output may have megabytes; only its head and its tail are kept, where tools
+//! print errors.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,60 +13,60 @@ use serde_json::value::RawValue;
 
 use crate::guard::Clean;
 
-/// What is kept of a long text, in bytes.
+/// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;
 const TAIL: usize = 48 << 10;
 
-/// What happened.
+/// Event of an agent session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The session's name, as the host has it.
+    /// Session id of the agent host.
     pub session_id: String,
-    /// The directory in which the session works.
+    /// Working directory of the session; `None` if it is not absolute.
     pub cwd: Option<PathBuf>,
-    /// The file in which the host keeps the session.
+    /// Session file of the agent host; `None` if its path is not absolute.
     pub transcript_path: Option<PathBuf>,
-    /// The host's own name of the event: the answer has to repeat it.
+    /// Event name of the agent host, which the answer repeats.
     pub name: String,
-    /// What kind of event it is.
+    /// Kind of event.
     pub kind: EventKind,
-    /// The tool, as the host names it.
+    /// Name of the tool in the agent host.
     pub tool: Option<String>,
-    /// The command, or the whole input of another tool as JSON.
+    /// Command, or the whole input of another tool as JSON.
     pub input: String,
-    /// What the tool printed, or the prompt.
+    /// Output of the tool, or the prompt.
     pub output: String,
-    /// The exit code of a command, where the host tells it.
+    /// Exit code of a command; `None` if the agent host does not report it.
     pub exit_code: Option<i64>,
 }
 
-/// The kinds of events that are of interest.
+/// Kinds of events that memctl handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// A call of a tool has failed.
+    /// A tool call failed.
     ToolFailed,
-    /// A call of a tool has succeeded.
+    /// A tool call succeeded.
     ToolSucceeded,
-    /// A session begins, goes on, or has just been made shorter.
+    /// A session starts, resumes, or has just been compacted.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// The user has said something.
+    /// The user entered a prompt.
     Prompt,
 }
 
-/// The fields of an event as they came.
+/// Raw fields of an event.
 #[derive(Debug)]
 pub(super) struct Fields<'a>(HashMap<Cow<'a, str>, &'a RawValue>);
 
 impl<'a> Fields<'a> {
-    /// The fields of the JSON object that these bytes are.
+    /// Parses the fields of a JSON object.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         serde_json::from_slice(bytes).ok().map(Self)
     }
 
-    /// The fields of an object inside.
+    /// Returns the fields of a nested object.
     pub(super) fn inside(&self, name: &str) -> Option<Fields<'a>> {
         serde_json::from_str(self.0.get(name)?.get())
             .ok()
@@ -81,14 +81,14 @@ impl<'a> Fields<'a> {
         self.0.get(name).is_some_and(|value| value.get() == "true")
     }
 
-    /// A string; `None` for anything else, and for an empty one.
+    /// Returns a string; `None` for anything else, and for an empty string.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let text: String = serde_json::from_str(self.0.get(name)?.get()).ok()?;
         (!text.is_empty()).then_some(text)
     }
 
-    /// The texts of a value: a string as it is; of lists and objects every string inside, a line
-    /// each.
+    /// Returns the texts of a value: a string as it is; for lists and objects every string inside,
+    /// one per line.
     pub(super) fn texts(&self, name: &str) -> String {
         let Some(raw) = self.0.get(name) else {
             return String::new();
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// What a tool was asked to do: its command where it has one, else the whole input.
+    /// Returns the input of a tool: its command if it has one, else the whole input.
     pub(super) fn input(&self) -> String {
         let Some(raw) = self.0.get("tool_input") else {
             return String::new();
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// An event with what all hosts tell; `None` where not even the session is named.
+    /// Returns an event with the fields that all agent hosts report; `None` without a session id.
     pub(super) fn event(&self, kind: EventKind) -> Option<Event> {
         let path = |name| self.text(name).map(PathBuf::from);
         Some(Event {
@@ -149,7 +149,8 @@ fn collect(value: &Value, texts: &mut String) {
     }
 }
 
-/// The head and the tail of a long text that has lost its secrets: half of one may not be told.
+/// Returns the head and the tail of a long redacted text. Redaction comes first, because a cut
+/// secret is not recognised.
 pub(super) fn clip(text: &Clean<'_>) -> String {
     text.ends(HEAD, TAIL)
 }

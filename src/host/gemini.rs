@@ -1,8 +1,8 @@
 //! Gemini CLI.
 //!
-//! There is one event for every call of a tool, `AfterTool`. A failing command is no error to this
-//! host: the only sign is a line `Exit Code: N` in what the model is shown, which is left out for 0.
-//! Other tools have an `error`. The text stands in a frame of tags that is no part of it.
+//! Every tool call has the same event, `AfterTool`. A failing command is not marked as an error:
+//! the only sign is the line `Exit Code: N` in the text for the model, which is missing for 0.
+//! Other tools have an `error`. Tags that are not part of the output surround the text.
 
 use crate::guard::Clean;
 
@@ -61,7 +61,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     }
 }
 
-/// What the command printed, without what the host put around it.
+/// Returns the output of the command, without the lines that the agent host adds.
 fn unframed(shown: &str) -> String {
     let is_frame = |line: &&str| {
         let tags = ["<untrusted_context>", "</untrusted_context>"];

@@ -1,120 +1,77 @@
-//! The hooks in a host's settings file: there, and gone again.
+//! Installation of hooks in an agent host's settings file, and their removal.
 //!
-//! What stands in the file is kept byte for byte; the hooks are pieces of text that are added to it.
-//! The file as it was lies beside what this program knows of the user's workspaces, together with
-//! the pieces. Taking the hooks out restores the file exactly as long as nobody else has changed it;
-//! where somebody has, the pieces are taken out and their changes stay. A file that was not there
-//! before is gone again.
+//! The existing content keeps every byte; the hooks are inserted as pieces of text. The state
+//! directory keeps the original file and the pieces. Removal restores an otherwise unchanged file
+//! exactly. In a file with other changes, only the pieces are removed. A file that the installation
+//! created is deleted.
 //!
-//! A file that is no JSON is never touched, and a link is followed, not replaced.
+//! A file that is not JSON is never changed, and a link is followed, not replaced.
 
 mod edit;
+mod error;
+mod settings_file;
 mod state;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::platform::named;
-use crate::store;
 
 use super::Host;
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
 use state::Known;
 
+pub use error::Error;
+pub(super) use settings_file::{LONGEST, create_dir, read, real_path, replace};
+pub use state::Place;
 pub(super) use state::digest;
 
-/// Where a host's hooks are written down, and what is known about it.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The settings file; it need not exist.
-    pub settings: PathBuf,
-    /// Where this program keeps the file as it was; `None` keeps nothing.
-    pub state_dir: Option<PathBuf>,
-    /// The program that the hooks start.
-    pub program: String,
-}
-
-/// Why the hooks were not installed or taken out.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The settings cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Unreadable {
-        /// The settings file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The settings are no JSON, and so not ours to change.
-    #[error("`{}` is no JSON: line {line}: {reason}", path.display())]
-    Invalid {
-        /// The settings file.
-        path: PathBuf,
-        /// From 1.
-        line: usize,
-        /// What is wrong there.
-        reason: &'static str,
-    },
-    /// The settings are JSON, but hold something else where hooks belong.
-    #[error("`{}` has {what}, and nothing was changed", path.display())]
-    Shape {
-        /// The settings file.
-        path: PathBuf,
-        /// What is in the way.
-        what: String,
-    },
-    /// The settings cannot be written.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-/// What was done.
+/// Result of an installation or removal.
 #[derive(Debug, Serialize)]
 pub struct InstallReport {
-    /// The host.
+    /// Name of the agent host.
     pub host: &'static str,
-    /// The settings file.
+    /// Path of the settings file.
     pub settings: PathBuf,
-    /// Whether the file is another one now.
+    /// `true` if the file was changed.
     pub changed: bool,
-    /// The host's names of the events that are hooked; empty after taking them out.
+    /// Event names of the agent host with a hook; empty after a removal.
     pub events: Vec<&'static str>,
-    /// The file as it was, where there was one and it was changed.
+    /// Copy of the original file; `None` if there was no file or it was not changed.
     pub backup: Option<PathBuf>,
-    /// What the user has to do or to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What stands in a settings file.
+/// Hooks in a settings file.
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
-    /// The host.
+    /// Name of the agent host.
     pub host: &'static str,
-    /// The settings file.
+    /// Path of the settings file.
     pub settings: PathBuf,
-    /// Whether our hooks stand in it.
+    /// Installation status.
     pub standing: Standing,
-    /// The commands that stand there.
+    /// Commands of the installed hooks.
     pub commands: Vec<String>,
-    /// What keeps them from working, as far as that can be seen from here.
+    /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
 }
 
-/// Whether hooks are installed.
+/// Installation status of hooks or of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// All of them.
+    /// Completely installed.
     Installed,
-    /// Some of them, or of an older form: install them again.
+    /// Partly installed, or in an outdated form: install them again.
     Outdated,
-    /// None.
+    /// Not installed.
     Absent,
 }
 
-/// Adds the hooks. Doing so again changes nothing.
+/// Adds the hooks. A repeated call changes nothing.
 pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     let path = real_path(&place.settings)?;
     let now = read(&path)?;
@@ -130,7 +87,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
         });
     }
     let known = place.known(&path);
-    // Hooks of an older form give way to those of today.
+    // Current hooks replace outdated ones.
     let original = match &now {
         None => None,
         Some(text) => without_hooks(host, &path, text, known.as_ref())?,
@@ -169,7 +126,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     })
 }
 
-/// Takes the hooks out.
+/// Removes the hooks.
 pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
     let path = real_path(&place.settings)?;
     let known = place.known(&path);
@@ -189,7 +146,7 @@ pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
                         source,
                     })?;
                 for directory in known.iter().flat_map(|known| &known.made) {
-                    // Whatever else has come to lie there keeps it.
+                    // A directory with other files is kept.
                     drop(named::remove_empty_dir(directory));
                 }
             }
@@ -206,7 +163,7 @@ pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
     })
 }
 
-/// Looks whether the hooks are there.
+/// Returns the installation status of the hooks.
 pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     let path = real_path(&place.settings)?;
     let mut commands = Vec::new();
@@ -240,41 +197,6 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         commands,
         notes,
     })
-}
-
-/// The file behind a link; the path itself where there is no file yet.
-pub(super) fn real_path(path: &Path) -> Result<PathBuf, Error> {
-    let is_link = named::link_metadata(path).is_ok_and(|m| m.is_symlink());
-    if !is_link && !named::exists(path) {
-        return Ok(path.to_owned());
-    }
-    named::real(path).map_err(|source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// The most bytes of a settings file.
-pub(super) const LONGEST: u64 = 64 << 20;
-
-/// Replaces a settings file, or what is known of one.
-pub(super) fn replace(path: &Path, text: &str) -> Result<(), store::Error> {
-    named::replace(path, text.as_bytes()).map_err(store::Error::io("write", path))
-}
-
-pub(super) fn create_dir(path: &Path) -> Result<(), store::Error> {
-    named::create_dir(path).map_err(store::Error::io("create", path))
-}
-
-pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match named::read_text(path, LONGEST) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Unreadable {
-            path: path.to_owned(),
-            source,
-        }),
-    }
 }
 
 #[cfg(test)]

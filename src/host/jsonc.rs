@@ -1,18 +1,38 @@
-//! JSON as people and hosts write settings: with comments, trailing commas, any layout.
+//! JSON with comments and trailing commas, as in settings files.
 //!
-//! Finds where things stand, and adds or removes a piece of text; everything else keeps every byte.
-//! What is added is remembered by the caller, so that taking it out again restores the text.
+//! `jsonc-parser` finds the positions of values; a piece of text is inserted or removed there, and
+//! everything else keeps every byte. The caller stores the insertion, so that its removal restores
+//! the text.
 
 use std::ops::Range;
 
-/// Deeper nesting is nobody's settings.
-const DEEPEST: usize = 64;
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, ParseStringErrorKind};
 
-/// A value and where it stands.
+/// JSON with comments and trailing commas, without the other extensions of JSON5.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Value and its span.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) span: Range<usize>,
     pub(super) shape: Shape,
+    /// End of the comma after the last part of an object or array; `None` without such a comma.
+    comma: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -26,15 +46,15 @@ pub(super) enum Shape {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) key: String,
-    /// From the key to the end of the value.
+    /// Span from the key to the end of the value.
     pub(super) span: Range<usize>,
     pub(super) value: Node,
 }
 
-/// What keeps a text from being JSON.
+/// Syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) line: usize,
     pub(super) reason: &'static str,
 }
@@ -61,7 +81,7 @@ impl Node {
         }
     }
 
-    /// The member of this name; the last one where there are several, as readers of JSON have it.
+    /// Returns the member of this name; the last one of duplicates, as JSON parsers do.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let members = self.members()?;
         let named = members.iter().rev().find(|member| member.key == key);
@@ -77,30 +97,134 @@ impl Node {
     }
 }
 
-/// Reads a text that is one value, with comments and trailing commas.
+/// Parses a text with a single value; allows comments and trailing commas.
 pub(super) fn parse(text: &str) -> Result<Node, Fault> {
-    let mut reader = Reader { text, at: 0 };
-    if text.starts_with('\u{feff}') {
-        reader.at = '\u{feff}'.len_utf8();
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let collect = CollectOptions {
+        comments: CommentCollectionStrategy::Off,
+        tokens: true,
+    };
+    let parsed = jsonc_parser::parse_to_ast(body, &collect, &OPTIONS)
+        .map_err(|error| fault(body, &error))?;
+    let source = Source {
+        body,
+        start: text.len() - body.len(),
+        tokens: parsed.tokens.unwrap_or_default(),
+    };
+    match parsed.value {
+        Some(value) => source.node(value),
+        None => Err(Fault::at(body, body.len(), "it ends too early")),
     }
-    reader.space()?;
-    let node = reader.value(0)?;
-    reader.space()?;
-    if reader.at < text.len() {
-        return Err(reader.fault("there is more behind its end"));
-    }
-    Ok(node)
 }
 
-/// A piece of text to be added at a position.
+/// Parsed text and its tokens.
+struct Source<'a> {
+    body: &'a str,
+    /// Length of the byte order mark before the body.
+    start: usize,
+    tokens: Vec<TokenAndRange<'a>>,
+}
+
+impl Source<'_> {
+    fn node(&self, value: Value<'_>) -> Result<Node, Fault> {
+        let span = self.span(&value);
+        let comma = self.comma(value.end());
+        let shape = match value {
+            Value::Object(object) => {
+                let members = object.properties.into_iter().map(|property| {
+                    Ok(Member {
+                        key: self.string(property.name.range())?,
+                        span: self.span(&property),
+                        value: self.node(property.value)?,
+                    })
+                });
+                Shape::Object(members.collect::<Result<_, _>>()?)
+            }
+            Value::Array(array) => {
+                let items = array.elements.into_iter().map(|item| self.node(item));
+                Shape::Array(items.collect::<Result<_, _>>()?)
+            }
+            Value::StringLit(string) => Shape::String(self.string(string.range)?),
+            _ => Shape::Other,
+        };
+        Ok(Node { span, shape, comma })
+    }
+
+    fn span(&self, part: &impl jsonc_parser::common::Ranged) -> Range<usize> {
+        self.start + part.start()..self.start + part.end()
+    }
+
+    /// Returns the end of the comma before the bracket that ends here.
+    fn comma(&self, end: usize) -> Option<usize> {
+        let closing = self
+            .tokens
+            .binary_search_by_key(&end, |token| token.range.end);
+        let before = self.tokens.get(closing.ok()?.checked_sub(1)?)?;
+        (before.token == Token::Comma).then(|| self.start + before.end())
+    }
+
+    /// Decodes a string. The library accepts line breaks and control characters in it.
+    fn string(&self, range: jsonc_parser::common::Range) -> Result<String, Fault> {
+        let text = range.text(self.body);
+        serde_json::from_str(text).map_err(|_| {
+            let reason = if text.contains('\n') {
+                "a string has no end"
+            } else {
+                "a string is no JSON string"
+            };
+            Fault::at(self.body, range.start, reason)
+        })
+    }
+}
+
+impl Fault {
+    fn at(text: &str, at: usize, reason: &'static str) -> Self {
+        let line = text[..at].matches('\n').count() + 1;
+        Self { line, reason }
+    }
+}
+
+fn fault(text: &str, error: &ParseError) -> Fault {
+    let start = error.range().start;
+    let reason = match error.kind() {
+        ParseErrorKind::UnterminatedArray | ParseErrorKind::UnterminatedObject => {
+            "it ends too early"
+        }
+        ParseErrorKind::UnterminatedCommentBlock => "a comment has no end",
+        ParseErrorKind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+            "a string has no end"
+        }
+        ParseErrorKind::String(_) => "a string is no JSON string",
+        ParseErrorKind::MultipleRootJsonValues => "there is more behind its end",
+        ParseErrorKind::ExpectedColonAfterObjectKey => "`:` is expected here",
+        ParseErrorKind::ExpectedComma => {
+            // The error is at the end of the value; the comma may also stand before the next one.
+            let space = text[start..].len() - text[start..].trim_start().len();
+            return Fault::at(
+                text,
+                start + space,
+                "`,` or a closing bracket is expected here",
+            );
+        }
+        ParseErrorKind::ExpectedStringObjectProperty | ParseErrorKind::UnexpectedTokenInObject => {
+            "a key or `}` is expected here"
+        }
+        ParseErrorKind::NestingDepthExceeded => "it is nested too deeply",
+        _ => "a value is expected here",
+    };
+    Fault::at(text, start, reason)
+}
+
+/// Piece of text to insert at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Insertion {
     pub(super) at: usize,
     pub(super) text: String,
 }
 
-/// How to add a part (`"key": value` or a value) behind the last one of an object or array.
-/// `part` is laid out with two spaces a level and line feeds; it is given the layout of the text.
+/// Returns the insertion that adds a part (`"key": value` or a value) at the end of an object or
+/// array. `part` is indented by two spaces per level with line feeds; the insertion follows the
+/// layout of the text.
 pub(super) fn append(text: &str, node: &Node, part: &str) -> Insertion {
     let break_ = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let unit = unit(text);
@@ -130,21 +254,15 @@ pub(super) fn append(text: &str, node: &Node, part: &str) -> Insertion {
             text: format!("{break_}{inner}{part}{closing}"),
         };
     };
-    let mut reader = Reader { text, at: last.end };
-    let has_comma = reader.space().is_ok() && text[reader.at..].starts_with(',');
-    let (at, comma) = if has_comma {
-        (reader.at + 1, "")
-    } else {
-        (last.end, ",")
-    };
+    let (at, comma) = node.comma.map_or((last.end, ","), |end| (end, ""));
     Insertion {
         at,
         text: format!("{comma}{break_}{inner}{part}"),
     }
 }
 
-/// The span that has to go so that the part of this number is gone and the rest is whole. Comments
-/// before it are somebody's, and stay.
+/// Returns the span to delete so that the part with this index is gone and the rest stays valid.
+/// Comments before it stay.
 pub(super) fn removal(text: &str, node: &Node, number: usize) -> Range<usize> {
     let parts = node.parts();
     let Some(part) = parts.get(number) else {
@@ -164,7 +282,7 @@ pub(super) fn removal(text: &str, node: &Node, number: usize) -> Range<usize> {
     }
 }
 
-/// What a level is indented by, judged by the first line that begins a part of the root.
+/// Returns the indentation of one level, taken from the first indented line.
 fn unit(text: &str) -> String {
     let indented = text
         .lines()
@@ -176,14 +294,14 @@ fn unit(text: &str) -> String {
         .to_owned()
 }
 
-/// The white space that the line of this position begins with.
+/// Returns the leading white space of the line at this position.
 fn indent_of_line(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |at| at + 1);
     let line = &text[start..at];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The white space before a position that begins its line; `None` where it does not.
+/// Returns the white space before a position; `None` unless the position is the first on its line.
 fn own_line(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n')? + 1;
     let before = &text[start..at];
@@ -191,156 +309,6 @@ fn own_line(text: &str, at: usize) -> Option<&str> {
         .chars()
         .all(|c| c == ' ' || c == '\t')
         .then_some(before)
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn fault(&self, reason: &'static str) -> Fault {
-        let line = self.text[..self.at].matches('\n').count() + 1;
-        Fault { line, reason }
-    }
-
-    /// Skips white space and comments.
-    fn space(&mut self) -> Result<(), Fault> {
-        loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
-            self.at += rest.len() - trimmed.len();
-            if trimmed.starts_with("//") {
-                let end = trimmed.find('\n').unwrap_or(trimmed.len());
-                self.at += end;
-            } else if trimmed.starts_with("/*") {
-                match trimmed.find("*/") {
-                    Some(end) => self.at += end + 2,
-                    None => return Err(self.fault("a comment has no end")),
-                }
-            } else {
-                return Ok(());
-            }
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node, Fault> {
-        if depth > DEEPEST {
-            return Err(self.fault("it is nested too deeply"));
-        }
-        let start = self.at;
-        let shape = match self.rest().chars().next() {
-            Some('{') => self.object(depth)?,
-            Some('[') => self.array(depth)?,
-            Some('"') => Shape::String(self.string()?),
-            Some(_) => {
-                let end = self
-                    .rest()
-                    .find([',', ']', '}', ' ', '\t', '\r', '\n', '/'])
-                    .unwrap_or(self.rest().len());
-                let word = &self.rest()[..end];
-                if serde_json::from_str::<&serde_json::value::RawValue>(word).is_err() {
-                    return Err(self.fault("a value is expected here"));
-                }
-                self.at += end;
-                Shape::Other
-            }
-            None => return Err(self.fault("it ends too early")),
-        };
-        Ok(Node {
-            span: start..self.at,
-            shape,
-        })
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Shape, Fault> {
-        let mut members = Vec::new();
-        self.at += 1;
-        loop {
-            self.space()?;
-            match self.rest().chars().next() {
-                Some('}') => break,
-                Some('"') => {}
-                Some(_) => return Err(self.fault("a key or `}` is expected here")),
-                None => return Err(self.fault("it ends too early")),
-            }
-            let start = self.at;
-            let key = self.string()?;
-            self.space()?;
-            if !self.rest().starts_with(':') {
-                return Err(self.fault("`:` is expected here"));
-            }
-            self.at += 1;
-            self.space()?;
-            let value = self.value(depth + 1)?;
-            members.push(Member {
-                key,
-                span: start..self.at,
-                value,
-            });
-            if !self.comma('}')? {
-                break;
-            }
-        }
-        self.at += 1;
-        Ok(Shape::Object(members))
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Shape, Fault> {
-        let mut items = Vec::new();
-        self.at += 1;
-        loop {
-            self.space()?;
-            if self.rest().starts_with(']') {
-                break;
-            }
-            items.push(self.value(depth + 1)?);
-            if !self.comma(']')? {
-                break;
-            }
-        }
-        self.at += 1;
-        Ok(Shape::Array(items))
-    }
-
-    /// Whether another part follows; the reader then stands behind the comma, else at the end.
-    fn comma(&mut self, close: char) -> Result<bool, Fault> {
-        self.space()?;
-        match self.rest().chars().next() {
-            Some(',') => {
-                self.at += 1;
-                Ok(true)
-            }
-            Some(c) if c == close => Ok(false),
-            Some(_) => Err(self.fault("`,` or a closing bracket is expected here")),
-            None => Err(self.fault("it ends too early")),
-        }
-    }
-
-    fn string(&mut self) -> Result<String, Fault> {
-        let bytes = self.rest().as_bytes();
-        let mut end = 1;
-        loop {
-            match bytes.get(end) {
-                Some(b'"') => break,
-                Some(b'\\') => end += 2,
-                Some(b'\n') | None => return Err(self.fault("a string has no end")),
-                Some(_) => end += 1,
-            }
-        }
-        let Some(text) = self.rest().get(..=end) else {
-            return Err(self.fault("a string has no end"));
-        };
-        let Ok(string) = serde_json::from_str(text) else {
-            return Err(self.fault("a string is no JSON string"));
-        };
-        self.at += end + 1;
-        Ok(string)
-    }
 }
 
 #[cfg(test)]

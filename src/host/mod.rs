@@ -1,16 +1,15 @@
-//! Coding-agent hosts: what they tell their hooks, what they understand as an answer, and where they
-//! want hooks to be written down.
+//! Agent hosts: hook events, answers, and installation in settings files.
 //!
-//! - `event`: what happened, in one form for all hosts, and the fields that it is read from.
-//! - `claude_code`, `codex`, `gemini`: one host each.
-//! - `respond`: from an event to what the agent is told.
-//! - `install`: the hooks in a settings file, there and gone again. `jsonc` finds the places in it.
-//! - `servers`: this program as an MCP server in a settings file, likewise.
+//! - `event`: hook event in one form for all agent hosts, and its fields.
+//! - `claude_code`, `codex`, `gemini`: one agent host each.
+//! - `respond`: answer to an event.
+//! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
+//! - `servers`: this program as an MCP server in a settings file, and its removal.
 //!
-//! Nothing here may ever be in an agent's way: whatever is odd about an event is no event, and
-//! whoever calls [`respond()`] answers nothing on any error.
+//! An error must never disturb an agent: an unreadable event is ignored, and the caller of
+//! [`respond()`] answers nothing on any error.
 //!
-//! Deliberately absent: sockets, the settings of this program, the model of the search.
+//! Deliberately absent: sockets, the settings of this program, the embedding model.
 
 mod claude_code;
 mod codex;
@@ -35,10 +34,10 @@ pub use servers::{
     RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
 };
 
-/// What is told to a model at once, in units of UTF-16; hosts cut or drop what is longer than 10,000.
+/// Maximum length of an answer, in UTF-16 units; agent hosts truncate or drop more than 10,000.
 const LONGEST_ANSWER: usize = 9_000;
 
-/// A host.
+/// Agent host with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Host {
     /// Claude Code.
@@ -49,22 +48,22 @@ pub enum Host {
     Gemini,
 }
 
-/// A hook as a host wants it written down.
+/// Hook entry for an agent host's settings.
 #[derive(Debug, Clone, Copy)]
 struct Hook {
-    /// The host's name of the event.
+    /// Event name of the agent host.
     event: &'static str,
-    /// Whether the host wants a pattern of tools for this event.
+    /// `true` if the agent host expects a tool pattern for this event.
     of_tools: bool,
-    /// After so many seconds the host gives up. Ours gives up long before.
+    /// Timeout of the agent host in seconds. The hook itself ends much earlier.
     seconds: u32,
 }
 
 impl Host {
-    /// Every host.
+    /// Every agent host.
     pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::Gemini];
 
-    /// The name, as in `memctl hook claude-code`.
+    /// Returns the name, as in `memctl hook claude-code`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -73,13 +72,13 @@ impl Host {
         }
     }
 
-    /// The host of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
+    /// Returns the agent host of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|host| host.name() == name)
     }
 
-    /// Reads an event from what the host has written on standard input; `None` for what is of no
-    /// interest, and for whatever cannot be read.
+    /// Parses an event from standard input; `None` for events without use, and for unreadable
+    /// input.
     pub fn event(self, bytes: &[u8]) -> Option<Event> {
         let fields = event::Fields::read(bytes)?;
         match self {
@@ -89,21 +88,22 @@ impl Host {
         }
     }
 
-    /// The answer that puts `text` before the model. All three hosts understand this form, and
-    /// nothing may be added: Codex ignores answers with keys that it does not know. A text that no
-    /// host would take whole is shortened here, where a fence in it stays closed.
+    /// Returns the answer that adds `text` to the model's context. All three agent hosts understand
+    /// this form. Nothing may be added: Codex ignores answers with unknown keys. A text above the
+    /// limit is shortened here, with its fences kept closed.
     pub fn answer(self, event: &Event, text: &str) -> String {
         let text = shorten(text, LONGEST_ANSWER);
         json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
             .to_string()
     }
 
-    /// What the session of an event is called here: the same name may be given by two hosts.
+    /// Returns the session id with the agent host's name, because two agent hosts may use the same
+    /// id.
     pub fn session(self, event: &Event) -> String {
         format!("{}/{}", self.name(), event.session_id)
     }
 
-    /// The directory of its settings, in the user's home and in a project.
+    /// Returns the settings directory, in the user's home and in a project.
     pub const fn directory(self) -> &'static str {
         match self {
             Self::ClaudeCode => ".claude",
@@ -112,7 +112,7 @@ impl Host {
         }
     }
 
-    /// The variable that names another directory for the user's own settings.
+    /// Returns the variable that overrides the user's settings directory.
     pub const fn directory_variable(self) -> &'static str {
         match self {
             Self::ClaudeCode => "CLAUDE_CONFIG_DIR",
@@ -121,7 +121,7 @@ impl Host {
         }
     }
 
-    /// The file in that directory that holds the hooks.
+    /// Returns the file in that directory that contains the hooks.
     pub const fn settings_file(self) -> &'static str {
         match self {
             Self::ClaudeCode | Self::Gemini => "settings.json",
@@ -129,7 +129,7 @@ impl Host {
         }
     }
 
-    /// The hooks that are installed.
+    /// Returns the hooks to install.
     const fn hooks(self) -> &'static [Hook] {
         match self {
             Self::ClaudeCode => claude_code::HOOKS,

@@ -1,18 +1,23 @@
-//! From an event to what the agent is told.
+//! Answer to a hook event.
 
-use crate::engine::{Adviser, Error, HintOptions};
 use crate::guard::{self, fence, length};
-use crate::learn::hint::{Hint, MAX_HINTS, STATEMENT, render_blocks};
-use crate::learn::hint_budget::within;
+use crate::hints::budget::within;
+use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT, render_blocks};
+use crate::hints::{HintOptions, HintService};
 use crate::model::Trust;
+use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 
-/// What is told at the start of a session, in units of UTF-16.
+/// Maximum length of the text at the start of a session, in UTF-16 units.
 const BRIEFING: usize = 2_000;
 
-/// Takes in an event, and answers what the host is to print; `None` for nothing.
-pub fn respond(host: Host, event: &Event, adviser: &Adviser<'_>) -> Result<Option<String>, Error> {
+/// Processes an event. Returns the text for the agent host to print; `None` for nothing.
+pub fn respond(
+    host: Host,
+    event: &Event,
+    adviser: &HintService<'_>,
+) -> Result<Option<String>, Error> {
     let session = host.session(event);
     let text = match event.kind {
         EventKind::ToolFailed => {
@@ -49,7 +54,7 @@ pub fn respond(host: Host, event: &Event, adviser: &Adviser<'_>) -> Result<Optio
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
 
-/// The hints as a model is told of them, in at most `limit`: as a fact, and what nobody has approved as
+/// Formats hints for a model in at most `limit` UTF-16 units: approved hints as facts, others as
 /// data.
 fn told(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
     let hints = hints.into_iter().map(harmless).collect();
@@ -72,8 +77,8 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
     text
 }
 
-/// A hint whose texts forge no fence, and get no longer when one is put around them. The key of an
-/// error is one line.
+/// Sanitizes a hint so that it cannot forge a fence and does not grow when fenced. The error key
+/// becomes one line.
 fn harmless(hint: Hint) -> Hint {
     let clean = match hint.trust {
         Trust::Observed => guard::defuse,
@@ -97,7 +102,7 @@ mod tests {
 
     const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 
-    /// Text that tries to get out of its fence, and characters that hosts count twice.
+    /// Text that tries to escape its fence, and characters that count as two UTF-16 units.
     fn text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             4 => "[ -~]{0,40}",
@@ -140,7 +145,7 @@ mod tests {
             prop_assert!(length(&text) <= limit);
             let opens = text.matches(&format!("<memctl-data-{NONCE}>\n")).count();
             prop_assert!(opens <= 1);
-            // The nonce stands in the opening and the closing line, and the name nowhere else.
+            // The nonce is in the opening and the closing line, and the name nowhere else.
             let outside = guard::strip_fenced(&text).matches(NONCE).count();
             prop_assert_eq!(text.matches(NONCE).count(), 2 * opens + outside);
             prop_assert_eq!(text.to_lowercase().matches("memctl-data-").count(), 2 * opens);
@@ -148,7 +153,7 @@ mod tests {
                 let close = format!("\n</memctl-data-{NONCE}>\n");
                 prop_assert!(text.ends_with(&close));
             }
-            // Each hint that is there has both its sides.
+            // Each hint has both sides.
             let sides = |name: &str| text.matches(&format!("\n  {name}:\n")).count();
             prop_assert_eq!(sides("WRONG"), sides("CORRECT"));
             prop_assert_eq!(guard::shorten(&text, limit), text.as_str());

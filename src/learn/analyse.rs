@@ -1,8 +1,8 @@
-//! Better words for a procedure, from a model.
+//! Procedure wording by a model.
 //!
-//! [`ask`] builds the question, [`accept`] reads the answer. What failed, what worked and the steps
-//! stay those of the trace: of the eight fields a model may word five, and its words go into a
-//! record that is marked as observed, as the trace's own do.
+//! [`ask`] builds the request, [`accept`] reads the reply. Failure, fix and steps always come from
+//! the trace. The model may word five of the eight fields, and its words go into a record marked as
+//! observed, like the trace's own.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,17 +10,17 @@ use serde_json::{Map, Value, json};
 use crate::llm::{Request, Schema};
 use crate::model::Fix;
 
-/// The shipped prompt; a user may put another one in its place.
+/// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/analyse_failure.md");
-/// The longest answer that makes sense, in tokens.
+/// Maximum length of a reply, in tokens.
 pub const MAX_TOKENS: u32 = 1_024;
-/// The longest text of a field, in characters.
+/// Maximum length of a field, in characters.
 const MAX_FIELD: usize = 1_000;
-/// How many cues count.
+/// Maximum number of cues.
 const MAX_CUES: usize = 8;
 
-/// Builds the question to a model. `system` is [`PROMPT`] or what a user has put in its place;
-/// `data` holds the eight fields as they are.
+/// Builds the request to a model. `system` is [`PROMPT`] or the user's replacement; `data` is the
+/// eight fields as JSON.
 pub fn ask(fix: &Fix, data: &str, system: &str) -> Request {
     let fenced = |text: &str| text.replace("</", "<\\/");
     let user = format!(
@@ -73,12 +73,12 @@ struct Answer {
     example_scenario_abstract: String,
 }
 
-/// Puts the words of an answer into the eight fields; `None` where the model sees no recovery, and
-/// the fields stay as they are. Every text goes through `keep`.
+/// Merges a reply into the eight fields. Returns `None` if the model sees no recovery. Every text
+/// goes through `keep`.
 ///
 /// # Errors
 ///
-/// Says, as a lower-case fragment, what is wrong with the answer or the fields.
+/// Returns a lower-case fragment that says what is wrong with the reply or the fields.
 pub fn accept(
     data: &str,
     reply: &str,
@@ -92,7 +92,7 @@ pub fn accept(
         serde_json::from_str(data).map_err(|error| error.to_string())?;
     let line = |text: &str| -> String {
         let words: Vec<&str> = text.split_whitespace().collect();
-        // What is cut has lost its secrets before.
+        // Redacts before it cuts.
         keep(&words.join(" ")).chars().take(MAX_FIELD).collect()
     };
     for (name, text) in [

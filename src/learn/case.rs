@@ -1,10 +1,9 @@
-//! A regression case: what a correction demands, in a form that can be run again.
+//! Regression case: the demands of a correction in repeatable form.
 //!
-//! A case lies in a file of its own beside the skill, as JSON that people read, review and edit. It
-//! says everything that a run needs: the input, the assertions and, where no assertion tells the
-//! wrong output from a right one, the rubric for a judge. Its `seal` is a hash of all the rest: a
-//! file whose seal fits was written by this program and never touched, and only such a file is ever
-//! written again.
+//! Each case is a JSON file beside its skill, for people to read, review and edit. It contains the
+//! input, the assertions and, if no assertion fails on the wrong output, a rubric for a judge. The
+//! `seal` is a hash of the other fields. A matching seal means that nobody edited the file, and
+//! only such files are overwritten.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,48 +14,48 @@ use crate::model::{Correction, Execution, Reflexion};
 
 use super::assertion::{Assertion, derive};
 
-/// A regression case.
+/// Regression case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Case {
-    /// The name of its file, without the end: `test_correction_3`.
+    /// File name without extension: `test_correction_3`.
     #[serde(default)]
     pub id: String,
     /// `domain/skill`.
     pub skill: String,
-    /// The correction that it comes from.
+    /// Correction that the case comes from.
     pub correction_id: String,
-    /// The rule that has to make it pass.
+    /// Rule that should make the case pass.
     pub reflexion_id: String,
-    /// The execution that was wrong.
+    /// Execution with the wrong output.
     #[serde(default)]
     pub execution_id: String,
-    /// When it was made: RFC 3339, UTC.
+    /// Creation time: RFC 3339, UTC.
     #[serde(default)]
     pub created_at: String,
-    /// What the person said.
+    /// Text of the correction.
     #[serde(default)]
     pub correction: String,
-    /// What the skill is given.
+    /// Input of the skill.
     pub input: Box<RawValue>,
-    /// What must hold of the output: all of it.
+    /// Assertions, all of which must hold.
     #[serde(default)]
     pub assertions: Vec<Assertion>,
-    /// What a judge has to find in the output; none where the assertions decide.
+    /// Instruction for a judge; `None` if the assertions decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<String>,
-    /// The hash of all other fields, as they were when this was written.
+    /// Hash of all other fields at the time of writing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seal: String,
 }
 
 impl Case {
-    /// The case that a correction makes. None for a correction whose id has no number.
+    /// Case for a correction; `None` if the correction's id has no number.
     pub fn new(correction: &Correction, execution: &Execution, rule: &Reflexion) -> Option<Self> {
         let parsed = |json: &RawValue| serde_json::from_str::<Value>(json.get()).ok();
         let output = parsed(&correction.original_output).unwrap_or(Value::Null);
         let expected = correction.expected_output.as_deref().and_then(parsed);
         let assertions = derive(&correction.user_correction, &output, expected.as_ref());
-        // What the wrong output passes says nothing about the mistake.
+        // An assertion that the wrong output passes does not test the mistake.
         let decides = assertions
             .iter()
             .any(|assertion| assertion.check(&output).is_err());
@@ -75,11 +74,11 @@ impl Case {
         })
     }
 
-    /// Reads the text of a case file.
+    /// Parses a case file.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it.
+    /// Returns a description of the problem.
     pub fn parse(id: &str, text: &str) -> Result<Self, String> {
         let mut case: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         id.clone_into(&mut case.id);
@@ -90,11 +89,11 @@ impl Case {
         Ok(case)
     }
 
-    /// The text of its file, sealed.
+    /// Serializes the case, with its seal.
     ///
     /// # Errors
     ///
-    /// Passes on what the serialisation says; no known case makes it.
+    /// Returns the serialization error; no known case causes one.
     pub fn render(&self) -> Result<String, serde_json::Error> {
         let mut value = serde_json::to_value(self)?;
         let seal = seal_of(&mut value)?;
@@ -102,7 +101,7 @@ impl Case {
         Ok(serde_json::to_string_pretty(&value)? + "\n")
     }
 
-    /// Everything that the assertions find wrong with an output.
+    /// Failure messages of the assertions for an output.
     pub fn wrong(&self, output: &Value) -> Vec<String> {
         let all = self.assertions.iter();
         all.filter_map(|assertion| assertion.check(output).err())
@@ -110,14 +109,14 @@ impl Case {
     }
 }
 
-/// The name of the case of a correction: `CORR-003` makes `test_correction_3`.
+/// Case id of a correction: `CORR-003` gives `test_correction_3`.
 pub fn id(correction_id: &str) -> Option<String> {
     let digits = correction_id.strip_prefix("CORR-")?;
     let number: u64 = digits.parse().ok()?;
     Some(format!("test_correction_{number}"))
 }
 
-/// Whether the text of a case file is as this program wrote it.
+/// Returns true if the seal of a case file matches its content.
 pub fn is_untouched(text: &str) -> bool {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
         return false;
@@ -135,7 +134,7 @@ fn seal_of(value: &mut Value) -> Result<String, serde_json::Error> {
     Ok(hash(&serde_json::to_string(value)?))
 }
 
-/// A short hash of a text, to tell whether it was changed by hand.
+/// Short hash of a text, to detect manual edits.
 pub fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(8).fold(String::new(), |mut hex, byte| {
@@ -177,7 +176,7 @@ mod tests {
             (judged.assertions.len(), judged.rubric.as_deref()),
             (0, Some("The rule."))
         );
-        // True, and not what was wrong.
+        // Correct, but not the mistake.
         let both = case("The score must be below 80. Weigh design separately.");
         assert_eq!((both.assertions.len(), both.rubric.is_some()), (1, true));
     }

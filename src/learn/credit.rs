@@ -1,11 +1,11 @@
-//! Which rules an outcome speaks of.
+//! Selects the rules that an outcome counts for.
 //!
-//! A verdict on an output says something of the rules that stood in its prompt, but only of those whose
-//! condition held: a rule about senior roles has no part in what came of a junior one. A correction
-//! says more: it names what was wrong, and speaks against the rules that it repeats, because they were
-//! not obeyed, and against those that it contradicts; of the others it says nothing.
+//! A verdict on an output counts only for rules in its prompt whose condition held: a rule about
+//! senior roles does not affect a junior one. A correction names the mistake. It counts against
+//! rules that it repeats, because they were not followed, and against rules that it contradicts. It
+//! does not count for other rules.
 //!
-//! Pure: who counts it is the engine.
+//! Pure: the engine stores the counts.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::search::words;
 use super::conflict::{Statement, relation};
 use super::wording;
 
-/// Words of conditions that hold of every case.
+/// Words in conditions that fit every case.
 const EVERY: &[&str] = &["execut", "input", "output", "skill", "task", "case"];
 
-/// Whether the condition of a rule holds for a case, given as its text. A rule without a condition
-/// always holds.
+/// Returns true if the condition of a rule holds for a case, given as text. A rule without a
+/// condition always applies.
 pub fn applies(rule: &Reflexion, case: &str) -> bool {
     let condition = condition(rule);
     if condition.is_empty() {
@@ -29,7 +29,7 @@ pub fn applies(rule: &Reflexion, case: &str) -> bool {
     condition.iter().any(|word| case.contains(word))
 }
 
-/// The telling words of a rule's condition; empty where it has none.
+/// Significant words of a rule's condition; empty without one.
 fn condition(rule: &Reflexion) -> BTreeSet<String> {
     let (sentence, _) = wording::first_sentence(&rule.rule);
     let said = wording::condition(sentence).map_or("", |(condition, _)| condition);
@@ -39,9 +39,9 @@ fn condition(rule: &Reflexion) -> BTreeSet<String> {
         .collect()
 }
 
-/// Which of some rules, given by their utilities, a rejection is counted against: those that stood
-/// worst before. Where several had a part in what went wrong, most of them are innocent, and the
-/// doubtful one is the likelier culprit.
+/// Selects the rules that a rejection counts against, by their utilities: those with the lowest,
+/// within `DOUBT`. If several rules were involved, most are innocent, and the weakest is the
+/// likeliest cause.
 pub fn blamed(utilities: &[f64]) -> Vec<bool> {
     let worst = utilities.iter().copied().fold(f64::INFINITY, f64::min);
     utilities
@@ -50,10 +50,10 @@ pub fn blamed(utilities: &[f64]) -> Vec<bool> {
         .collect()
 }
 
-/// Utilities this close are equal.
+/// Maximum difference between equal utilities.
 const DOUBT: f64 = 0.05;
 
-/// Whether a correction speaks against a rule: it says it again, or says the opposite.
+/// Returns true if a correction repeats or contradicts a rule.
 pub fn speaks_against(correction: &str, rule: &Reflexion) -> bool {
     relation(&Statement::of(&rule.rule), &Statement::of(correction), None).is_some()
 }

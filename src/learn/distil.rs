@@ -1,8 +1,7 @@
-//! From an episode to what is remembered of it: the fix, which is what was typed, and the
-//! procedure, which says it in words.
+//! Distils an episode into a fix (the calls) and a procedure (a description).
 //!
-//! No model: every word is the trace's own or says what the trace shows. What an error means is not
-//! guessed; the root cause is what the error said and what was different when it worked.
+//! It uses no model: every word comes from the trace or describes it. It does not guess what an
+//! error means; the root cause is the error message and the difference to the working call.
 
 use serde::Serialize;
 
@@ -11,45 +10,45 @@ use crate::model::Step;
 
 use super::recover::Episode;
 
-/// The longest code of a fix, in bytes.
+/// Maximum length of code in a fix, in bytes.
 const MAX_CODE: usize = 3_000;
-/// The longest output of a fix, in bytes.
+/// Maximum length of output in a fix, in bytes.
 const MAX_OUTPUT: usize = 600;
-/// How many changes a fix tells.
+/// Maximum number of changes in a fix.
 const MAX_CHANGES: usize = 8;
-/// The longest text of one step in a procedure, in bytes.
+/// Maximum length of a procedure step, in bytes.
 const MAX_STEP: usize = 400;
 
-/// What status a procedure has.
+/// Status of a procedure.
 pub const LEARNED: &str = "procedure_learned";
-/// What a session without a pattern is called.
+/// Procedure name for a session without a pattern.
 pub const NOTHING: &str = "No_Failure_Detected";
 
-/// What is remembered of an episode, not stored yet.
+/// Fix and procedure of an episode, before they are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
-    /// The key of the error.
+    /// Error key.
     pub error_key: String,
-    /// What was used.
+    /// Tool or program.
     pub tool: String,
-    /// What failed, what worked, and what that printed.
+    /// Failing call, working call and output.
     pub fix: FixText,
-    /// The how-to.
+    /// Procedure.
     pub procedure: ProcedureData,
 }
 
-/// The concrete fix.
+/// Text of a fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FixText {
-    /// What failed.
+    /// Failing call.
     pub failing_code: String,
-    /// What worked: the changes before it, where there were any, and the call itself.
+    /// Working call, preceded by the changes before it.
     pub working_code: String,
-    /// What it printed, cut.
+    /// Output of the working call, cut.
     pub success_output: String,
 }
 
-/// The eight fields of a procedural memory.
+/// Eight fields of a procedural memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[expect(
     missing_docs,
@@ -66,9 +65,9 @@ pub struct ProcedureData {
     pub example_scenario_abstract: String,
 }
 
-/// Distils an episode. `steps` are those of the session, at least from the failure to the success;
-/// every text that is to be stored goes through `keep` before it is cut. `None` where the steps are not there, or the
-/// failure said nothing by which it could be found again.
+/// Distils an episode. `steps` must include those from the failure to the success. Every stored
+/// text goes through `keep` before it is cut. Returns `None` if steps are missing or the failure
+/// has no error key.
 pub fn distil(
     episode: &Episode,
     steps: &[Step],
@@ -141,7 +140,7 @@ pub fn distil(
     })
 }
 
-/// A call as a person would write it.
+/// Call as a person would write it.
 fn code(step: &Step) -> String {
     if let Some(command) = step
         .command()
@@ -170,7 +169,7 @@ fn code(step: &Step) -> String {
     format!("{} {}", step.tool, step.input)
 }
 
-/// The lines of two texts without those that both begin with and those that both end with.
+/// Changed lines of two texts: common first and last lines are removed.
 fn changed<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     while old.last().is_some_and(|line| new.last() == Some(line)) {
@@ -195,7 +194,7 @@ fn working(changes: &[Clean<'_>], left_out: usize, call: &Clean<'_>) -> String {
     text
 }
 
-/// What the error said, and what was different when it worked.
+/// Error message, and the difference between the failing and the working call.
 fn root_cause(error: &str, failing: &str, working: &str, changes: &[Clean<'_>]) -> String {
     let (gone, new) = difference(failing, working);
     let mut text = format!("The error said: {error}.");
@@ -206,7 +205,7 @@ fn root_cause(error: &str, failing: &str, working: &str, changes: &[Clean<'_>]) 
         });
         return text;
     }
-    // Words of texts that are clean; together they may look like another secret.
+    // Redacted words, when joined, can look like another secret.
     let list = |words: &[String]| Clean::of_owned(words.join(" ")).cut(200);
     let (gone_words, new_words) = (list(&gone), list(&new));
     let parts: &[&str] = match (gone.is_empty(), new.is_empty()) {
@@ -221,7 +220,7 @@ fn root_cause(error: &str, failing: &str, working: &str, changes: &[Clean<'_>]) 
     text
 }
 
-/// The words that only the one has, and those that only the other has.
+/// Words that occur only in `a`, and words that occur only in `b`.
 fn difference(a: &str, b: &str) -> (Vec<String>, Vec<String>) {
     let only = |from: &str, without: &str| {
         let known: std::collections::HashSet<&str> = without.split_whitespace().collect();

@@ -1,23 +1,23 @@
-//! The error key: an error line with its particulars taken out, so that the same mistake in another
-//! project, on another day, has the same key.
+//! Error key: an error line without its details, so that the same mistake in another project has
+//! the same key.
 //!
-//! Paths, addresses, numbers, hashes, ids and quoted names become placeholders in angle brackets.
-//! What names the *kind* of error stays: words, exception classes, `ENOENT`, codes such as `E0308`
-//! and `TS2304`, HTTP statuses, and quoted names of built-in types. A key is a fixed point: its own
-//! key is itself.
+//! Placeholders in angle brackets replace paths, addresses, numbers, hashes, ids and quoted names.
+//! Text that names the *kind* of error stays: words, exception classes, `ENOENT`, codes such as
+//! `E0308` and `TS2304`, HTTP statuses, and quoted built-in types. The key of a key is the key
+//! itself.
 
 use super::error_line::{error_line, location};
 
-/// The longest key, in characters.
+/// Maximum length of a key, in characters.
 const MAX_KEY: usize = 240;
 
-/// The key of a failing output; `None` where it says nothing.
+/// Key of a failing output; `None` if it has no error line.
 pub fn error_key(text: &str) -> Option<String> {
     let key = normalised(&error_line(text)?);
     (!key.is_empty()).then_some(key)
 }
 
-/// One error line with its particulars taken out.
+/// Replaces the details of an error line.
 pub fn normalised(line: &str) -> String {
     let mut line = without_shell(line.trim());
     let mut out = String::new();
@@ -70,7 +70,7 @@ pub fn normalised(line: &str) -> String {
         .to_owned()
 }
 
-/// Names of types say what kind of error it is, not whose.
+/// Type names, which describe the kind of error.
 const TYPES: &[&str] = &[
     "int", "str", "float", "bool", "bytes", "list", "dict", "tuple", "set", "NoneType", "None",
     "object", "function", "method", "module", "type", "coroutine", "generator", "undefined",
@@ -85,7 +85,7 @@ fn placeholder(rest: &str) -> Option<&'static str> {
     PLACEHOLDERS.iter().find(|p| rest.starts_with(**p)).copied()
 }
 
-/// `bash: line 3: x: command not found` says the same in every shell and on every line.
+/// Removes the shell and line number of `bash: line 3: x: command not found`.
 fn without_shell(line: &str) -> &str {
     for shell in ["bash", "zsh", "sh", "dash", "ksh", "fish", "(eval)"] {
         let path = line.split(':').next().unwrap_or_default();
@@ -103,14 +103,14 @@ fn without_shell(line: &str) -> &str {
     line
 }
 
-/// What stands in quotation marks at the beginning of `rest`, and what follows them. An apostrophe
-/// inside a word opens nothing.
+/// Quoted text at the start of `rest`, and the text after it. An apostrophe inside a word is not a
+/// quote.
 fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     let open = rest.chars().next()?;
     let close: &[char] = match open {
         '"' => &['"'],
         '\'' => &['\''],
-        // `name' is how the older programs quote.
+        // Older programs quote like `name'.
         '`' => &['`', '\''],
         '‘' => &['’'],
         '“' => &['”'],
@@ -128,7 +128,7 @@ fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     (at > 0).then(|| (&inside[..at], &inside[at + mark.len_utf8()..]))
 }
 
-/// What a word may be made of; everything else stands for itself.
+/// Returns true for characters of a word. All others are separate tokens.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric()
         || matches!(
@@ -137,7 +137,7 @@ fn is_word(c: char) -> bool {
         )
 }
 
-/// Adds a word, or what stands for it. The marks at its end are punctuation and stay.
+/// Appends a word or its placeholder. Trailing punctuation stays.
 fn push_word(word: &str, before: &str, bracketed: bool, out: &mut String) {
     let bare = word.trim_end_matches([':', '.', '?']);
     let marks = &word[bare.len()..];
@@ -162,7 +162,7 @@ fn push_word(word: &str, before: &str, bracketed: bool, out: &mut String) {
     out.push_str(marks);
 }
 
-/// Whether the word before announces a code.
+/// Returns true if a code can follow this word.
 fn says_code(before: &str) -> bool {
     let lower = before.to_ascii_lowercase();
     [
@@ -174,7 +174,7 @@ fn says_code(before: &str) -> bool {
 
 fn push_part(part: &str, before: &str, coded: bool, out: &mut String) {
     if !part.bytes().any(|b| b.is_ascii_digit()) {
-        // An address is nobody's kind of error.
+        // Email addresses are details.
         out.push_str(if part.contains('@') && part.contains('.') {
             "<id>"
         } else {
@@ -203,7 +203,7 @@ fn push_part(part: &str, before: &str, coded: bool, out: &mut String) {
         out.push_str(if part.ends_with('%') { "%" } else { "" });
         return;
     }
-    // `12ms`, `1.5kB`: the unit stays. `utf-8`, `sha1`, `python3`: names that happen to hold a digit.
+    // The unit of `12ms`, `1.5kB` stays. Names such as `utf-8`, `sha1`, `python3` contain digits.
     let number = part
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(part.len());
@@ -223,7 +223,7 @@ fn push_part(part: &str, before: &str, coded: bool, out: &mut String) {
     });
 }
 
-/// `E0308`, `TS2304`, `SA1019`, `no-42`: letters that are followed by a number.
+/// `E0308`, `TS2304`, `SA1019`: capitals followed by a number.
 fn is_code(part: &str) -> bool {
     let letters = part.bytes().take_while(u8::is_ascii_uppercase).count();
     let number = part[letters..].trim_start_matches('-');
@@ -245,7 +245,7 @@ fn is_exception(part: &str) -> bool {
     part.ends_with("Error") || part.ends_with("Exception")
 }
 
-/// Endings by which a bare name is a file.
+/// Extensions that make a bare name a file.
 const FILES: &[&str] = &[
     "py", "pyc", "ipynb", "rs", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "mod", "java", "kt",
     "rb", "php", "swift", "cs", "c", "h", "cc", "cpp", "hpp", "sh", "sql", "html", "css", "scss",

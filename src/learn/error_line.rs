@@ -1,46 +1,46 @@
-//! The one line of a failing output that says what went wrong.
+//! Extracts the most specific line of a failing output.
 //!
-//! Tools bury it: a traceback says it last, a compiler says it first, a task runner says after it
-//! only that something failed. Each line gets a rank by its form, and the best rank wins; among
-//! equals the first, except for exceptions, where the last one is what remained uncaught.
+//! The position varies: a traceback ends with it, a compiler begins with it, and a task runner only
+//! adds that something failed. Each line gets a rank by its form, and the highest rank wins. Among
+//! equals the first line wins, except for exceptions, where the last one is the uncaught one.
 //!
-//! Deliberately absent: whether the output is one of a failure at all. Whoever asks knows that.
+//! The caller decides whether the output is a failure.
 
 use std::borrow::Cow;
 
-/// The longest line that is handed out, in bytes.
+/// Maximum length of the returned line, in bytes.
 const MAX_LINE: usize = 400;
 
-/// How many lines are looked at from the front, and as many from the back.
+/// Number of lines that are read from the start, and from the end.
 const MAX_LINES: usize = 400;
 
-/// How plainly a line says what went wrong. The order is the order of preference.
+/// Specificity of a line, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Advice and decoration around what is said.
+    /// Advice and decoration.
     Aside,
-    /// Any line at all.
+    /// Any other line.
     Any,
-    /// Says that something failed, not what: `make: *** [all] Error 2`.
+    /// Reports a failure without its cause: `make: *** [all] Error 2`.
     Summary,
-    /// Says `failed`, `cannot`, `not found` somewhere.
+    /// Contains `failed`, `cannot`, `not found` or the like.
     Words,
-    /// `path:12:3: what a linter minds`.
+    /// Linter finding: `path:12:3: message`.
     Finding,
-    /// `error[E0308]: …`, `fatal: …`, `bash: x: command not found`.
+    /// Explicit error: `error[E0308]: …`, `fatal: …`, `bash: x: command not found`.
     Stated,
-    /// `ValueError: …` after a traceback, `panicked at …`.
+    /// Exception or panic: `ValueError: …` after a traceback, `panicked at …`.
     Exception,
 }
 
-/// The line of a failing output that says what went wrong, without colours and without the frame
-/// that hosts put around it; `None` for an output without words.
+/// Most specific line of a failing output, without colours and host decoration; `None` for an
+/// output without words.
 pub fn error_line(text: &str) -> Option<String> {
     let text = plain(text);
     if let Some(message) = message_of_json(&text) {
         return error_line(&message);
     }
-    // A host says it at once, and may then repeat what it was given.
+    // The host states the error first and may then repeat its input.
     if let Some(said) = text.trim_start().strip_prefix("<tool_use_error>") {
         let first = said.lines().map(unframed).find(|line| !line.is_empty());
         return first.map(|line| cut(line).to_owned());
@@ -73,7 +73,7 @@ pub fn error_line(text: &str) -> Option<String> {
     best.map(|(_, line)| cut(&line).to_owned())
 }
 
-/// The text without terminal escapes, and without other control characters than line breaks.
+/// Removes terminal escapes, and control characters except line breaks.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let odd = |c: char| c.is_control() && c != '\n';
     if !text.contains(odd) {
@@ -101,7 +101,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
                 _ => {}
             },
             '\r' if chars.peek() == Some(&'\n') => {}
-            // A carriage return is how progress bars write one line over another.
+            // Progress bars use carriage returns to overwrite lines.
             '\r' => out.push('\n'),
             '\t' => out.push(' '),
             c if odd(c) => {}
@@ -111,7 +111,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What an answer in JSON says under the usual names.
+/// Message of a JSON reply, under its usual names.
 fn message_of_json(text: &str) -> Option<String> {
     let text = text.trim();
     if !text.starts_with('{') || text.len() > 100_000 {
@@ -136,8 +136,7 @@ fn message_of_json(text: &str) -> Option<String> {
     None
 }
 
-/// The line without the marks that hosts and test runners put in front of it; empty where it is
-/// nothing but frame.
+/// Line without the prefixes of hosts and test runners; empty if nothing else is left.
 fn unframed(line: &str) -> &str {
     let mut line = line.trim();
     for tag in [
@@ -148,7 +147,7 @@ fn unframed(line: &str) -> &str {
     for tag in ["</tool_use_error>", "</error>", "</stderr>"] {
         line = line.strip_suffix(tag).unwrap_or(line).trim_end();
     }
-    // pytest marks the lines of an assertion so.
+    // pytest prefix for lines of an assertion.
     line = line.strip_prefix("E   ").unwrap_or(line).trim_start();
     for mark in [
         "npm ERR! ", "npm error ", "[ERROR] ", "[error] ", "✖ ", "✗ ", "× ",
@@ -235,7 +234,7 @@ fn rank(line: &str, traceback: bool) -> Rank {
     }
 }
 
-/// Lines that only report that something before them failed.
+/// Lines that only report an earlier failure.
 fn is_summary(lower: &str) -> bool {
     let begins = [
         "make:",
@@ -287,7 +286,7 @@ fn is_exception(line: &str) -> bool {
         && (name.len() == line.len() || line[name.len()..].starts_with(':'))
 }
 
-/// What a panic says: on the same line in old Rust and in Go, on the next line in new Rust.
+/// Message of a panic: on the same line in old Rust and in Go, on the next line in new Rust.
 fn panic(line: &str, next: Option<&str>) -> Option<String> {
     let (_, place) = line.split_once("panicked at ")?;
     match next
@@ -299,10 +298,10 @@ fn panic(line: &str, next: Option<&str>) -> Option<String> {
     }
 }
 
-/// Where `path:12:` or `path:12:3:` at the beginning of a line ends.
+/// End of `path:12:` or `path:12:3:` at the start of a line.
 pub(super) fn location(line: &str) -> Option<usize> {
     let mut at = line.find(':')?;
-    // A Windows drive.
+    // Windows drive.
     if at == 1 {
         at += 1 + line[2..].find(':')?;
     }

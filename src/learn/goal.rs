@@ -1,5 +1,5 @@
-//! What a step is for: a command for what its programs do, and on what they do it; an edit for a
-//! file; a tool for its arguments.
+//! Goal of a step: for a command its programs and their operands, for an edit its file, for another
+//! tool its arguments.
 
 use std::collections::HashSet;
 
@@ -7,40 +7,40 @@ use serde_json::Value;
 
 use crate::model::Step;
 
-use super::run::{AROUND, Run, code_words};
 use super::shell;
+use super::shell_command::{AROUND, Run, code_words};
 
-/// What a step is for.
+/// Goal of a step.
 #[derive(Debug, Clone)]
-pub(super) struct Goal {
-    /// What kind of thing it is.
-    pub(super) kind: Kind,
-    /// The programs that only filter what others print.
-    pub(super) filters: Vec<Run>,
-    /// The input as one text, for comparing whole.
-    pub(super) whole: String,
-    /// Whether something after the last program that matters decides the exit code.
+pub(crate) struct Goal {
+    /// Kind of goal.
+    pub(crate) kind: Kind,
+    /// Programs that only filter the output of others.
+    pub(crate) filters: Vec<Run>,
+    /// Input as one text, for exact comparison.
+    pub(crate) whole: String,
+    /// Set if a program after the last relevant one determines the exit code.
     hidden: bool,
-    /// The tool.
-    pub(super) tool: String,
+    /// Tool of the step.
+    pub(crate) tool: String,
 }
 
-/// The kinds of goal.
+/// Kind of goal.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
-    /// A line of shell: the programs that matter, in order.
+pub(crate) enum Kind {
+    /// Shell line: the relevant programs, in order.
     Shell(Vec<Run>),
-    /// A file is read.
+    /// Read of a file.
     Read(String),
-    /// Files are written: their paths, and the words of what is written.
+    /// Write of files: their paths, and the words written.
     Edit(Vec<String>, HashSet<String>),
-    /// Any other tool: its arguments, flat.
+    /// Call of another tool: its flattened arguments.
     Tool(Vec<(String, String)>),
 }
 
 impl Goal {
-    /// What a step is for.
-    pub(super) fn of(step: &Step) -> Self {
+    /// Goal of a step.
+    pub(crate) fn of(step: &Step) -> Self {
         let command = step.command();
         let whole = command.clone().unwrap_or_else(|| step.input.to_string());
         let mut goal = Self {
@@ -77,7 +77,7 @@ impl Goal {
             return Kind::Shell(vec![run]);
         }
         let simples = shell::commands(command);
-        // A patch that is given to a shell is still a patch.
+        // A patch in a shell command counts as an edit.
         if let Some(patch) = simples
             .iter()
             .find(|s| s.words.first().is_some_and(|w| w == "apply_patch"))
@@ -104,7 +104,7 @@ impl Goal {
                 runs.push(run);
             }
         }
-        // What is looked at may hold anything, also the words of a failure.
+        // The output of a search can contain anything, including error messages.
         self.hidden = !last_matters && runs.last().is_some_and(|run: &Run| !run.looks);
         if runs.is_empty() {
             runs = around;
@@ -112,13 +112,13 @@ impl Goal {
         Kind::Shell(runs)
     }
 
-    /// Whether the exit code may be that of something that does not matter.
-    pub(super) fn hides_its_code(&self) -> bool {
+    /// Returns true if the exit code may belong to an irrelevant program.
+    pub(crate) fn hides_its_code(&self) -> bool {
         self.hidden
     }
 
-    /// Whether the last program is one of these.
-    pub(super) fn ends_in_probe(&self, probes: &[&str]) -> bool {
+    /// Returns true if the last program is one of `probes`.
+    pub(crate) fn ends_in_probe(&self, probes: &[&str]) -> bool {
         let Kind::Shell(runs) = &self.kind else {
             return false;
         };
@@ -126,16 +126,16 @@ impl Goal {
         last.is_some_and(|run| probes.contains(&run.name.as_str()))
     }
 
-    /// The paths that the step writes.
-    pub(super) fn written(&self) -> Vec<&str> {
+    /// Paths that the step writes.
+    pub(crate) fn written(&self) -> Vec<&str> {
         match &self.kind {
             Kind::Edit(paths, _) => paths.iter().map(String::as_str).collect(),
             _ => Vec::new(),
         }
     }
 
-    /// Whether the step only looks for something.
-    pub(super) fn is_search(&self) -> bool {
+    /// Returns true if the step only searches or reads.
+    pub(crate) fn is_search(&self) -> bool {
         match &self.kind {
             Kind::Shell(runs) => runs.iter().all(|run| run.looks),
             Kind::Read(_) => true,
@@ -146,13 +146,13 @@ impl Goal {
         }
     }
 
-    /// Whether the step reads one file that it names.
-    pub(super) fn is_file(&self) -> bool {
+    /// Returns true if the step reads a single named file.
+    pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, Kind::Read(_))
     }
 
-    /// The paths that a looking step looks for.
-    pub(super) fn looked_for(&self) -> Vec<&str> {
+    /// Paths that a search or read refers to.
+    pub(crate) fn looked_for(&self) -> Vec<&str> {
         match &self.kind {
             Kind::Read(path) => vec![path],
             Kind::Shell(runs) => runs
@@ -164,8 +164,8 @@ impl Goal {
         }
     }
 
-    /// The phrases that are searched for: long enough that two searches for one are the same.
-    pub(super) fn phrases(&self) -> Vec<&str> {
+    /// Search phrases that are long enough to identify a search.
+    pub(crate) fn phrases(&self) -> Vec<&str> {
         let Kind::Shell(runs) = &self.kind else {
             return Vec::new();
         };
@@ -177,8 +177,8 @@ impl Goal {
             .collect()
     }
 
-    /// The name of what it does, for people.
-    pub(super) fn name(&self) -> String {
+    /// Name of the goal, for people.
+    pub(crate) fn name(&self) -> String {
         match &self.kind {
             Kind::Shell(runs) => runs
                 .last()
@@ -227,7 +227,7 @@ fn of_patch(patch: &str) -> Kind {
     Kind::Edit(paths, code_words(patch))
 }
 
-/// The values of a tool's arguments, with their paths. What only explains is left out.
+/// Values of a tool's arguments, with their paths, without explanatory fields.
 fn leaves(input: &Value) -> Vec<(String, String)> {
     fn walk(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
         if out.len() >= 64 {
@@ -243,7 +243,7 @@ fn leaves(input: &Value) -> Vec<(String, String)> {
                     }
                 }
             }
-            // The order of a list is rarely what a goal is.
+            // The order of a list rarely matters.
             Value::Array(values) => values.iter().for_each(|value| walk(value, path, out)),
             Value::String(text) => out.push((path.to_owned(), text.clone())),
             Value::Null => {}

@@ -1,33 +1,27 @@
-//! Thinking: from what happened to what is learnt.
+//! Learning from corrections and failures.
 //!
-//! Pure. Where a model may help there are two halves, `ask` which builds the question and `accept`
-//! which reads the answer, and beside them a path that needs no model. Sequencing them with the
-//! store and the network is the engine's work.
+//! All functions are pure. Where a model can help, `ask` builds the request and `accept` reads the
+//! reply, and an offline function needs no model. The engine combines them with the store and the
+//! network.
 
 pub mod analyse;
 pub mod assertion;
 pub mod case;
-mod claim;
+pub(crate) mod claim;
 pub mod conflict;
+pub(crate) mod correction_quality;
 pub mod credit;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;
 pub mod export;
-mod goal;
-pub mod hint;
-pub mod hint_budget;
-mod judge;
-pub mod likeness;
-mod outcome;
-pub mod pitfall;
+pub(crate) mod goal;
+pub(crate) mod goal_match;
+pub(crate) mod outcome;
 pub mod recover;
 pub mod reflect;
 pub mod rewrite;
 pub mod rubric;
-mod run;
-mod same;
-pub mod session_notes;
-mod shell;
-pub mod trial;
-mod wording;
+pub(crate) mod shell;
+pub(crate) mod shell_command;
+pub(crate) mod wording;

@@ -1,35 +1,35 @@
-//! What became of a step.
+//! Outcome of a step.
 //!
-//! A host's flag and an exit code are believed before any text. Where there is neither, or where a
-//! pipe hides the code of what matters, the text decides, by forms that tools use for failing and
-//! not by words: a search may well find the word `error`.
+//! The host's flag and the exit code take precedence over text. Without them, or if a pipe hides
+//! the relevant code, the text decides. It is matched by the formats of failure messages, not by
+//! words: a search may well find the word `error`.
 
 use crate::model::Step;
 
 use super::error_line::plain;
 use super::goal::{Goal, Kind};
-use super::run::Run;
 use super::shell::basename;
+use super::shell_command::Run;
 
-/// What became of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It did what it was for, as far as can be seen.
+    /// Succeeded, as far as visible.
     Done,
-    /// It failed.
+    /// Failed.
     Failed,
-    /// It says nothing: it was cancelled, refused by the user, interrupted, or never answered.
+    /// No information: cancelled, refused by the user, interrupted, or never answered.
     Void,
-    /// It failed in a way that is an answer: a search without a hit, a probe that says no.
+    /// A failure that is an answer: a search without a hit, a probe that says no.
     Answered,
 }
 
-/// What became of a step.
+/// Classifies a step.
 pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     if !step.answered || step.running || is_void(step) {
         return Outcome::Void;
     }
-    // Where the host has a flag, such words are what the command itself has printed.
+    // If the host sets a flag, the command itself printed this text.
     let code = match step.is_error {
         None => step.exit_code.or_else(|| code_at_the_end(&step.output)),
         Some(_) => step.exit_code,
@@ -56,7 +56,7 @@ pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     }
 }
 
-/// Words by which hosts say that a call was not carried out at all.
+/// Phrases of hosts for a call that was not executed.
 const VOID: &[&str] = &[
     "sibling tool call errored",
     "cancelled: parallel tool call",
@@ -88,12 +88,12 @@ fn is_void(step: &Step) -> bool {
     }
     let start: String = step.output.chars().take(300).collect();
     let start = start.trim_start().to_ascii_lowercase();
-    // In the middle of a long text the words are somebody's text.
+    // Later in the text, the words can be content.
     VOID.iter()
         .any(|words| start.find(words).is_some_and(|at| at < 120))
 }
 
-/// Programs whose exit code 1 means "no", not "broken".
+/// Programs whose exit code 1 means "no", not a failure.
 const PROBES: &[&str] = &[
     "grep", "egrep", "fgrep", "rg", "ag", "ack", "pgrep", "which", "type", "hash", "test", "[",
     "[[", "diff", "cmp", "false", "git config", "git diff", "git check-ignore", "git grep",
@@ -101,7 +101,7 @@ const PROBES: &[&str] = &[
     "git rev-parse", "git symbolic-ref", "expr", "jq",
 ];
 
-/// Whether a non-zero code is the answer to a question.
+/// Returns true if a non-zero code is the answer to a question.
 fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
     let Kind::Shell(runs) = &goal.kind else {
         return false;
@@ -123,7 +123,7 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
             || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
 }
 
-/// The exit code that some harnesses append to an output.
+/// Exit code that some hosts append to an output.
 fn code_at_the_end(output: &str) -> Option<i32> {
     let mut from = output.len().saturating_sub(200);
     while !output.is_char_boundary(from) {
@@ -140,7 +140,7 @@ fn code_at_the_end(output: &str) -> Option<i32> {
         .max()?;
     let rest = &tail[at + mark.len()..];
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    // Nothing but punctuation may follow, else it is part of a sentence or of a log.
+    // Only punctuation may follow; otherwise it is part of a sentence or a log.
     let after = rest[digits.len()..].trim_matches([']', '.', ')', '>', ' ', '\n', '}', '"']);
     if !after.is_empty() {
         return None;
@@ -148,7 +148,8 @@ fn code_at_the_end(output: &str) -> Option<i32> {
     digits.parse().ok()
 }
 
-/// Whether an output has the form of a failure: for commands whose code is hidden or unknown.
+/// Returns true if an output has the form of a failure. Used for commands with a hidden or unknown
+/// exit code.
 pub(super) fn reads_as_failed(output: &str) -> bool {
     let output = plain(output);
     let lines: Vec<&str> = output
@@ -181,7 +182,7 @@ pub(super) fn reads_as_failed(output: &str) -> bool {
         "ninja: build stopped",
     ];
     near_the_end.iter().any(|line| {
-        // What is installed is installed nevertheless.
+        // This pip message does not prevent the installation.
         if line.starts_with("ERROR: pip's dependency resolver") {
             return false;
         }
@@ -210,12 +211,12 @@ fn counts_failures(line: &str) -> bool {
         })
 }
 
-/// What shells and the small programs say when they cannot.
+/// Error messages of shells and small programs.
 pub(super) fn is_shell_error(line: &str) -> bool {
     let line = line.trim();
     let lower = line.to_ascii_lowercase();
     let first = lower.split(':').next().unwrap_or_default();
-    // `cat: a: No such file or directory`; a sentence with these words begins otherwise.
+    // `cat: a: No such file or directory`; a sentence with these words has no such prefix.
     let said_by_program = first.len() < 40 && !first.contains(' ') && lower.contains(": ");
     let complaints = [
         "no such file or directory",
@@ -253,7 +254,7 @@ pub(super) fn is_shell_error(line: &str) -> bool {
         || lower.contains("/*: cannot open")
 }
 
-/// Whether all that a command said is that it could not, whatever code the host reports.
+/// Returns true if a command printed nothing but one error message, regardless of its exit code.
 fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
     let Kind::Shell(runs) = &goal.kind else {
         return false;
@@ -263,7 +264,7 @@ fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
     second.is_none() && first.is_some_and(|line| complains(line, runs))
 }
 
-/// Whether a line is the complaint of a shell, or of one of these programs.
+/// Returns true if a line is an error message of a shell or of one of these programs.
 fn complains(line: &str, runs: &[Run]) -> bool {
     let by = line.trim().split(':').next().unwrap_or_default();
     let shell = ["bash", "zsh", "sh", "dash", "(eval)"].contains(&basename(by));
@@ -273,7 +274,7 @@ fn complains(line: &str, runs: &[Run]) -> bool {
     (shell || program) && is_shell_error(line)
 }
 
-/// Whether an output says that the call failed, where no flag and no code says so.
+/// Returns true if an output reports a failure, in the absence of flag and code.
 fn says_failed(step: &Step, goal: &Goal) -> bool {
     let output = plain(&step.output);
     let text = output.trim();
@@ -289,13 +290,13 @@ fn says_failed(step: &Step, goal: &Goal) -> bool {
         }
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         let short = lines <= 4 && text.len() < 600 && short_refusal(text);
-        // What is looked at may hold anything.
+        // The output of a search can contain anything.
         return short || !runs.last().is_some_and(|run| run.looks) && reads_as_failed(text);
     }
     refused_in_json(text) || refuses_an_edit(text) || (text.len() < 2_000 && short_refusal(text))
 }
 
-/// The words of editors that agents are given.
+/// Error messages of agents' edit tools.
 fn refuses_an_edit(text: &str) -> bool {
     let start: String = text.chars().take(400).collect();
     let start = start.to_ascii_lowercase();
@@ -318,7 +319,7 @@ fn refuses_an_edit(text: &str) -> bool {
     .any(|words| start.contains(words))
 }
 
-/// `Error: …`, `Wrong flag!`, `usage: …`: a short answer that begins by refusing.
+/// `Error: …`, `Wrong flag!`, `usage: …`: a short text that begins with a refusal.
 fn short_refusal(text: &str) -> bool {
     let first = text
         .lines()
@@ -334,7 +335,7 @@ fn short_refusal(text: &str) -> bool {
         "missing ", "too many requests", "rate limit", "syntax error", "validation error",
         "tool error", "the tool call failed", "http 4", "http 5", "http error",
     ];
-    // `errors: 0`, `error_count: 0` and `failed: 0` are reports of success.
+    // `errors: 0`, `error_count: 0` and `failed: 0` report success.
     let counts_none =
         lower.ends_with(": 0") || lower.starts_with("error_") || lower.starts_with("errors");
     let named = lower.split([':', ' ']).next().unwrap_or_default();

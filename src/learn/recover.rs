@@ -1,72 +1,61 @@
-//! Finds episodes in the steps of a session: a step that failed, and the later step that achieved
-//! what it tried. What lies between, retries and repairs, belongs to the episode.
+//! Finds episodes in the steps of a session: a failed step, the later step that reached its goal,
+//! and the retries and changes between them.
 //!
-//! Precision comes first: of every hundred things that go wrong in a session, most are looked at,
-//! expected, given up, or somebody else's fault, and a memory that learns from those is worse than
-//! none. So a success must have the same goal, the surer the farther it is away, and an error that
-//! the agent or the user calls expected is none.
-
-mod excuse;
+//! Precision comes first. Most errors in a session are expected, given up or external, and learning
+//! from those is worse than not learning. A success must have the same goal, with more certainty
+//! the farther away it is. Errors that the agent or the user calls expected are ignored.
 
 use crate::model::{Remark, Step};
 
 use super::error_key::normalised;
 use super::error_line::error_line;
 use super::goal::Goal;
+use super::goal_match::{Match, same_goal};
 use super::outcome::{Outcome, outcome};
-use super::same::{Match, same_goal};
-use excuse::{is_expected, makes, says_missing};
+use expected_failure::{Known, is_expected, makes, says_missing};
 
-/// A failure that was overcome.
+/// Failure with its recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Episode {
-    /// The ordinal of the step that failed first.
+    /// Index of the first failed step.
     pub fail_step: usize,
-    /// The ordinal of the step that succeeded.
+    /// Index of the successful step.
     pub success_step: usize,
-    /// The steps between them that failed at the same.
+    /// Indices of the steps between them that failed at the same goal.
     pub also_fail_steps: Vec<usize>,
-    /// The steps between them that changed something.
+    /// Indices of the steps between them that changed something.
     pub changes: Vec<usize>,
-    /// The line that said what went wrong.
+    /// Error line of the first failure.
     pub error_line: String,
-    /// Its key; empty where the failure said nothing.
+    /// Error key; empty if there is no error line.
     pub error_key: String,
-    /// What was tried, by name: `cargo test`, `Edit`.
+    /// Name of the goal: `cargo test`, `Edit`.
     pub goal: String,
 }
 
-/// What a session holds.
+/// Failures and episodes of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The ordinals of the steps that failed; cancelled and refused ones, and answers of "no", are
-    /// none.
+    /// Indices of failed steps, without cancelled and refused ones and answers of "no".
     pub failures: Vec<usize>,
-    /// Failures that were overcome.
+    /// Failures with a recovery.
     pub episodes: Vec<Episode>,
 }
 
-/// How far away a success may be that is only similar, in steps.
+/// Maximum distance of a similar success, in steps.
 const SIMILAR_WITHIN: usize = 60;
-/// How far away a success may be of something that was only looked for.
+/// Maximum distance of a success for a search.
 const SEARCH_WITHIN: usize = 12;
-/// How far away a success may be that is a part of what failed.
+/// Maximum distance of a success that is part of the failed step.
 const PART_WITHIN: usize = 30;
-/// How far away a success may be that only its nearness makes believable.
+/// Maximum distance of a success that only its nearness makes plausible.
 const NEAR_WITHIN: usize = 6;
 
-/// How many different attempts at one thing a later step is compared with: the first, and the last ones.
-/// An agent that is stuck tries hundreds of times.
+/// Maximum number of distinct attempts that a later step is compared with: the first and the last
+/// ones. A stuck agent makes hundreds.
 const ATTEMPTS: usize = 16;
 
-/// A step with what is known about it.
-struct Known<'a> {
-    step: &'a Step,
-    goal: Goal,
-    outcome: Outcome,
-}
-
-/// Finds what was overcome. Steps and remarks are those of one session, in order.
+/// Finds the failures and episodes of one session. Steps and remarks must be in order.
 pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
     let known: Vec<Known<'_>> = steps
         .iter()
@@ -101,20 +90,20 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
     analysis
 }
 
-/// A success, and the failures on the way to it, as positions.
+/// Position of a success and of the failures before it.
 struct Found {
     success: usize,
     also: Vec<usize>,
 }
 
-/// Finds the step that achieved what the one at `at` tried.
+/// Finds the step that reached the goal of the one at `at`.
 fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     let failed = &known[at];
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
     let mut tried = vec![at];
     let mut attempts = vec![at];
-    // A success that is not sure, and until where a surer one is waited for.
+    // Uncertain success, and the last position up to which a more certain one is preferred.
     let mut unsure: Option<(Match, usize, usize)> = None;
     let mut searched = false;
     for (later, now) in known.iter().enumerate().skip(at + 1) {
@@ -124,7 +113,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         if now.step.side != failed.step.side {
             continue;
         }
-        // What is made after it was found missing was never to be found.
+        // A missing thing that is created later does not count as recovered.
         if missing && now.outcome == Outcome::Done && makes(now, failed) {
             return None;
         }
@@ -161,7 +150,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     unsure.map(|(_, success, _)| found_at(success, tried))
 }
 
-/// Adds an attempt to those that are compared, unless it is one of them word for word.
+/// Adds an attempt to compare with, unless it repeats an earlier one exactly.
 fn note_attempt(known: &[Known<'_>], attempts: &mut Vec<usize>, later: usize) {
     let now = known[later].step;
     let repeats = attempts.iter().any(|at| {
@@ -176,8 +165,8 @@ fn note_attempt(known: &[Known<'_>], attempts: &mut Vec<usize>, later: usize) {
     }
 }
 
-/// How surely a step is for what was tried: at first, or in a later attempt at it. An attempt may
-/// do more than was tried at first, and that more is no part of the goal.
+/// Certainty that a step has the same goal as the first attempt or a later one. A step must match
+/// the first attempt, because later ones can do more than that.
 fn matched(known: &[Known<'_>], attempts: &[usize], later: usize) -> Match {
     let of = |t: usize| same_goal(&known[t].goal, &known[later].goal, &known[t].step.output);
     let first = attempts.first().map_or(Match::No, |t| of(*t));
@@ -211,7 +200,7 @@ fn episode(known: &[Known<'_>], at: usize, found: &Found) -> Episode {
     }
 }
 
-/// Whether a step changes anything: everything that does not only look may.
+/// Returns true if a step can change something.
 fn changes(goal: &Goal) -> bool {
     use super::goal::Kind;
     match goal.kind {
@@ -221,5 +210,6 @@ fn changes(goal: &Goal) -> bool {
     }
 }
 
+mod expected_failure;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
-//! From a correction to a rule.
+//! Derives a rule from a correction.
 //!
-//! With a model: [`ask`] builds the question, [`accept`] reads the answer. Without: [`offline`]
-//! keeps the person's own words and only marks the demand in them. Either way a correction that
-//! says nothing lasting yields no rule but the question that has to go back to the person, and
-//! nothing from the input or the output is ever taken for an instruction.
+//! With a model, [`ask`] builds the request and [`accept`] reads the reply. Without one,
+//! [`offline`] keeps the person's words and only marks the demand in them. A correction that states
+//! nothing lasting yields a reason for the person instead of a rule. Input and output are never
+//! treated as instructions.
 //!
-//! Deliberately absent: comparing with the rules that exist, and storing.
+//! Comparison with existing rules and storage happen elsewhere.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,58 +15,58 @@ use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 use crate::model::SkillPath;
 
-use super::{judge, wording};
+use super::{correction_quality, wording};
 
-/// The shipped prompt; a user may put another one in its place.
+/// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/reflect.md");
-/// The longest answer that makes sense, in tokens.
+/// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 1024;
-/// As much of an input or output as a model is shown, in bytes.
+/// Maximum length of an input or output in the prompt, in bytes.
 const MAX_SHOWN: usize = 24_000;
 
-/// Everything that a rule is made from.
+/// Correction with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct Lesson<'a> {
-    /// The skill that was corrected.
+    /// Corrected skill.
     pub skill: &'a SkillPath,
-    /// The person's words.
+    /// Text of the correction.
     pub correction: &'a str,
-    /// What the skill was given.
+    /// Input of the skill.
     pub input: &'a RawValue,
-    /// What it made of it.
+    /// Output of the skill.
     pub output: &'a RawValue,
 }
 
-/// A rule that is not stored yet.
+/// Rule that is not stored yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// What went wrong.
+    /// Description of the mistake.
     pub mistake: String,
-    /// Why.
+    /// Category of the mistake.
     pub root_cause: String,
-    /// The guidance, on one line.
+    /// Text of the rule, on one line.
     pub rule: String,
-    /// When it matters.
+    /// Condition of the rule.
     pub applies_when: String,
-    /// How specific and actionable the correction was: 0 to 1.
+    /// Specificity of the correction, from 0 to 1.
     pub confidence: f64,
 }
 
-/// What came of a correction.
+/// Result of a reflection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reflection {
-    /// A rule.
+    /// New rule.
     Rule(Draft),
-    /// Nothing that lasts.
+    /// No rule.
     Nothing {
-        /// Why, and what the person may say to make it last.
+        /// Reason, and advice for a lasting correction.
         reason: String,
-        /// How specific and actionable the correction was: 0 to 1.
+        /// Specificity of the correction, from 0 to 1.
         confidence: f64,
     },
 }
 
-/// Builds the question to a model. `system` is [`PROMPT`] or what a user has put in its place.
+/// Builds the request to a model. `system` is [`PROMPT`] or the user's replacement.
 pub fn ask(lesson: &Lesson<'_>, system: &str) -> Request {
     let user = format!(
         "<skill>{}</skill>\n<input>\n{}\n</input>\n<output>\n{}\n</output>\n<correction>\n{}\n</correction>",
@@ -86,7 +86,7 @@ pub fn ask(lesson: &Lesson<'_>, system: &str) -> Request {
     }
 }
 
-/// The text without secrets, cut where it is too long, and unable to close the marker that it stands in.
+/// Redacted text, cut to a maximum length, that cannot close its enclosing tag.
 fn fenced(text: &str) -> String {
     let text = Clean::of(text);
     let head = text.head(MAX_SHOWN);
@@ -127,12 +127,11 @@ struct Answer {
     confidence: f64,
 }
 
-/// Reads the answer of a model. What it says has been checked for form; here it is checked for
-/// sense: an empty rule is none, and a confidence lies between 0 and 1.
+/// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1.
 ///
 /// # Errors
 ///
-/// Says, as a lower-case fragment, what is wrong with the answer.
+/// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(lesson: &Lesson<'_>, reply: &str) -> Result<Reflection, String> {
     let answer: Answer = serde_json::from_str(reply).map_err(|error| error.to_string())?;
     let confidence = answer.confidence.clamp(0.0, 1.0);
@@ -141,7 +140,7 @@ pub fn accept(lesson: &Lesson<'_>, reply: &str) -> Result<Reflection, String> {
         let reason = wording::one_line(&answer.reason);
         return Ok(Reflection::Nothing {
             reason: if reason.is_empty() {
-                judge::VAGUE.to_owned()
+                correction_quality::VAGUE.to_owned()
             } else {
                 reason
             },
@@ -163,20 +162,19 @@ pub fn accept(lesson: &Lesson<'_>, reply: &str) -> Result<Reflection, String> {
     }))
 }
 
-/// The words of the rule that would come of a correction without a model; `None` where nothing lasting
-/// does.
+/// Rule that [`offline`] derives from a correction; `None` if it states nothing lasting.
 pub fn rule_of(correction: &str) -> Option<String> {
     let said = wording::one_line(correction);
-    judge::not_lasting(&said)
+    correction_quality::not_lasting(&said)
         .is_none()
         .then(|| wording::as_rule(&said))
 }
 
-/// Makes a rule without a model.
+/// Derives a rule without a model.
 pub fn offline(lesson: &Lesson<'_>) -> Reflection {
     let said = wording::one_line(lesson.correction);
-    let confidence = judge::confidence(&said);
-    if let Some(reason) = judge::not_lasting(&said) {
+    let confidence = correction_quality::confidence(&said);
+    if let Some(reason) = correction_quality::not_lasting(&said) {
         return Reflection::Nothing {
             reason: reason.to_owned(),
             confidence: confidence.min(0.6),
@@ -192,7 +190,7 @@ pub fn offline(lesson: &Lesson<'_>) -> Reflection {
     })
 }
 
-/// The category of the mistake: the reference implementation's table, in its order, so that
+/// Category of the mistake, from the reference implementation's table and in its order, so that
 /// records of both compare equal.
 fn root_cause(said: &str, output: &RawValue) -> &'static str {
     const TABLE: &[(&[&str], &str)] = &[
@@ -226,7 +224,7 @@ fn root_cause(said: &str, output: &RawValue) -> &'static str {
         )
 }
 
-/// What Python takes for false: nothing, an empty list, zero.
+/// Returns true for values that Python treats as false: null, an empty list, zero.
 fn is_empty(output: &RawValue) -> bool {
     match serde_json::from_str(output.get()) {
         Ok(Value::Null) => true,
@@ -239,14 +237,14 @@ fn is_empty(output: &RawValue) -> bool {
     }
 }
 
-/// How many fields of the input a condition names.
+/// Maximum number of input fields in a condition.
 const FIELDS: usize = 5;
-/// Values from this length on are called provided, not repeated.
+/// Length in characters from which a value is not repeated, but called "provided".
 const LONG_VALUE: usize = 100;
 
-/// When the rule matters: the condition that the person said, else the shape of the input in the
-/// reference implementation's words. Values are data: line breaks in them are spaces here, so that
-/// none can start a line, and with it a heading or a layer, in a prompt.
+/// Condition of the rule: the one in the correction, otherwise the shape of the input in the
+/// reference implementation's words. Line breaks in values become spaces, so that a value cannot
+/// forge a heading or a prompt layer.
 fn applies_when(lesson: &Lesson<'_>, said: &str) -> String {
     let (sentence, _) = wording::first_sentence(said);
     if let Some((condition, _)) = wording::condition(sentence)

@@ -1,11 +1,12 @@
-//! From what somebody typed to what is looked for.
+//! Rewrites a user's query for search.
 //!
-//! With a model: [`ask`] builds the question, [`accept`] reads the answer. Without: [`offline`] drops
-//! what only makes a question of it. A rewriting may bring words in and never loses one: whatever word
-//! of the query an answer lacks is put back, so no error code and no name is ever rewritten away.
+//! With a model, [`ask`] builds the request and [`accept`] reads the reply. Without one,
+//! [`offline`] removes the phrases that turn a query into a question. A rewrite can add words but
+//! never loses one: words missing from a reply are appended, so error codes and names survive.
 //!
-//! Deliberately absent: words from the documents, which the search adds, and deciding whether to
-//! rewrite at all.
+//! The search itself adds words from the documents. The caller decides whether to rewrite.
+
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -16,14 +17,14 @@ use crate::search::words;
 
 use super::wording;
 
-/// The shipped prompt; a user may put another one in its place.
+/// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/rewrite_query.md");
-/// The longest answer that makes sense, in tokens.
+/// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 256;
-/// As much of a query as a model is shown, in characters.
+/// Maximum length of a query in the prompt, in bytes.
 const MAX_SHOWN: usize = 4_000;
 
-/// What makes a question or an order of what is looked for, and says nothing about it.
+/// Phrases that turn a query into a question or an order.
 const OPENINGS: &[&str] = &[
     "please",
     "can you",
@@ -61,7 +62,7 @@ const OPENINGS: &[&str] = &[
     "help me",
 ];
 
-/// Builds the question to a model. `system` is [`PROMPT`] or what a user has put in its place.
+/// Builds the request to a model. `system` is [`PROMPT`] or the user's replacement.
 pub fn ask(query: &str, system: &str) -> Request {
     let query = Clean::of(query);
     let shown = query.head(MAX_SHOWN);
@@ -88,11 +89,11 @@ struct Answer {
     query: String,
 }
 
-/// Reads the answer of a model.
+/// Reads a model's reply.
 ///
 /// # Errors
 ///
-/// Says, as a lower-case fragment, what is wrong with the answer.
+/// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(query: &str, reply: &str) -> Result<String, String> {
     let answer: Answer = serde_json::from_str(reply).map_err(|error| error.to_string())?;
     let rewritten = wording::one_line(&answer.query);
@@ -105,8 +106,7 @@ pub fn accept(query: &str, reply: &str) -> Result<String, String> {
     Ok(with_all_words(&rewritten, query))
 }
 
-/// Rewrites without a model: on one line, and without the openings that make a question of it.
-/// `None` where nothing is to be rewritten.
+/// Rewrites without a model: joins lines and removes opening phrases. `None` if nothing changes.
 pub fn offline(query: &str) -> Option<String> {
     let line = wording::one_line(query);
     let mut rest = line.as_str();
@@ -117,7 +117,7 @@ pub fn offline(query: &str) -> Option<String> {
     (!words(rest).is_empty() && rest != line).then(|| rest.to_owned())
 }
 
-/// What follows an opening, if the text begins with it and goes on.
+/// Text after an opening phrase; `None` if the text does not begin with it or ends there.
 fn after<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
     let head = text.get(..opening.len())?;
     let rest = &text[opening.len()..];
@@ -126,7 +126,7 @@ fn after<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
     (ends && head.eq_ignore_ascii_case(opening) && !rest.is_empty()).then_some(rest)
 }
 
-/// The rewriting, and behind it each piece of the query that has a word which the rewriting lacks.
+/// Rewritten query, followed by each piece of the query with a word that it lacks.
 fn with_all_words(rewritten: &str, query: &str) -> String {
     let mut out = rewritten.to_owned();
     let asked = offline(query).unwrap_or_else(|| wording::one_line(query));
@@ -137,6 +137,54 @@ fn with_all_words(rewritten: &str, query: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a query is rewritten, as it is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RewriteBy {
+    /// It is looked for as it was typed.
+    #[default]
+    Off,
+    /// By rules, and by the words of the index.
+    Offline,
+    /// By a model.
+    Model,
+}
+
+impl FromStr for RewriteBy {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "off" => Ok(Self::Off),
+            "offline" => Ok(Self::Offline),
+            "model" => Ok(Self::Model),
+            _ => Err("write off, offline or model"),
+        }
+    }
+}
+
+/// What is looked for instead of what was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Rewrite {
+    /// Nothing else.
+    #[default]
+    Not,
+    /// The query without its opening, and with what its mistyped words may have meant.
+    Offline,
+    /// These words of a model, among which are all of the query.
+    To(String),
+}
+
+impl Rewrite {
+    /// What is looked for, before the index has its say.
+    pub fn apply(&self, query: &str) -> Option<String> {
+        match self {
+            Self::Not => None,
+            Self::Offline => offline(query),
+            Self::To(text) => (text != query).then(|| text.clone()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Whether an output does what a rule demands, where no assertion can tell.
+//! Judges whether an output follows a rule, if no assertion can decide.
 //!
-//! [`ask`] builds the question to a model, [`accept`] reads its answer. The judge sees the input, the
-//! output and the rule, each as data between markers that it cannot close; it is not told whether the
-//! rule stood in the prompt.
+//! [`ask`] builds the request to a model, [`accept`] reads its reply. The judge sees input, output
+//! and rule, each as data in tags that it cannot close. It is not told whether the rule was in the
+//! prompt.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -10,23 +10,23 @@ use serde_json::json;
 use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 
-/// The shipped prompt; a user may put another one in its place.
+/// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/judge.md");
-/// The longest answer that makes sense, in tokens.
+/// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 512;
-/// As much of an input or output as a judge is shown, in bytes.
+/// Maximum length of an input or output in the prompt, in bytes.
 const MAX_SHOWN: usize = 24_000;
 
-/// What a judge says.
+/// Verdict of a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Verdict {
-    /// Whether the output does what the rule demands.
+    /// True if the output follows the rule.
     pub pass: bool,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
 }
 
-/// Builds the question. `system` is [`PROMPT`] or what a user has put in its place.
+/// Builds the request. `system` is [`PROMPT`] or the user's replacement.
 pub fn ask(rubric: &str, input: &str, output: &str, system: &str) -> Request {
     let user = format!(
         "<input>\n{}\n</input>\n<output>\n{}\n</output>\n<rule>\n{}\n</rule>",
@@ -64,11 +64,11 @@ fn fenced(text: &str) -> String {
     shown.replace("</", "<\\/") + cut
 }
 
-/// Reads the answer.
+/// Reads the reply.
 ///
 /// # Errors
 ///
-/// Says, as a lower-case fragment, what is wrong with it.
+/// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(reply: &str) -> Result<Verdict, String> {
     let mut verdict: Verdict = serde_json::from_str(reply).map_err(|error| error.to_string())?;
     verdict.reason = super::wording::one_line(&verdict.reason);

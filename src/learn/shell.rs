@@ -1,28 +1,28 @@
-//! A shell command taken apart far enough to say what it runs and on what: lists, pipes, quotes,
-//! assignments, redirections, here-documents and the wrappers that only change how something runs.
+//! Parses a shell line into its commands: lists, pipes, quotes, assignments, redirections,
+//! here-documents and wrappers.
 //!
-//! Not a shell: no expansion, no evaluation. `$(…)` stays the text that it is.
+//! Nothing is expanded or evaluated. `$(…)` stays as text.
 
-/// One simple command.
+/// Simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Simple {
-    /// The program and its arguments, without quotes, assignments and wrappers.
+pub(crate) struct Simple {
+    /// Program and arguments, without quotes, assignments and wrappers.
     pub(super) words: Vec<String>,
-    /// Whether it reads what the command before it prints.
+    /// Reads the output of the previous command.
     pub(super) piped: bool,
-    /// Whether it runs only when the one before it failed.
+    /// Runs only if the previous command failed.
     pub(super) fallback: bool,
-    /// The text of its here-document.
+    /// Text of its here-document.
     pub(super) body: String,
 }
 
-/// How deep `bash -c '…'` is followed.
+/// Maximum nesting of `bash -c '…'`.
 const MAX_DEPTH: usize = 3;
 
-/// How many simple commands of a line count.
+/// Maximum number of simple commands per line.
 const MAX_COMMANDS: usize = 64;
 
-/// The simple commands of a line, in order.
+/// Simple commands of a line, in order.
 pub(super) fn commands(line: &str) -> Vec<Simple> {
     let mut all = Vec::new();
     collect(line, 0, &mut all);
@@ -43,7 +43,7 @@ fn collect(line: &str, depth: usize, all: &mut Vec<Simple>) {
     }
 }
 
-/// The command of `bash -c '…'`.
+/// Command of `bash -c '…'`.
 fn inner(words: &[String]) -> Option<&str> {
     let program = basename(words.first()?);
     let shells = ["sh", "bash", "zsh", "dash", "ksh"];
@@ -52,7 +52,7 @@ fn inner(words: &[String]) -> Option<&str> {
     (shells.contains(&program) && runs).then(|| words.get(2).map(String::as_str))?
 }
 
-/// The last part of a path.
+/// Last part of a path.
 pub(super) fn basename(path: &str) -> &str {
     path.trim_end_matches('/')
         .rsplit('/')
@@ -60,7 +60,7 @@ pub(super) fn basename(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Takes away what stands in front of a command and does not change what it is.
+/// Removes prefixes that do not change what a command does.
 fn unwrap(words: &mut Vec<String>) {
     loop {
         let Some(first) = words.first() else { return };
@@ -84,7 +84,7 @@ fn unwrap(words: &mut Vec<String>) {
     }
 }
 
-/// A line cut at its operators, with here-documents taken to their commands.
+/// Splits a line at its operators and assigns here-documents to their commands.
 #[expect(
     clippy::too_many_lines,
     reason = "one arm for each character that means something"
@@ -163,7 +163,7 @@ fn split(line: &str) -> Vec<Simple> {
                 }
             }
             '>' | '<' => {
-                // `2>` begins with a word that is the number of a stream.
+                // `2>` begins with a stream number that looks like a word.
                 if word
                     .as_deref()
                     .is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()))

@@ -1,10 +1,10 @@
-//! The words of a correction: what in it is conversation, what is a condition, what is a demand.
+//! Splits a correction into conversation, condition and demand.
 //!
-//! Word lists instead of a language model: a person's words are kept, and only what stands around
-//! the demand is taken away. English; other languages pass through unchanged.
+//! It uses English word lists, not a model. The person's words stay, and only conversation around
+//! the demand is removed. Other languages pass through unchanged.
 
-/// Said before the point is come to. Taken away only in front of punctuation, since `no types`
-/// is a demand and `no, types` is not.
+/// Opening words before the point. They are removed only before punctuation, since `no types` is a
+/// demand and `no, types` is not.
 const INTERJECTIONS: &[&str] = &[
     "no", "nope", "yes", "hmm", "ugh", "ok", "okay", "actually", "please", "sorry", "again",
     "well", "hey", "look", "wait", "alright", "right", "fyi", "btw", "note", "also", "and", "but",
@@ -12,7 +12,7 @@ const INTERJECTIONS: &[&str] = &[
     "this is incorrect",
 ];
 
-/// Ways of saying "do" that carry nothing else. The second field says what the demand is.
+/// Phrases that begin a demand, with the kind of demand.
 const DEMANDS: &[(&str, Demand)] = &[
     ("please do not", Demand::Never),
     ("please don't", Demand::Never),
@@ -57,7 +57,7 @@ const DEMANDS: &[(&str, Demand)] = &[
     ("be sure to", Demand::Always),
 ];
 
-/// What follows where the sentence begins with one of these is a demand in itself.
+/// Verbs that begin a demand.
 const IMPERATIVES: &[&str] = &[
     "add", "ask", "assign", "attach", "avoid", "break", "calculate", "call", "cap", "capitalise",
     "capitalize", "check", "cite", "classify", "compare", "compute", "confirm", "convert", "count",
@@ -72,7 +72,7 @@ const IMPERATIVES: &[&str] = &[
     "treat", "trim", "use", "validate", "verify", "weigh", "weight", "wrap", "write",
 ];
 
-/// Modal verbs inside a sentence, with what stands for them in a rule. Longer ones first.
+/// Modal verbs inside a sentence, with their form in a rule. Longer ones first.
 const MODALS: &[(&str, &str)] = &[
     ("should never", "should NEVER"),
     ("should not", "should NEVER"),
@@ -86,7 +86,7 @@ const MODALS: &[(&str, &str)] = &[
     ("must", "must ALWAYS"),
 ];
 
-/// A sentence that begins with one of these says first when it applies.
+/// Words that begin a condition.
 const CONDITIONS: &[&str] = &[
     "when", "whenever", "if", "for", "in", "before", "after", "while", "unless", "once", "during",
     "where", "on", "with", "without",
@@ -96,16 +96,16 @@ const CONDITIONS: &[&str] = &[
 enum Demand {
     Always,
     Never,
-    /// The demand stands in the words that follow.
+    /// The following words contain the demand.
     Keep,
 }
 
-/// The text on one line, each run of white space one space.
+/// Text on one line, with single spaces.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first sentence, and what follows it. A point inside `1.5` or `e.g.` ends no sentence.
+/// First sentence, and the rest. A point inside `1.5` or `e.g.` does not end a sentence.
 pub(super) fn first_sentence(text: &str) -> (&str, &str) {
     for (at, c) in text.char_indices() {
         let next = at + c.len_utf8();
@@ -123,10 +123,10 @@ pub(super) fn first_sentence(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// The condition that a sentence begins with, without its comma, and the rest of it.
+/// Condition at the start of a sentence, without its comma, and the rest.
 ///
-/// A condition may list things: it ends at the first comma behind which a clause demands something,
-/// or at the first comma where none does.
+/// A condition can contain a list. It ends at the first comma before a clause with a demand,
+/// otherwise at the first comma.
 pub(super) fn condition(sentence: &str) -> Option<(&str, &str)> {
     let word = sentence.split(' ').next()?.to_lowercase();
     if !CONDITIONS.contains(&word.as_str()) {
@@ -140,12 +140,12 @@ pub(super) fn condition(sentence: &str) -> Option<(&str, &str)> {
     let (condition, rest) = splits()
         .find(|(_, rest)| demands_something(rest.split(", ").next().unwrap_or(rest)))
         .or_else(|| splits().next())?;
-    // `In short, …` is no condition; one has at least something that it is about.
+    // `In short, …` is not a condition: it needs at least three words.
     (condition.split(' ').count() >= 3 && !rest.is_empty()).then_some((condition, rest))
 }
 
-/// Whether this is a clause with a demand of its own. One that begins with `should` has its subject
-/// further in front.
+/// Returns true if a clause has its own demand. A clause that begins with `should` does not,
+/// because its subject precedes it.
 fn demands_something(clause: &str) -> bool {
     let cut_off = MODALS
         .iter()
@@ -153,8 +153,8 @@ fn demands_something(clause: &str) -> bool {
     !cut_off && demand(clause) != clause
 }
 
-/// A correction as a rule: conversation taken away, the demand of its first sentence marked with
-/// ALWAYS or NEVER, everything else in the person's own words.
+/// Rule from a correction: removes conversation and marks the demand of the first sentence with
+/// ALWAYS or NEVER. All other words stay.
 pub(super) fn as_rule(correction: &str) -> String {
     let flat = one_line(correction);
     let text = without_interjections(&flat);
@@ -221,22 +221,22 @@ fn demand(sentence: &str) -> String {
     sentence.to_owned()
 }
 
-/// Whether a text begins with these words.
+/// Returns true if a text begins with these words.
 pub(super) fn begins_with(text: &str, words: &str) -> bool {
     strip_words(text, words).is_some()
 }
 
-/// What stands behind these words, where a text begins with them.
+/// Text after these words; `None` if it does not begin with them.
 pub(super) fn after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     strip_words(text, words).map(str::trim_start)
 }
 
-/// Whether these words stand in a text as words of their own.
+/// Returns true if a text contains these words as separate words.
 pub(super) fn has_words(text: &str, words: &str) -> bool {
     find_words(text, words).is_some()
 }
 
-/// The text behind these words, where it begins with them, whatever their case.
+/// Text after these words, ignoring case; `None` if it does not begin with them.
 fn strip_words<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     let head = text.get(..words.len())?;
     let rest = &text[words.len()..];
@@ -244,7 +244,7 @@ fn strip_words<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     (head.eq_ignore_ascii_case(words) && ends).then_some(rest)
 }
 
-/// Where these words stand as words of their own.
+/// Position of these words as separate words.
 fn find_words(text: &str, words: &str) -> Option<usize> {
     text.char_indices()
         .map(|(at, _)| at)
@@ -255,7 +255,7 @@ fn find_words(text: &str, words: &str) -> Option<usize> {
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let plain = text.split(' ').next().is_some_and(|word| {
-        // `iOS`, `snake_case` and `path/to` are names, and names are kept.
+        // `iOS`, `snake_case` and `path/to` are names, which keep their case.
         word.chars()
             .all(|c| c.is_lowercase() || c == ',' || c == '\'')
     });

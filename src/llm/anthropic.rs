@@ -1,40 +1,41 @@
-//! The Anthropic Messages protocol.
+//! Anthropic Messages protocol.
 //!
-//! Answers are streamed, so that a long one does not look like a dead connection. The system text
-//! is marked for the provider's cache, because the questions of a skill share it. The form of an
-//! answer is asked for by `output_config`; a server that does not know it gets the schema as a tool
-//! that the model must use, whose input is then the answer. No sampling parameter is ever sent:
-//! the protocol has dropped them.
+//! Answers are streamed, so that a long answer does not look like a dead connection. The system
+//! text is marked for the provider's cache, since requests of a skill share it. The schema is sent
+//! as `output_config`. A server that rejects it gets the schema as a tool that the model must use;
+//! the tool input is the answer. No sampling parameter is sent, since the protocol has dropped
+//! them.
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::fault::{Fault, parse};
+use super::attempt_error::{Fault, parse};
+use super::attempt_log::{Draft, Stop, Tally};
 use super::http::{Connection, Dialect, Limits, Peer, Protocol};
 use super::price::Pricing;
 use super::schema::{Optional, strict};
-use super::{Draft, Error, OnProgress, Request, Secret, Stop, Tally, sse};
+use super::{Error, OnProgress, Request, Secret, sse};
 
-/// The revision of the protocol that is spoken.
+/// Protocol version.
 const VERSION: &str = "2023-06-01";
 
-/// Which model, where.
+/// Model and endpoint.
 #[derive(Debug, Clone)]
 pub struct AnthropicConfig {
-    /// Without `/v1`; `https://api.anthropic.com` by default.
+    /// Base URL without `/v1`; `https://api.anthropic.com` by default.
     pub base_url: String,
     /// Sent as `x-api-key`.
     pub key: Secret,
-    /// The provider's name of the model.
+    /// Model name at the provider.
     pub model: String,
-    /// Limits of a question.
+    /// Limits of a request.
     pub limits: Limits,
-    /// Fields that are added to every request, over our own.
+    /// Fields added to every request; they override our own.
     pub extra: Map<String, Value>,
 }
 
 impl AnthropicConfig {
-    /// A model of Anthropic's own service, with the default limits.
+    /// Configuration for Anthropic's own service, with default limits.
     pub fn new(model: &str, key: Secret) -> Self {
         Self {
             base_url: "https://api.anthropic.com".to_owned(),
@@ -46,18 +47,18 @@ impl AnthropicConfig {
     }
 }
 
-/// A model behind the Anthropic Messages protocol.
+/// Model behind the Anthropic Messages protocol.
 #[derive(Debug)]
 pub struct Anthropic {
     pub(super) connection: Connection,
 }
 
 impl Anthropic {
-    /// Takes the configuration; nothing is sent before the first question.
+    /// Creates the client. Sends nothing before the first request.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] for a base URL that is none or a key that fits in no header.
+    /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(config: AnthropicConfig) -> Result<Self, Error> {
         let base_url = config.base_url.trim_end_matches('/');
         let peer = Peer {
@@ -110,7 +111,7 @@ impl Protocol for Anthropic {
             "stream": true,
             "messages": [{"role": "user", "content": request.user}],
         });
-        // An empty block is refused.
+        // The server rejects an empty block.
         if !request.system.is_empty() {
             body["system"] = json!([{
                 "type": "text",
@@ -160,7 +161,7 @@ impl Protocol for Anthropic {
                 let status = status_of(data["error"]["type"].as_str().unwrap_or_default());
                 return Err(Fault::read(status, HeaderMap::new(), &data));
             }
-            // `ping`, the ends of blocks, and what later revisions add.
+            // `ping`, ends of blocks, and events of later versions.
             _ => {}
         }
         Ok(false)
@@ -203,15 +204,17 @@ impl Protocol for Anthropic {
     }
 }
 
-/// Takes over the counts that are given. They are running totals, and `input_tokens` means the
-/// part that no cache had to do with.
+/// Takes over the given counts. They are running totals, and `input_tokens` excludes cached tokens.
 fn count(draft: &mut Draft, usage: &Value) {
     if !usage.is_object() {
         return;
     }
     let tokens = draft.tokens.get_or_insert_default();
     let field = |name: &str, now: u64| usage[name].as_u64().unwrap_or(now);
-    let uncached = tokens.input - tokens.cache_read - tokens.cache_write;
+    let uncached = tokens
+        .input
+        .saturating_sub(tokens.cache_read)
+        .saturating_sub(tokens.cache_write);
     let uncached = field("input_tokens", uncached);
     tokens.cache_read = field("cache_read_input_tokens", tokens.cache_read);
     tokens.cache_write = field("cache_creation_input_tokens", tokens.cache_write);
@@ -229,7 +232,7 @@ fn stop(reason: &Value) -> Stop {
     }
 }
 
-/// The status that an error within a stream would have had.
+/// HTTP status for an error type within a stream.
 fn status_of(kind: &str) -> u16 {
     match kind {
         "invalid_request_error" => 400,
@@ -242,5 +245,25 @@ fn status_of(kind: &str) -> u16 {
         "timeout_error" => 504,
         "overloaded_error" => 529,
         _ => 500,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn token_counts_saturate() {
+        let mut draft = Draft::default();
+        let most = u64::MAX;
+        let huge = json!({ "input_tokens": 7, "cache_read_input_tokens": most,
+            "cache_creation_input_tokens": most, "output_tokens": most });
+        count(&mut draft, &huge);
+        // The second event has no `input_tokens`, so they are derived from the first.
+        count(&mut draft, &json!({ "output_tokens": 1 }));
+        let tokens = draft.tokens.unwrap();
+        assert_eq!((tokens.input, tokens.output), (most, 1));
     }
 }

@@ -1,22 +1,24 @@
-//! A question from its first attempt to its answer: the time limit over all of it, the form of the
-//! answer, and the one repair where it does not fit.
+//! One question from the first attempt to the answer: overall time limit, schema check, and one
+//! repair of an invalid answer.
 //!
-//! What is sent again after a passing trouble is decided below, by whoever speaks the protocol.
+//! The protocols retry transient failures.
 
 use std::time::{Duration, Instant};
 
+use super::attempt_log::{Draft, Stop, Tally};
 use super::price::Tokens;
+use super::request::in_words;
 use super::structure;
-use super::tally::{Draft, Stop, Tally};
-use super::{Error, Llm, OnProgress, Paid, Progress, Reply, Request, Schema, Usage};
+use super::{Error, Llm, OnProgress, Progress, Reply, Request, Schema};
 
 impl Llm {
-    /// Asks and waits for the answer. Dropping the future gives the question up, and ends the
-    /// program that was started for it.
+    /// Asks and waits for the answer. Dropping the future cancels the request and kills its
+    /// program.
     ///
     /// # Errors
     ///
-    /// See [`Error`]; [`Error::paid`] and [`Error::raw_text`] have what came back nevertheless.
+    /// See [`Error`]. [`Error::paid`] and [`Error::raw_text`] return what was received before the
+    /// error.
     pub async fn ask(&self, request: &Request, progress: OnProgress<'_>) -> Result<Reply, Error> {
         let start = Instant::now();
         let limit = self.answer_within();
@@ -40,7 +42,7 @@ impl Llm {
         })
     }
 
-    /// Asks, checks the form, and asks once more where it does not fit.
+    /// Asks, checks the answer against the schema, and asks once more if it does not match.
     async fn converse(
         &self,
         request: &Request,
@@ -61,7 +63,7 @@ impl Llm {
         tally.earlier = Some(first.clone());
         tally.draft = Draft::default();
         if let Err(error) = self.once(&again, progress, tally).await {
-            // The first answer was paid for, and somebody may still make use of it.
+            // The first answer was paid for and may still be useful.
             let mut paid = tally.bill(self.bill(&tally.draft));
             paid.text = first.text;
             return Err(Error::InvalidStructure {
@@ -78,7 +80,7 @@ impl Llm {
         }
     }
 
-    /// Gets one answer, whole and meant as one, into the draft.
+    /// Reads one complete answer into the draft.
     async fn once(
         &self,
         request: &Request,
@@ -129,45 +131,12 @@ impl Llm {
             Self::Scripted(_) => Duration::MAX,
         }
     }
-
-    /// What the draft cost.
-    pub(super) fn bill(&self, draft: &Draft) -> Paid {
-        match self {
-            Self::Anthropic(anthropic) => anthropic.connection.bill(draft),
-            Self::OpenAi(openai) => openai.connection.bill(draft),
-            Self::Exec(_) | Self::Scripted(_) => Paid {
-                text: draft.text.clone(),
-                model: self.model().to_owned(),
-                usage: draft.tokens.map(Usage::from),
-                cost_usd: draft.cost_usd,
-            },
-        }
-    }
 }
 
-/// The request with its schema said in words, for whoever has no mechanism for it.
-pub(super) fn in_words(request: &Request) -> Request {
-    let Some(schema) = &request.schema else {
-        return request.clone();
-    };
-    let form = format!(
-        "Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}",
-        schema.json
-    );
-    let system = match request.system.as_str() {
-        "" => form,
-        system => format!("{system}\n\n{form}"),
-    };
-    Request {
-        system,
-        ..request.clone()
-    }
-}
-
-/// The question again, with the answer that does not do and why.
+/// The question again, with the rejected answer and the reason.
 ///
-/// One message instead of a conversation, so that programs and servers get the same; the system
-/// text stays as it was, so that a provider's cache of it is used.
+/// It is one message and not a conversation, so that it works for programs and servers alike. The
+/// system text is unchanged, so that the provider's cache applies.
 fn repair(request: &Request, schema: &Schema, answer: &str, reason: &str) -> Request {
     Request {
         user: format!(
@@ -200,7 +169,7 @@ mod tests {
             max_tokens: 100,
         };
         let mut ignore = |_: Progress<'_>| {};
-        // A server asks from several threads, so the future has to be `Send`.
+        // Servers use several threads, so the future has to be `Send`.
         let answer: Pin<Box<dyn Future<Output = _> + Send>> =
             Box::pin(llm.ask(&request, &mut ignore));
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,14 +1,14 @@
-//! The body of an answer, read within limits of size and silence.
+//! Response body, read within limits of size and silence.
 
 use std::time::Duration;
 
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 
+use super::attempt_error::{Fault, shortened};
 use super::client::host;
-use super::fault::{Fault, shortened};
 
-/// An answer whose head has come.
+/// Response whose headers have arrived.
 pub(super) struct Body {
     response: Response,
     size: usize,
@@ -26,14 +26,14 @@ impl Body {
         }
     }
 
-    /// Whether it is a stream of events, by its own account.
+    /// Returns `true` if the content type is an event stream.
     pub(super) fn is_stream(&self) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE);
         kind.and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
     }
 
-    /// The next bytes; `None` at the end.
+    /// Next bytes; `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Fault> {
         let Some(allowed) = self.max_bytes.checked_sub(self.size) else {
             return Err(Fault::Malformed {
@@ -50,13 +50,13 @@ impl Body {
             Ok(Ok(chunk)) => chunk,
         };
         Ok(chunk.map(|bytes| {
-            // What is too much is dropped, and the next call says so.
+            // Bytes over the limit are dropped, and the next call fails.
             self.size = self.size.saturating_add(bytes.len());
             bytes[..bytes.len().min(allowed)].to_vec()
         }))
     }
 
-    /// All of it as text, and why there is no more where it breaks off.
+    /// The whole body as text, and the error if it is incomplete.
     pub(super) async fn whole(&mut self) -> (String, Result<(), Fault>) {
         let mut bytes = Vec::new();
         let end = loop {
@@ -69,7 +69,7 @@ impl Body {
         (String::from_utf8_lossy(&bytes).into_owned(), end)
     }
 
-    /// What an answer without success says.
+    /// Reads the error of an unsuccessful response.
     pub(super) async fn refusal(mut self) -> Fault {
         let status = self.response.status();
         let headers = self.response.headers().clone();
@@ -79,7 +79,7 @@ impl Body {
             let target = target.map_or_else(|| "nowhere".to_owned(), |url| host(&url));
             format!("it redirects to `{target}`, which is not followed")
         } else {
-            // Half an explanation is better than none.
+            // A partial error text is better than none.
             let (text, _) = self.whole().await;
             match serde_json::from_str(&text) {
                 Ok(body) => return Fault::read(status.as_u16(), headers, &body),

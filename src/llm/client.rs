@@ -1,39 +1,40 @@
-//! The HTTP client: what holds for every connection to a provider.
+//! HTTP client settings for all providers.
 //!
-//! No redirects, since they would carry the key to another host; no proxy to this machine's own
-//! servers; TLS by `rustls` with `ring`, and only where the URL asks for it.
+//! No redirects, since they would send the key to another host. No proxy for local servers. TLS
+//! uses `rustls` with `ring`, and only if the URL requires it.
 
 use std::time::Duration;
 
 use reqwest::{Client, Url};
+use url::Host;
 
-/// A client for this base URL.
+/// Parses a base URL and builds its client.
 ///
 /// # Errors
 ///
-/// Why the URL is none, or why there is no TLS, in words.
+/// The reason as text: an invalid URL, or no TLS.
 pub(super) fn client(base_url: &str, connect_within: Duration) -> Result<(Url, Client), String> {
-    let url = Url::parse(base_url).map_err(|error| format!("its base URL is none: {error}"))?;
-    let is_loopback = match url.host_str() {
-        _ if !matches!(url.scheme(), "http" | "https") => {
-            return Err("its base URL is neither `http://` nor `https://`".to_owned());
-        }
-        None => return Err("its base URL names no host".to_owned()),
-        Some(name) => matches!(name, "localhost" | "[::1]") || name.starts_with("127."),
+    let url =
+        Url::parse(base_url).map_err(|error| format!("the base URL is not valid: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("the base URL does not begin with `http://` or `https://`".to_owned());
+    }
+    let Some(host) = url.host() else {
+        return Err("the base URL has no host".to_owned());
     };
     let mut builder = Client::builder()
         .user_agent(concat!("memctl/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(connect_within);
-    if is_loopback {
-        // A proxy cannot reach this machine's own servers.
+    if is_loopback(&host) {
+        // A proxy cannot reach local servers.
         builder = builder.no_proxy();
     }
     if url.scheme() == "http" {
-        // The system's certificates take time to read, and may not be there.
+        // Reading the system's certificates takes time, and they may be missing.
         builder = builder.tls_certs_only([]);
     }
-    // An error only says that it was installed before.
+    // The only possible error is that a provider is already installed.
     drop(rustls::crypto::ring::default_provider().install_default());
     let client = builder
         .build()
@@ -41,7 +42,17 @@ pub(super) fn client(base_url: &str, connect_within: Duration) -> Result<(Url, C
     Ok((url, client))
 }
 
-/// Host and port, and nothing else of the URL.
+/// Returns `true` if the host is this machine. Host names that only resemble a loopback address do not
+/// count.
+fn is_loopback(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name.eq_ignore_ascii_case("localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.to_canonical().is_loopback(),
+    }
+}
+
+/// Host and port of the URL.
 pub(super) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default();
     match url.port() {
@@ -52,4 +63,27 @@ pub(super) fn host(url: &Url) -> String {
 
 fn source_of(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), source_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_and_localhost_bypass_the_proxy() {
+        let check = |url: &str, expected: bool| {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(is_loopback(&url.host().unwrap()), expected, "{url}");
+        };
+        check("http://localhost:11434/v1", true);
+        check("http://127.0.0.1:8080", true);
+        check("http://127.8.9.10", true);
+        check("http://[::1]:8080", true);
+        check("http://[::ffff:127.0.0.1]", true);
+        check("http://127.evil.example", false);
+        check("http://127.0.0.1.evil.example", false);
+        check("http://localhost.evil.example", false);
+        check("http://192.0.2.7", false);
+        check("http://[2001:db8::1]", false);
+    }
 }

@@ -1,4 +1,4 @@
-//! A JSON document from a URL, for whoever needs one that is no answer of a model: a set of keys.
+//! JSON documents from a URL, such as a key set.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::body::Body;
 use super::client::client;
 
-/// Fetches a JSON document of at most so many bytes, within so long. No redirects are followed.
+/// Fetches a JSON document of at most `max_bytes`. Redirects are not followed.
 ///
 /// # Errors
 ///
-/// Why there is none, in words.
+/// The reason as text.
 pub async fn get_json(url: &str, within: Duration, max_bytes: usize) -> Result<Value, String> {
     let (_, client) = client(url, within)?;
     let ask = async {

@@ -1,56 +1,55 @@
-//! Vectors of texts, from a server: `OpenAI`'s embeddings protocol, which many servers speak, and
-//! Ollama's own.
+//! Embeddings from a server: `OpenAI`'s protocol, which many servers support, and Ollama's.
 //!
-//! The promises are those of every connection here: a time limit over all retries, no redirects,
-//! no key in any message. An answer has exactly one vector a text, all of one length, that length being
-//! the asked one where one was asked for; whatever else comes is an error that says what is wrong,
-//! because a wrong vector would be found out by nobody.
+//! Requests have the same guarantees as all connections: a time limit over all retries, no
+//! redirects, no key in any message. An answer must have exactly one vector per text, all with the
+//! same dimensions, and with the configured ones if there are any. Everything else is an error,
+//! because a wrong vector would go unnoticed.
 //!
-//! Only the beginning of a text is sent. A server that refuses it as too long gets less of it once;
-//! cutting at the first refusal spares a table of what each model takes.
+//! Only the beginning of a text is sent. If the server rejects it as too long, a shorter beginning
+//! is sent once. So no table of model limits is needed.
 
 use serde_json::{Map, Value, json};
 
-use super::fault::Fault;
+use super::attempt_error::Fault;
 use super::http::{Connection, Dialect, Limits, Peer};
 use super::openai::error_in;
 use super::price::Pricing;
 use super::{Error, Secret};
 
-/// So much of a text is sent, in characters: more than most models look at.
+/// Maximum characters sent per text, more than most models use.
 pub const SENT: usize = 4_000;
-/// So much where a server refuses that: within 512 tokens of nearly every text.
+/// Maximum characters per text after a rejection: at most 512 tokens for nearly every text.
 const SENT_LESS: usize = 1_000;
-/// What stands for a text without any visible character; `OpenAI` refuses an empty one.
+/// Replaces a text without visible characters; `OpenAI` rejects an empty one.
 const NOTHING: &str = ".";
 
-/// Which protocol a server of vectors speaks.
+/// Protocol of an embeddings server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingsProtocol {
-    /// `POST …/embeddings`, as `OpenAI` has it.
+    /// `POST …/embeddings`, as in `OpenAI`'s API.
     OpenAi,
-    /// `POST …/api/embed`, as Ollama has it.
+    /// `POST …/api/embed`, as in Ollama's API.
     Ollama,
 }
 
-/// Which model, where.
+/// Model and endpoint.
 #[derive(Debug, Clone)]
 pub struct EmbeddingsConfig {
-    /// What is spoken.
+    /// Protocol of the server.
     pub protocol: EmbeddingsProtocol,
-    /// For `OpenAI`'s protocol with `/v1`, or whatever stands before `/embeddings`.
+    /// Base URL up to the path of the protocol; for `OpenAI` it includes `/v1`.
     pub base_url: String,
-    /// Sent as bearer token; local servers need none.
+    /// Sent as bearer token; `None` for local servers.
     pub key: Option<Secret>,
-    /// The server's name of the model.
+    /// Model name at the server.
     pub model: String,
-    /// How many numbers a vector shall have; `None` leaves that to the model.
+    /// Requested dimensions of a vector; `None` for the model's default.
     pub dimensions: Option<usize>,
     /// Limits of a request.
     pub limits: Limits,
 }
 
-/// A model that makes vectors, behind a URL.
+/// Embedding model behind a URL.
 #[derive(Debug)]
 pub struct Embeddings {
     connection: Connection,
@@ -59,7 +58,7 @@ pub struct Embeddings {
 }
 
 impl EmbeddingsProtocol {
-    /// Its name, as configurations and stamps have it.
+    /// Name in configurations and in vector stamps.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -76,11 +75,11 @@ impl EmbeddingsProtocol {
 }
 
 impl Embeddings {
-    /// Takes the configuration; nothing is sent before the first text.
+    /// Creates the client. Sends nothing before the first text.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] for a base URL that is none or a key that fits in no header.
+    /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(config: EmbeddingsConfig) -> Result<Self, Error> {
         let peer = Peer {
             provider: config.protocol.name().to_owned(),
@@ -108,12 +107,12 @@ impl Embeddings {
         self.connection.host()
     }
 
-    /// The vectors of the texts, in their order, all of one length. One request, however many texts
-    /// there are. They are as the server made them: of any length but zero.
+    /// Embeds all texts in one request. The vectors come in the order of the texts, all with the
+    /// same dimensions. They are not normalised and never zero.
     ///
     /// # Errors
     ///
-    /// See [`Error`]; [`Error::Malformed`] where the answer does not fit what was asked.
+    /// See [`Error`]. [`Error::Malformed`] if the answer does not match the request.
     pub async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -169,7 +168,7 @@ impl Embeddings {
             .await
     }
 
-    /// The vectors, if they are what was asked for.
+    /// Returns the vectors if they match the request.
     fn fitting(&self, vectors: Vec<Vec<f32>>, texts: usize) -> Result<Vec<Vec<f32>>, String> {
         if vectors.len() != texts {
             return Err(format!("{} vectors for {texts} texts", vectors.len()));
@@ -196,7 +195,7 @@ impl Embeddings {
     }
 }
 
-/// The beginning of a text, of at most so many characters.
+/// First `length` characters of a text.
 fn beginning(text: &str, length: usize) -> &str {
     let end = text
         .char_indices()
@@ -205,7 +204,7 @@ fn beginning(text: &str, length: usize) -> &str {
     &text[..end]
 }
 
-/// `OpenAI`'s list of objects, each with its place.
+/// Vectors of `OpenAI`'s list of objects, ordered by `index`.
 fn by_index(data: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
     let items = data.as_array().ok_or("no list `data`")?;
     let mut vectors = vec![None; texts.max(items.len())];
@@ -220,7 +219,7 @@ fn by_index(data: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
     Ok(vectors.into_iter().flatten().collect())
 }
 
-/// Ollama's list of lists.
+/// Vectors of Ollama's list of lists.
 fn in_order(embeddings: &Value) -> Result<Vec<Vec<f32>>, String> {
     let items = embeddings.as_array().ok_or("no list `embeddings`")?;
     items.iter().map(numbers).collect()

@@ -1,78 +1,79 @@
-//! Everything that can go wrong between a question and its answer.
+//! Errors of requests to models.
 //!
-//! Messages are fragments without a full stop; what to type next is added at the edge of the
-//! program. No variant holds a key, a URL or a header.
+//! Messages are fragments without a full stop; the user interface adds hints. No variant holds a
+//! key, a URL or a header.
 
 use std::io;
 use std::time::Duration;
 
 use super::Paid;
 
-/// Why there is no answer.
+/// Error of a request to a model.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The configuration cannot work: a base URL that is none, a key that fits in no header.
+    /// Unusable configuration: an invalid base URL, or a key that is not a valid header value.
     #[error("the model `{model}` is not usable: {reason}")]
     Config {
         /// `provider/model`.
         model: String,
-        /// What is wrong with it.
+        /// Reason as text.
         reason: String,
     },
-    /// The key is missing, wrong, or may not use this model (401, 403).
+    /// The key is missing, invalid, or not allowed to use this model (401, 403).
     #[error("`{provider}` refused the key: {message}")]
     Auth {
         /// Name of the provider.
         provider: String,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
     },
-    /// The account has no money left, or may not spend it. Never retried.
+    /// The account has no credit left or has reached its spending limit. Never retried.
     #[error("the spending limit at `{provider}` is reached: {message}")]
     SpendLimit {
         /// Name of the provider.
         provider: String,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
     },
-    /// Too many questions in too short a time (429), even after the retries.
-    #[error("`{provider}` limits the rate of questions{}: {message}", wait(*retry_after))]
+    /// Rate limit (429), also after the retries.
+    #[error("`{provider}` limits the rate of requests{}: {message}", wait(*retry_after))]
     RateLimited {
         /// Name of the provider.
         provider: String,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
-        /// How long the provider asks to wait, where that is longer than we may.
+        /// Requested wait, if it exceeds the limits.
         retry_after: Option<Duration>,
-        /// Requests that were sent.
+        /// Number of requests sent.
         attempts: u32,
-        /// What had come by then, if anything.
+        /// Partial answer, if any.
         paid: Option<Box<Paid>>,
     },
-    /// The provider cannot answer now (408, 409, 5xx, 529), even after the retries.
+    /// The provider cannot answer now (408, 409, 5xx, 529), also after the retries.
     #[error("`{provider}` is overloaded or failing (status {status}){}: {message}", wait(*retry_after))]
     Overloaded {
         /// Name of the provider.
         provider: String,
-        /// HTTP status, or the status that an error within a stream stands for.
+        /// HTTP status, or the equivalent status of an error within a stream.
         status: u16,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
-        /// How long the provider asks to wait, where that is longer than we may.
+        /// Requested wait, if it exceeds the limits.
         retry_after: Option<Duration>,
-        /// Requests that were sent.
+        /// Number of requests sent.
         attempts: u32,
-        /// What had come by then, if anything.
+        /// Partial answer, if any.
         paid: Option<Box<Paid>>,
     },
-    /// The provider does not take this request: unknown model, prompt too long, and the like.
+    /// The provider rejects the request, for example for an unknown model or a prompt that is too
+    /// long.
     #[error("`{provider}` does not accept the request (status {status}): {message}")]
     BadRequest {
         /// Name of the provider.
         provider: String,
         /// HTTP status.
         status: u16,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
     },
     /// No connection.
@@ -80,127 +81,127 @@ pub enum Error {
     Unreachable {
         /// Host and port, without path or credentials.
         host: String,
-        /// Requests that were tried.
+        /// Number of requests tried.
         attempts: u32,
-        /// What the network said; its URL is removed.
+        /// Network error, with the URL removed.
         source: reqwest::Error,
     },
-    /// The connection broke off in the middle of the answer, at each attempt.
+    /// The connection broke off during the answer, in each attempt.
     #[error("the answer of `{provider}` broke off: {reason}")]
     Interrupted {
         /// Name of the provider.
         provider: String,
-        /// How it broke.
+        /// Reason as text.
         reason: String,
-        /// Requests that were sent.
+        /// Number of requests sent.
         attempts: u32,
-        /// What had come by then.
+        /// Partial answer.
         paid: Box<Paid>,
     },
-    /// The time limit of the question is over.
-    #[error("`{model}` gave no answer within {} s", after.as_secs_f64())]
+    /// The time limit is over.
+    #[error("`{model}` did not answer within {} s", after.as_secs_f64())]
     TimedOut {
         /// `provider/model`.
         model: String,
-        /// The limit.
+        /// Time limit.
         after: Duration,
-        /// What had come by then, if anything.
+        /// Partial answer, if any.
         paid: Option<Box<Paid>>,
     },
-    /// The answer is longer than `max_tokens`, or than the model's context.
+    /// The answer exceeds `max_tokens` or the model's context.
     #[error("the answer of `{}` was cut at {max_tokens} tokens", paid.model)]
     Truncated {
-        /// The limit that was sent.
+        /// Token limit that was sent.
         max_tokens: u32,
-        /// The beginning of the answer.
+        /// Beginning of the answer.
         paid: Box<Paid>,
     },
     /// The model declined to answer.
     #[error("`{}` declined to answer{}", paid.model, said(&paid.text))]
     Refused {
-        /// Its words, if any.
+        /// Text of the refusal, if any.
         paid: Box<Paid>,
     },
-    /// What came is not in the provider's protocol.
-    #[error("`{provider}` sent something that is not its protocol: {reason}")]
+    /// The response does not follow the provider's protocol.
+    #[error("`{provider}` violated its protocol: {reason}")]
     Malformed {
         /// Name of the provider.
         provider: String,
-        /// What was expected.
+        /// Reason as text.
         reason: String,
-        /// What came, whole.
+        /// Complete received text.
         text: String,
     },
-    /// The answer has not the asked form, even after one repair.
-    #[error("the answer of `{}` has not the asked form: {reason}", paid.model)]
+    /// The answer does not match the requested schema, even after one repair.
+    #[error("the answer of `{}` does not match the requested schema: {reason}", paid.model)]
     InvalidStructure {
-        /// What is missing or wrong.
+        /// Missing or invalid part.
         reason: String,
-        /// The last answer as it came; usage and cost are those of both.
+        /// Last answer as received, with the usage and cost of both answers.
         paid: Box<Paid>,
     },
-    /// A program could not be started or spoken to.
+    /// A program could not be started or used.
     #[error("the program `{program}` cannot be run")]
     ExecStart {
-        /// The program's name.
+        /// Program name.
         program: String,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A program ended with an error.
+    /// A program exited with an error.
     #[error("the program `{program}` failed ({status}){}", said(stderr))]
     ExecFailed {
-        /// The program's name.
+        /// Program name.
         program: String,
         /// `exit status: 1`, `signal: 9`, …
         status: String,
-        /// The end of what it wrote to standard error.
+        /// End of the standard error output.
         stderr: String,
-        /// What it wrote to standard output.
+        /// Standard output.
         text: String,
     },
-    /// A program wrote more than an answer can be.
+    /// A program wrote more than the size limit.
     #[error("the program `{program}` wrote more than {limit} bytes")]
     ExecOutput {
-        /// The program's name.
+        /// Program name.
         program: String,
-        /// The limit in bytes.
+        /// Limit in bytes.
         limit: usize,
-        /// The beginning of what it wrote.
+        /// Beginning of the output.
         text: String,
     },
-    /// A command line that cannot be split into words.
-    #[error("the command `{line}` is not understood: {reason}")]
+    /// Invalid command line.
+    #[error("invalid command `{line}`: {reason}")]
     ExecCommand {
-        /// The line.
+        /// Command line.
         line: String,
-        /// What is wrong with it.
+        /// Reason as text.
         reason: &'static str,
     },
-    /// A file of recorded replies that is not in its format.
-    #[error("the recorded replies `{script}` are not understood: {place}: {reason}")]
+    /// Invalid file of recorded replies.
+    #[error("invalid recorded replies `{script}`: {place}: {reason}")]
     ScriptInvalid {
         /// `scripted/<name>`.
         script: String,
         /// `reply 3` or `line 3`, counted from 1.
         place: String,
-        /// What is wrong there.
+        /// Reason as text.
         reason: String,
     },
-    /// No recorded reply fits the question.
+    /// No recorded reply matches the question.
     #[error("none of the {} replies of `{script}` fits the question `{question}`{}", looked_for.len(), list(looked_for))]
     ScriptNoMatch {
         /// `scripted/<name>`.
         script: String,
-        /// The beginning of the question.
+        /// Beginning of the question.
         question: String,
-        /// What each reply waits for and does not find, in order.
+        /// First unmet condition of each reply, in order.
         looked_for: Vec<String>,
     },
 }
 
 impl Error {
-    /// What the provider delivered, and has likely billed, before things went wrong.
+    /// Partial answer that the provider delivered, and probably billed, before the error.
     pub fn paid(&self) -> Option<&Paid> {
         match self {
             Self::Interrupted { paid, .. }
@@ -214,7 +215,7 @@ impl Error {
         }
     }
 
-    /// Whatever text came back, in its original form.
+    /// Received text in its original form.
     pub fn raw_text(&self) -> Option<&str> {
         let text = match self {
             Self::Malformed { text, .. }
@@ -239,7 +240,7 @@ fn said(text: &str) -> String {
     }
 }
 
-/// Names the first few, since a script can be long.
+/// Lists at most five conditions, since a script can be long.
 fn list(looked_for: &[String]) -> String {
     let mut text = String::new();
     for (number, wanted) in (1..).zip(looked_for).take(5) {

@@ -1,11 +1,10 @@
-//! A program as the model: the prompt on its standard input, the answer on its standard output.
+//! A program as the model: prompt on standard input, answer on standard output.
 //!
-//! This is how the command line of a coding agent serves as a model. The program is started
-//! without a shell, in a process group of its own; when the question is given up (time limit,
-//! Ctrl-C) the whole group is killed, because such programs have children that would go on
-//! spending. All three pipes are served at the same time, so no order of reading and writing in
-//! the program can block us, and a program that reads nothing is no error. What it costs is not
-//! known.
+//! The command line tool of an agent host can serve as a model this way. The program is started
+//! without a shell, in its own process group. If the request is cancelled (time limit, Ctrl-C), the
+//! whole group is killed, because child processes would continue to cost money. All three pipes are
+//! served concurrently, so the program's order of reads and writes cannot cause a deadlock. A
+//! program may ignore its input. The cost is unknown.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -14,30 +13,31 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::{Draft, Error, Request};
+use super::attempt_log::Draft;
+use super::{Error, Request};
 
-/// How much of standard error is kept, from its end.
+/// Bytes kept from the end of standard error.
 const STDERR_TAIL: usize = 2048;
 
-/// How long the pipes may stay open after the program has ended; a child of its own may hold them
-/// for ever.
+/// Time that the pipes may stay open after the program has exited, since a child process can hold
+/// them open.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Which program, and how long it may take.
+/// Program and limits.
 #[derive(Debug, Clone)]
 pub struct ExecConfig {
-    /// The program and its arguments; see [`words`](super::words()) for a command line.
+    /// Program and arguments; [`words`](super::words()) splits a command line.
     pub argv: Vec<String>,
-    /// Variables that are set in addition to our own environment, which the program inherits.
+    /// Variables added to the inherited environment.
     pub env: Vec<(String, String)>,
-    /// Time limit of a question, its repair included.
+    /// Time limit of a request, including its repair.
     pub answer_within: Duration,
-    /// Longest answer in bytes.
+    /// Maximum answer size in bytes.
     pub max_bytes: usize,
 }
 
 impl ExecConfig {
-    /// The program with the default limits: 120 s and 32 MiB.
+    /// Configuration with default limits: 120 s and 32 MiB.
     pub const fn new(argv: Vec<String>) -> Self {
         Self {
             argv,
@@ -48,7 +48,7 @@ impl ExecConfig {
     }
 }
 
-/// A program that answers.
+/// Program that answers prompts.
 #[derive(Debug)]
 pub struct Exec {
     pub(super) config: ExecConfig,
@@ -57,11 +57,11 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Takes the program as it is; whether it exists shows at the first question.
+    /// Creates the model. Does not check that the program exists.
     ///
     /// # Errors
     ///
-    /// [`Error::ExecCommand`] where no program is named.
+    /// [`Error::ExecCommand`] if `argv` is empty.
     pub fn new(config: ExecConfig) -> Result<Self, Error> {
         let program = config.argv.first().map_or("", String::as_str);
         if program.is_empty() {
@@ -86,8 +86,8 @@ impl Exec {
         &self.model
     }
 
-    /// Runs the program once. What it has written so far stands in the draft, also when this
-    /// future is dropped.
+    /// Runs the program once. The draft gets the output as it arrives, so a dropped future loses
+    /// none.
     pub(super) async fn answer(&self, request: &Request, draft: &mut Draft) -> Result<(), Error> {
         let failed = |source| Error::ExecStart {
             program: self.program.clone(),
@@ -111,7 +111,7 @@ impl Exec {
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let Some(mut stdin) = stdin {
-                // A program that has read enough closes its end, which is its own affair.
+                // A program may close its input early.
                 let written = stdin.write_all(question.as_bytes()).await;
                 drop(written);
             }
@@ -151,7 +151,7 @@ impl Exec {
     }
 }
 
-/// Serves the pipes until the program has ended, and a little longer.
+/// Serves the pipes until the program has exited, and at most [`GRACE`] longer.
 async fn watch<T>(
     child: &mut Child,
     group: &mut Group,
@@ -164,7 +164,7 @@ async fn watch<T>(
             status = child.wait() => break status?,
             read = &mut pipes, if answer.is_none() => {
                 if read.is_err() {
-                    // It may write for ever, and nobody reads it any more.
+                    // Nothing reads the output any more, and the program may write without end.
                     group.kill();
                 }
                 answer = Some(read.map(drop));
@@ -194,7 +194,7 @@ fn question(request: &Request) -> String {
     }
 }
 
-/// Appends what comes to the draft, so that it survives a time limit.
+/// Appends the output to the draft, so that it survives a time limit.
 async fn read_answer(
     from: Option<impl AsyncRead + Unpin>,
     limit: usize,
@@ -206,7 +206,7 @@ async fn read_answer(
     loop {
         let read = from.read_buf(&mut bytes).await.map_err(Broken::Io)?;
         total += read;
-        // A character may be cut at the end of a chunk; its first bytes wait for the rest.
+        // An incomplete character at the end of a chunk waits for its remaining bytes.
         let whole = match std::str::from_utf8(&bytes) {
             Err(error) if error.error_len().is_none() && read > 0 => error.valid_up_to(),
             _ => bytes.len(),
@@ -232,7 +232,7 @@ async fn read_tail(from: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The process group of a running program; dropping it kills all of it.
+/// Process group of a running program. Dropping it kills the group.
 struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
@@ -249,19 +249,19 @@ impl Group {
 
     #[cfg(not(unix))]
     const fn of(_: &Child) -> Self {
-        // `kill_on_drop` ends the program itself there.
+        // On other systems `kill_on_drop` kills the program itself.
         Self {}
     }
 
     fn kill(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader.take() {
-            // An error says that it has ended by itself in the meantime.
+            // An error means that the group has already exited.
             rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).ok();
         }
     }
 
-    /// The program has ended and its number may be given to another one.
+    /// Forgets the group: the program has exited, and its id may be reused.
     const fn release(&mut self) {
         #[cfg(unix)]
         {
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use crate::llm::Llm;
 
-    /// Asks a shell script that stands for the program.
+    /// Runs a shell script as the program.
     fn ask(
         script: &str,
         user: &str,
@@ -327,7 +327,7 @@ mod tests {
         let long = "ä".repeat(1 << 20);
         let answer = ask("cat; cat <&- 2>/dev/null; true", &long, |_| {}).unwrap();
         assert!(answer.ends_with(&long), "{}", answer.len());
-        // Reads nothing at all.
+        // A program that ignores its input.
         assert_eq!(ask("echo yes", &long, |_| {}).unwrap(), "yes\n");
     }
 

@@ -1,45 +1,43 @@
-//! What all providers behind a URL have in common: connect, send, read within limits, retry.
+//! Common HTTP behaviour of all providers: connect, send, read within limits, retry.
 //!
-//! A [`Protocol`] says what a request looks like and reads events or a whole body into the draft;
-//! everything that can go wrong on the way is told apart here, as a [`Fault`], and either retried
-//! or turned into an [`Error`].
+//! A [`Protocol`] builds the request and reads events or a whole body into the draft. Failures are
+//! classified here as a [`Fault`], then retried or turned into an [`Error`].
 //!
-//! Invariants: redirects are not followed, since they would carry the key to another host; no
-//! answer is read past [`Limits::max_bytes`]; what a server says is scrubbed of the key. Whether an
-//! answer is a stream is decided by its content type, not by what was asked for, because
-//! compatible servers do as they like.
+//! Invariants: redirects are not followed, since they would send the key to another host. No answer
+//! is read past [`Limits::max_bytes`]. The key is removed from all server messages. The content
+//! type decides if an answer is a stream, because compatible servers may ignore the requested mode.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Client;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 
+use super::attempt_error::{Fault, parse};
+use super::attempt_log::{Draft, Tally};
 use super::body::Body;
 use super::client::{client, host};
-use super::fault::{Fault, parse};
-use super::openai::bearer;
 use super::price::{self, Pricing};
 use super::retry::{self, Decision, Policy};
-use super::{Draft, Error, OnProgress, Paid, Progress, Request, Secret, Tally, Usage, sse};
+use super::{Error, OnProgress, Paid, Progress, Request, Secret, Usage, sse};
 
-/// Limits of a question over the network.
+/// Limits of a request over the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Time limit of a question, its retries and its repair included; 120 s by default.
+    /// Time limit of a request, including retries and repair; 120 s by default.
     pub answer_within: Duration,
-    /// Time limit of a connection; 10 s by default.
+    /// Time limit of connecting; 10 s by default.
     pub connect_within: Duration,
-    /// Longest silence in the middle of an answer; 60 s by default. The wait for its beginning is
-    /// limited by `answer_within` only, since local servers load their models first.
+    /// Maximum silence within an answer; 60 s by default. Only `answer_within` limits the wait for
+    /// the beginning, since local servers load their models first.
     pub silent_for: Duration,
-    /// Longest answer in bytes; 32 MiB by default.
+    /// Maximum answer size in bytes; 32 MiB by default.
     pub max_bytes: usize,
-    /// When to ask again.
+    /// Retry policy.
     pub retry: Policy,
-    /// Seed of the random part of the pauses.
+    /// Seed for the random part of the pauses.
     pub seed: u64,
 }
 
@@ -56,21 +54,21 @@ impl Default for Limits {
     }
 }
 
-/// What a server has turned out to understand. Kept for the next question, so that a refusal costs
-/// one request and not one a question.
+/// Features that a server has accepted so far. Stored for later requests, so that a rejection costs
+/// one request in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
-    /// Structured output by the provider's first mechanism; else by its second.
+    /// `true` for the provider's first mechanism of structured output, `false` for the second.
     pub(super) native_structure: bool,
-    /// The name of the token limit.
+    /// Field name of the token limit.
     pub(super) token_limit: &'static str,
-    /// The other name of it was refused.
+    /// The server has rejected the other field name.
     pub(super) swapped_tokens: bool,
-    /// Ask for a stream.
+    /// Request a stream.
     pub(super) stream: bool,
 }
 
-/// Everything that the protocols know, for whoever has nothing to fall back from.
+/// All features enabled, for protocols without a fallback.
 impl Default for Dialect {
     fn default() -> Self {
         Self {
@@ -82,28 +80,27 @@ impl Default for Dialect {
     }
 }
 
-/// The language of a provider.
+/// Wire protocol of a provider.
 pub(super) trait Protocol: Sync {
-    /// Where questions go, below the base URL.
+    /// Request path below the base URL.
     const PATH: &'static str;
 
-    /// The headers of a request, the key among them.
+    /// Request headers, including the key.
     fn headers(&self, key: Option<HeaderValue>) -> HeaderMap;
 
-    /// The body of a request.
     fn body(&self, request: &Request, dialect: Dialect) -> Value;
 
-    /// Reads an event; `true` when it was the last one.
+    /// Reads an event. Returns `true` if it is the last one.
     fn event(&self, draft: &mut Draft, event: &sse::Event) -> Result<bool, Fault>;
 
-    /// Reads an answer that came in one piece.
+    /// Reads an answer that is not streamed.
     fn whole(&self, draft: &mut Draft, body: &Value) -> Result<(), Fault>;
 
-    /// The dialect to go on with after the server has refused this one.
+    /// Dialect to use after the server has rejected this one; `None` if there is no other.
     fn fall_back(&self, dialect: Dialect, message: &str) -> Option<Dialect>;
 }
 
-/// Who is behind a URL.
+/// Endpoint, credentials and limits of a provider.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
     pub(super) provider: String,
@@ -115,7 +112,7 @@ pub(super) struct Peer {
     pub(super) extra: Map<String, Value>,
 }
 
-/// A provider and the way to it.
+/// Client for one provider.
 #[derive(Debug)]
 pub(super) struct Connection {
     peer: Peer,
@@ -163,7 +160,7 @@ impl Connection {
         &self.host
     }
 
-    /// The model, as the provider calls it.
+    /// Model name at the provider.
     pub(super) fn model(&self) -> &str {
         &self.peer.model
     }
@@ -172,7 +169,7 @@ impl Connection {
         self.peer.limits.answer_within
     }
 
-    /// What the draft is worth.
+    /// Usage and cost of the draft.
     pub(super) fn bill(&self, draft: &Draft) -> Paid {
         let cost_usd = draft.cost_usd.or_else(|| {
             let Peer {
@@ -191,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Asks until there is an answer in the draft, or no hope of one.
+    /// Sends the request until the draft is complete or an error is final.
     pub(super) async fn ask(
         &self,
         protocol: &impl Protocol,
@@ -263,8 +260,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends one thing, retrying as with questions, and reads the answer, which comes in one piece.
-    /// What `read` refuses was likely paid for and would come again, so it is not retried.
+    /// Sends a request with the same retries, and reads an answer that is not streamed. An answer
+    /// that `read` rejects was probably billed and would not change, so it is not retried.
     pub(super) async fn fetch<T>(
         &self,
         path: &str,
@@ -309,7 +306,7 @@ impl Connection {
         read(&parse(&text)?)
     }
 
-    /// Sends something, and answers what comes back if that is a success.
+    /// Sends a request and returns the body of a successful response.
     async fn send(&self, path: &str, headers: HeaderMap, body: &Value) -> Result<Body, Fault> {
         let response = self
             .client
@@ -339,7 +336,7 @@ impl Connection {
     }
 
     fn decide(&self, retries: u32, fault: &Fault, tally: &Tally) -> Decision {
-        // What is malformed was likely paid for, and would come again.
+        // A malformed answer was probably billed and would not change.
         if matches!(fault, Fault::Malformed { .. }) {
             return Decision::GiveUp;
         }
@@ -347,7 +344,7 @@ impl Connection {
         retry::decide(policy, retries, fault.failure(), left, self.random())
     }
 
-    /// The error that a fault is when nothing more is tried.
+    /// Converts the final fault into an error.
     fn error(&self, fault: Fault, decision: Decision, tally: &Tally) -> Error {
         let provider = self.peer.provider.clone();
         let attempts = tally.attempts;
@@ -360,7 +357,7 @@ impl Connection {
                 status, message, ..
             } => {
                 let message = self.scrub(&message);
-                // An error in the middle of a stream does not take back what came before it.
+                // An error within a stream does not discard the text before it.
                 let has_begun = !tally.draft.text.is_empty();
                 let paid = has_begun.then(|| Box::new(tally.bill(self.bill(&tally.draft))));
                 match status {
@@ -404,7 +401,7 @@ impl Connection {
             Fault::Malformed { reason, text } => Error::Malformed {
                 provider,
                 reason,
-                // The beginning of an answer is worth more than the piece that is wrong.
+                // The beginning of an answer is more useful than the malformed part.
                 text: match tally.draft.text.as_str() {
                     "" => self.scrub(&text),
                     text => text.to_owned(),
@@ -420,7 +417,7 @@ impl Connection {
         }
     }
 
-    /// The next random number in `0.0..1.0` (`SplitMix64`).
+    /// Next random number in `0.0..1.0` (`SplitMix64`).
     fn random(&self) -> f64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let state = self.random.fetch_add(STEP, Ordering::Relaxed);
@@ -432,7 +429,7 @@ impl Connection {
     }
 }
 
-/// Reads events until the protocol, or else the stream, says that it is over.
+/// Reads events until the protocol or the stream ends.
 async fn read_stream(
     protocol: &impl Protocol,
     mut body: Body,
@@ -443,7 +440,7 @@ async fn read_stream(
     loop {
         let chunk = match body.chunk().await {
             Ok(chunk) => chunk,
-            // Only the token count could still have come.
+            // Only the token count is missing.
             Err(Fault::Broken(_)) if draft.complete => return Ok(()),
             Err(fault) => return Err(fault),
         };
@@ -474,4 +471,18 @@ async fn read_stream(
 
 fn path<P: Protocol>(_: &P) -> &'static str {
     P::PATH
+}
+
+/// Headers with the key as bearer token.
+pub(super) fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let value = key.and_then(|key| {
+        let value = [b"Bearer ", key.as_bytes()].concat();
+        HeaderValue::from_bytes(&value).ok()
+    });
+    if let Some(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    headers
 }

@@ -1,4 +1,4 @@
-//! Which models a server offers.
+//! List of the models that a server offers.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use reqwest::header::HeaderValue;
 use serde_json::Value;
 
 use super::client::{client, host};
-use super::openai::bearer;
+use super::http::bearer;
 use super::{Error, Secret};
 
-/// The names of the models that a server offers; also the way to find out whether one is there.
+/// Names of the models that a server offers. Also checks that the server is available.
 ///
 /// # Errors
 ///
-/// [`Error::Config`] for a URL that is none, [`Error::TimedOut`], [`Error::Unreachable`],
-/// [`Error::BadRequest`] for every status but success, and [`Error::Malformed`].
+/// [`Error::Config`] for an invalid URL, [`Error::TimedOut`], [`Error::Unreachable`],
+/// [`Error::BadRequest`] for every unsuccessful status, and [`Error::Malformed`].
 pub async fn list_models(
     provider: &str,
     base_url: &str,

@@ -1,44 +1,46 @@
-//! The chat protocol of `OpenAI`, as many servers speak it.
+//! `OpenAI`'s chat protocol, as many servers implement it.
 //!
-//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in what they refuse. Nothing is assumed
-//! about them: the full request is sent, and what a server answers with a 400 that names the field
-//! is left out from then on: `response_format` (the schema then stands in the prompt), the name of
-//! the token limit, streaming. The newer Responses protocol is not spoken, because only `OpenAI`
-//! itself does.
+//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in the fields that they reject. The
+//! full request is sent first. A field that a server rejects with a 400 and its name is left out of
+//! later requests: `response_format` (the schema then goes into the prompt), the name of the token
+//! limit, streaming. The newer Responses protocol is not supported, because only `OpenAI` itself
+//! implements it.
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use super::fault::{Fault, parse};
-use super::http::{Connection, Dialect, Limits, Peer, Protocol};
+use super::attempt_error::{Fault, parse};
+use super::attempt_log::{Draft, Stop, Tally};
+use super::http::{Connection, Dialect, Limits, Peer, Protocol, bearer};
 use super::price::{Pricing, Tokens};
+use super::request::in_words;
 use super::schema::{Optional, strict};
-use super::{Draft, Error, OnProgress, Request, Secret, Stop, Tally, in_words, sse};
+use super::{Error, OnProgress, Request, Secret, sse};
 
 const MAX_TOKENS: &str = "max_tokens";
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// Which model, where.
+/// Model and endpoint.
 #[derive(Debug, Clone)]
 pub struct OpenAiConfig {
-    /// Shown as the first part of `provider/model`.
+    /// First part of `provider/model`.
     pub provider: String,
-    /// With `/v1`, or whatever the server has before `/chat/completions`.
+    /// Base URL up to `/chat/completions`, usually with `/v1`.
     pub base_url: String,
-    /// Sent as bearer token; local servers need none.
+    /// Sent as bearer token; `None` for local servers.
     pub key: Option<Secret>,
-    /// The server's name of the model.
+    /// Model name at the server.
     pub model: String,
-    /// What the model costs, where the server does not say so itself.
+    /// Price source, if the server does not report the cost.
     pub pricing: Pricing,
-    /// Limits of a question.
+    /// Limits of a request.
     pub limits: Limits,
-    /// Fields that are added to every request, over our own.
+    /// Fields added to every request; they override our own.
     pub extra: Map<String, Value>,
 }
 
 impl OpenAiConfig {
-    /// Any server that speaks the protocol; priced where its address is a known one.
+    /// Configuration for any compatible server. Prices are known for known base URLs.
     pub fn compatible(provider: &str, base_url: &str, model: &str, key: Option<Secret>) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -51,7 +53,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// A model of `OpenAI`'s own service.
+    /// Configuration for `OpenAI`'s own service.
     pub fn openai(model: &str, key: Secret) -> Self {
         Self {
             pricing: Pricing::Provider("openai"),
@@ -59,7 +61,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// A model through `OpenRouter`, named `vendor/model`; it reports its own costs.
+    /// Configuration for `OpenRouter`, with models named `vendor/model`. It reports its own costs.
     pub fn openrouter(model: &str, key: Secret) -> Self {
         Self {
             pricing: Pricing::Provider("openrouter"),
@@ -72,7 +74,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// A model on the user's own machine, which costs nothing: Ollama, LM Studio, vLLM.
+    /// Configuration for a free local server: Ollama, LM Studio, vLLM.
     pub fn local(provider: &str, base_url: &str, model: &str) -> Self {
         Self {
             pricing: Pricing::Free,
@@ -81,22 +83,22 @@ impl OpenAiConfig {
     }
 }
 
-/// A model behind the chat protocol.
+/// Model behind the chat protocol.
 #[derive(Debug)]
 pub struct OpenAi {
     pub(super) connection: Connection,
 }
 
 impl OpenAi {
-    /// Takes the configuration; nothing is sent before the first question.
+    /// Creates the client. Sends nothing before the first request.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] for a base URL that is none or a key that fits in no header.
+    /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(config: OpenAiConfig) -> Result<Self, Error> {
         let dialect = Dialect {
             native_structure: true,
-            // `OpenAI` has deprecated the name that all others know.
+            // `OpenAI` has deprecated the name that other servers use.
             token_limit: if config.provider == "openai" {
                 COMPLETION_TOKENS
             } else {
@@ -170,7 +172,7 @@ impl Protocol for OpenAi {
 
     fn event(&self, draft: &mut Draft, event: &sse::Event) -> Result<bool, Fault> {
         if event.data == "[DONE]" {
-            // A server that says no reason has ended nevertheless.
+            // The answer is complete even without a finish reason.
             draft.complete = true;
             return Ok(true);
         }
@@ -223,7 +225,7 @@ impl Protocol for OpenAi {
     }
 }
 
-/// Some servers, and all streams, carry their errors in an answer of status 200.
+/// Returns the error of a response with status 200, as in streams and on some servers.
 pub(super) fn error_in(body: &Value) -> Result<(), Fault> {
     let Some(error) = body.get("error").filter(|error| !error.is_null()) else {
         return Ok(());
@@ -242,7 +244,7 @@ pub(super) fn error_in(body: &Value) -> Result<(), Fault> {
     Err(Fault::read(status, HeaderMap::new(), body))
 }
 
-/// Takes over a message, or a piece of one.
+/// Adds a message, or a delta of one, to the draft.
 fn take(draft: &mut Draft, message: &Value, finish_reason: &Value) {
     match &message["content"] {
         Value::String(text) => draft.text.push_str(text),
@@ -282,18 +284,4 @@ fn count(draft: &mut Draft, usage: &Value) {
         output: usage["completion_tokens"].as_u64().unwrap_or(0),
     });
     draft.cost_usd = usage["cost"].as_f64();
-}
-
-/// The headers of a request with this key.
-pub(super) fn bearer(key: Option<&HeaderValue>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    let value = key.and_then(|key| {
-        let value = [b"Bearer ", key.as_bytes()].concat();
-        HeaderValue::from_bytes(&value).ok()
-    });
-    if let Some(mut value) = value {
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    headers
 }

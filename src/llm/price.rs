@@ -1,38 +1,37 @@
-//! What an answer cost, in US dollars.
+//! Cost of an answer in US dollars.
 //!
-//! The provider's own figure wins. Else tokens are priced by the table of the `genai-prices`
-//! crate, which is dated by its release and works offline; it is decoded at the first price asked
-//! for (some 60 ms), so programs that ask no model never pay for it. A model that the table does
-//! not know costs `None`, never 0: an unknown price must not look like a free answer.
+//! The provider's own figure takes precedence. Otherwise the table of the `genai-prices` crate
+//! applies, which works offline and is as old as its release. It is decoded on first use (some 60
+//! ms), so programs that use no model do not pay for it. A model that is not in the table costs
+//! `None`, never 0, so that an unknown price does not look like a free answer.
 //!
-//! [`Pricing::Free`] is said, not guessed. An address on this machine may just as well be a gateway
-//! that bills.
+//! [`Pricing::Free`] has to be configured. A local address may be a gateway that bills.
 
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 
 use super::Usage;
 
-/// Where the price of a provider's models is found.
+/// Price source for the models of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pricing {
-    /// The models run on the user's own machine.
+    /// Free models on the user's own machine.
     Free,
-    /// By the provider's id in the table: `anthropic`, `openai`, …
+    /// Provider id in the table: `anthropic`, `openai`, …
     Provider(&'static str),
-    /// By the base URL, as far as the table knows whose it is.
+    /// Provider of the base URL, if the table knows it.
     BaseUrl,
 }
 
-/// Tokens as they are billed.
+/// Billed token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tokens {
-    /// All that was read, those of the next two fields included.
+    /// Input tokens, including the next two fields.
     pub(super) input: u64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub(super) cache_read: u64,
-    /// Written to a cache.
+    /// Tokens written to a cache.
     pub(super) cache_write: u64,
-    /// Written by the model, hidden reasoning included.
+    /// Output tokens, including hidden reasoning.
     pub(super) output: u64,
 }
 
@@ -45,7 +44,7 @@ impl From<Tokens> for Usage {
     }
 }
 
-/// The price of an answer whose provider names none; `None` where it is not known.
+/// Cost from the table; `None` if unknown.
 pub(super) fn price(pricing: &Pricing, base_url: &str, model: &str, tokens: Tokens) -> Option<f64> {
     let usage = genai_prices::Usage::from([
         (UsageKey::INPUT_TOKENS, count(tokens.input)),
@@ -55,7 +54,7 @@ pub(super) fn price(pricing: &Pricing, base_url: &str, model: &str, tokens: Toke
     ]);
     let request = PriceRequest::new(model, &usage);
     let request = match pricing {
-        // Ollama passes some models on to its own machines, and those are billed by subscription.
+        // Ollama runs some models in its own cloud and bills them by subscription.
         Pricing::Free => return (!model.ends_with("cloud")).then_some(0.0),
         Pricing::Provider(id) => request.with_provider_id(id),
         Pricing::BaseUrl => request.with_provider_api_url(base_url),
@@ -95,7 +94,7 @@ mod tests {
         let groq = "https://api.groq.com/openai/v1";
         assert!(known(&Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
         assert_eq!(price(&anthropic, "", "no-such-model", MILLION), None);
-        // A well-known name at an unknown address is not sold at the well-known price.
+        // A known model name at an unknown address has no known price.
         let own = "http://10.0.0.5:8000/v1";
         assert_eq!(price(&Pricing::BaseUrl, own, "gpt-5", MILLION), None);
     }

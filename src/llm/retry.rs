@@ -1,27 +1,26 @@
-//! Whether a failed request is sent again, and after what time.
+//! Retry decision for a failed request.
 //!
-//! A pure function of what the server said, how often it was asked, and a random number, so that
-//! every case is a line in a test. The rules are those of the providers' own client libraries: two
-//! retries; connection errors, 408, 409, 429 and 5xx (529 with them) are worth one; the server's
-//! `x-should-retry` and its waiting times are obeyed. Two rules are ours: a spending limit is never
-//! retried, although some of them come as 429, and a wait longer than the caller can afford ends
-//! the question at once instead of sleeping into its time limit.
+//! A pure function of the server's response, the number of retries and a random number, so that
+//! each case is one line in a test. The rules follow the providers' own client libraries: two
+//! retries; connection errors, 408, 409, 429 and 5xx (including 529) are retried; `x-should-retry`
+//! and the server's waiting times are obeyed. Two rules are our own. A spending limit is never
+//! retried, although some providers report it as 429. A wait beyond the time limit fails at once.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use reqwest::header::HeaderMap;
 
-/// How patient a question is.
+/// Retry policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Requests after the first; 2 by default.
+    /// Maximum number of retries; 2 by default.
     pub max_retries: u32,
-    /// First pause where the server names none; doubles each time. Half a second by default.
+    /// First pause if the server requests none; doubles each time. 500 ms by default.
     pub first_pause: Duration,
-    /// Upper end of the doubling; 8 s by default.
+    /// Maximum pause; 8 s by default.
     pub longest_pause: Duration,
-    /// Longest wait that a server may ask for; 60 s by default.
+    /// Maximum wait that a server may request; 60 s by default.
     pub longest_wait: Duration,
 }
 
@@ -36,35 +35,35 @@ impl Default for Policy {
     }
 }
 
-/// What is known of a failed request.
+/// Properties of a failed request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Failure<'a> {
-    /// HTTP status; `None` where the connection failed.
+    /// HTTP status; `None` if the connection failed.
     pub(super) status: Option<u16>,
-    /// Headers of the answer, if there was one.
+    /// Response headers; `None` without a response.
     pub(super) headers: Option<&'a HeaderMap>,
-    /// The provider's code for the error, such as `insufficient_quota`.
+    /// Error code of the provider, such as `insufficient_quota`.
     pub(super) code: &'a str,
-    /// The provider's words.
+    /// Message of the provider.
     pub(super) message: &'a str,
 }
 
-/// What to do about it.
+/// Retry decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// Send again after this time.
+    /// Retry after this pause.
     Retry(Duration),
-    /// Asking again would change nothing, or the retries are used up.
+    /// A retry is pointless, or all retries are used up.
     GiveUp,
-    /// The account may not spend more.
+    /// The account has reached its spending limit.
     SpendLimit,
-    /// The server asks for a wait that is too long.
+    /// The server requests a wait that is too long.
     WaitTooLong(Duration),
 }
 
-/// Decides on the failure that follows `retries` earlier ones.
+/// Decides on a failure after `retries` earlier retries.
 ///
-/// `left` is what remains of the question's time limit, and `random` lies in `0.0..1.0`.
+/// `left` is the remaining time limit, and `random` is in `0.0..1.0`.
 pub(super) fn decide(
     policy: &Policy,
     retries: u32,
@@ -119,12 +118,12 @@ fn is_spend_limit(failure: Failure<'_>) -> bool {
                 | "billing_hard_limit_reached"
                 | "billing_error"
         )
-        // This one comes as a plain 400 without a code of its own.
+        // Reported as a plain 400 without a specific code.
         || failure.message.contains("credit balance is too low")
 }
 
-/// The wait that the server asks for: milliseconds, else seconds, else a date measured against
-/// the answer's own `date`, so that no clock of ours is needed.
+/// Wait that the server requests: milliseconds, else seconds, else a date relative to the
+/// response's own `date`, which makes the local clock irrelevant.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Some(wait) = text(headers, "retry-after-ms").and_then(|t| number(t, 0.001)) {
         return Some(wait);
@@ -244,9 +243,9 @@ mod tests {
         let date = ("date", "Sat, 21 Nov 2026 07:28:00 GMT");
         let until = ("retry-after", "Sat, 21 Nov 2026 07:28:07 GMT");
         check(429, &[date, until], retry(7000));
-        // Without the server's own clock its date says nothing.
+        // Without the server's `date`, a retry date is ignored.
         check(429, &[until], retry(500));
-        // A date that has passed means now.
+        // A past date means no wait.
         let past = ("retry-after", "Sat, 21 Nov 2026 07:00:00 GMT");
         check(429, &[date, past], retry(0));
     }

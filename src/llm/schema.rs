@@ -1,12 +1,12 @@
-//! A JSON Schema in the dialects that providers take.
+//! Conversion of a JSON Schema to the subset that a provider accepts.
 //!
-//! Providers enforce a subset of JSON Schema and refuse the rest with a 400. What they do not know
-//! is moved into the description, where the model can still read it, as the official client
-//! libraries do; the check of the answer (`structure`) looks at the schema as it was given.
+//! Providers enforce a subset of JSON Schema and reject the rest with a 400. Unsupported keywords
+//! are moved into the description, where the model can still read them, as in the official client
+//! libraries. The check of the answer (`structure`) uses the original schema.
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that every strict mode understands; all others become words.
+/// Keywords that every strict mode supports; others go into the description.
 const KNOWN: [&str; 15] = [
     "type", "properties", "required", "items", "anyOf", "allOf", "enum", "const", "$ref", "$defs",
     "definitions", "title", "description", "format", "minItems",
@@ -16,16 +16,16 @@ const FORMATS: [&str; 9] = [
     "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
 ];
 
-/// How a provider treats properties that are not required.
+/// Treatment of optional properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Optional {
-    /// They may be left out.
+    /// Optional properties may be missing.
     Absent,
-    /// Strict mode wants every property required, so optional ones may be `null` instead.
+    /// Strict mode requires every property, so optional ones may be `null`.
     Null,
 }
 
-/// The schema with closed objects and without keywords that strict modes refuse.
+/// Returns the schema with closed objects and without unsupported keywords.
 pub(super) fn strict(schema: &Value, optional: Optional) -> Value {
     let Value::Object(schema) = schema else {
         return schema.clone();
@@ -43,7 +43,7 @@ pub(super) fn strict(schema: &Value, optional: Optional) -> Value {
             "anyOf" | "allOf" => {
                 kept.insert(key.clone(), each_item(value, optional));
             }
-            // The two say the same to a model, and only one is taken.
+            // Both mean the same to a model, but providers accept only `anyOf`.
             "oneOf" => {
                 kept.insert("anyOf".to_owned(), each_item(value, optional));
             }

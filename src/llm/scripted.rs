@@ -4,23 +4,23 @@
 //!
 //! ```json
 //! {"when": {"contains": ["resume"], "not_contains": ["skip gaps"]}, "reply": {"score": 7}}
-//! {"reply": "whatever else was asked", "usage": {"input_tokens": 12, "output_tokens": 3}, "cost_usd": 0.01}
+//! {"reply": "any other question", "usage": {"input_tokens": 12, "output_tokens": 3}, "cost_usd": 0.01}
 //! ```
 //!
-//! - `reply`: a string is answered as it stands, anything else as its JSON text, unchanged;
-//! - `when`: all of `contains` and none of `not_contains` must occur in the system text or the
-//!   question, letter by letter; without it the reply always fits;
-//! - `usage`, `cost_usd`: what the answer reports; without them it reports none.
+//! - `reply`: a string is returned verbatim, any other value as its JSON text;
+//! - `when`: the system text or the question must contain all of `contains` and none of
+//!   `not_contains`, case-sensitive; without it the reply always matches;
+//! - `usage`, `cost_usd`: values that the answer reports; none by default.
 //!
-//! The first reply that fits is given, every time: a script has no memory, so that what changes
-//! between two runs is the question. An unknown field is an error, not a reply that never fits.
+//! The first matching reply is always used: a script has no state, so only the question makes a
+//! difference between two runs. An unknown field is an error.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Error, Request, Usage};
 
-/// A file of recorded replies.
+/// File of recorded replies.
 #[derive(Debug)]
 pub struct Scripted {
     model: String,
@@ -49,11 +49,11 @@ struct When {
 }
 
 impl Scripted {
-    /// Reads recorded replies; `name` is the stem of their file, shown as `scripted/<name>`.
+    /// Parses recorded replies. `name` is the file stem, shown as `scripted/<name>`.
     ///
     /// # Errors
     ///
-    /// [`Error::ScriptInvalid`] names the line, or the place in the array.
+    /// [`Error::ScriptInvalid`] with the line, or the position in the array.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let model = format!("scripted/{name}");
         let invalid = |place: String, reason: String| Error::ScriptInvalid {
@@ -89,7 +89,7 @@ impl Scripted {
         &self.model
     }
 
-    /// The first reply that fits.
+    /// Returns the first matching reply.
     pub(super) fn answer(&self, request: &Request) -> Result<&Recorded, Error> {
         let mut looked_for = Vec::new();
         for reply in &self.replies {
@@ -114,7 +114,7 @@ impl Recorded {
 }
 
 impl When {
-    /// The first condition that does not hold, in words.
+    /// Describes the first condition that does not hold; `None` if all hold.
     fn misses(&self, request: &Request) -> Option<String> {
         let occurs = |part: &str| request.system.contains(part) || request.user.contains(part);
         let missing = self.contains.iter().find(|part| !occurs(part));

@@ -1,32 +1,34 @@
-//! A key that cannot be shown by accident.
+//! API key that cannot be printed by accident.
 //!
-//! There is no `Display` and no `Serialize`, and `Debug` prints a placeholder. Servers have been
-//! seen to repeat the key in their error messages, so whatever a server says passes
-//! [`Secret::scrub`] before it may stand in an error.
+//! `secrecy` overwrites its memory when it is dropped. It has no `Display` and no `Serialize`, and
+//! `Debug` prints a placeholder. Some servers repeat the key in their error messages, so every
+//! server message passes [`Secret::scrub`] before it becomes part of an error.
 
 use std::fmt;
 
-/// An API key.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// API key.
+#[derive(Clone)]
+pub struct Secret(SecretString);
 
 impl Secret {
-    /// Takes a key as a person wrote it; spaces and line ends around it are dropped.
+    /// Creates a key from user input; surrounding whitespace is removed.
     pub fn new(key: &str) -> Self {
-        Self(key.trim().to_owned())
+        Self(key.trim().into())
     }
 
-    /// The key itself, for the one header that carries it.
+    /// Plain key, for the one header that sends it.
     pub(super) fn expose(&self) -> &str {
-        &self.0
+        self.0.expose_secret()
     }
 
-    /// The text with every occurrence of the key replaced.
+    /// Replaces every occurrence of the key.
     pub(super) fn scrub(&self, text: &str) -> String {
-        if self.0.is_empty() {
+        if self.expose().is_empty() {
             return text.to_owned();
         }
-        text.replace(&self.0, "[key]")
+        text.replace(self.expose(), "[key]")
     }
 }
 

@@ -1,32 +1,32 @@
-//! Server-sent events, decoded as the bytes come in.
+//! Incremental decoder for server-sent events.
 //!
-//! Follows the event stream format of the HTML standard with one difference: an event at the end
-//! of the stream counts although no blank line follows, since servers and proxies are seen to
-//! leave it out. `id` and `retry` are not read, because a question is never resumed. Pure: bytes
-//! in, events out; the size of a stream is limited by the caller.
+//! Follows the event stream format of the HTML standard with one difference: an event at the end of
+//! the stream counts without a blank line, since some servers and proxies omit it. `id` and `retry`
+//! are ignored, because requests are never resumed. Pure: bytes in, events out. The caller limits
+//! the size.
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Event {
-    /// The `event:` field; empty where there was none.
+    /// `event:` field; empty if missing.
     pub(super) name: String,
-    /// The `data:` lines, joined by line feeds.
+    /// `data:` lines, joined by line feeds.
     pub(super) data: String,
 }
 
-/// Turns chunks of bytes into events. Chunks may end anywhere, also inside a character.
+/// Decodes chunks of bytes into events. Chunks may end anywhere, even within a character.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     line: Vec<u8>,
     event: Event,
     has_data: bool,
-    /// The last byte was a carriage return, so that a line feed now belongs to it.
+    /// The last byte was a carriage return; a following line feed belongs to it.
     after_return: bool,
     past_first_line: bool,
 }
 
 impl Decoder {
-    /// Takes the next bytes and returns the events that they complete.
+    /// Adds bytes and returns the completed events.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -40,7 +40,7 @@ impl Decoder {
         events
     }
 
-    /// Ends the stream and returns the event that no blank line had ended.
+    /// Ends the stream and returns an event that has no blank line.
     pub(super) fn finish(mut self) -> Option<Event> {
         if !self.line.is_empty() {
             self.end_of_line();
@@ -68,7 +68,7 @@ impl Decoder {
                 self.event.data.push_str(value);
                 self.has_data = true;
             }
-            // Comments have an empty field name; OpenRouter sends them to keep the line open.
+            // Comments have an empty field name; OpenRouter sends them as keep-alive.
             _ => {}
         }
         None
@@ -84,7 +84,7 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    /// Decodes the stream whole and cut at every byte; all ways must agree.
+    /// Decodes the stream whole and split at every byte, with the same result.
     fn check(stream: &str, expected: &[(&str, &str)]) {
         let decode = |chunks: &[&[u8]]| {
             let mut decoder = Decoder::default();

@@ -1,27 +1,27 @@
-//! The JSON object in a model's answer, and whether it has the asked form.
+//! JSON object in a model's answer, and its check against a schema.
 //!
-//! Models wrap their JSON in code fences and explanations even when told not to, so the object is
-//! looked for instead of expected. The check is a small part of JSON Schema: objects, their
-//! required keys, types, `enum` and `const`, at every depth; all other keywords are the caller's to
-//! judge, who knows what the numbers mean. No `$ref` is followed.
+//! Models wrap JSON in code fences and explanations even if told not to, so the text is searched
+//! for the object. The check covers a small part of JSON Schema: objects, required keys, types,
+//! `enum` and `const`, at every depth. The caller checks all other keywords. `$ref` is not
+//! followed.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Schema;
 
-/// The first JSON object in a text, as it is written there.
+/// First JSON object in a text, verbatim.
 ///
-/// `None` where there is none, or where the text breaks off inside of it.
+/// `None` if there is none, or if the text ends within it.
 pub fn json_object(text: &str) -> Option<&str> {
     Objects { rest: text }.next()
 }
 
-/// The object in the text that fits the schema, as it is written there.
+/// First object in the text that matches the schema, verbatim.
 ///
 /// # Errors
 ///
-/// What is wrong with the first object, in words that a model can act on.
+/// The error of the first object, worded for the model.
 pub(super) fn fitting<'a>(text: &'a str, schema: &Schema) -> Result<&'a str, String> {
     let mut reason = None;
     for object in (Objects { rest: text }) {
@@ -36,7 +36,7 @@ pub(super) fn fitting<'a>(text: &'a str, schema: &Schema) -> Result<&'a str, Str
     Err(reason.unwrap_or_else(|| "the answer holds no complete JSON object".to_owned()))
 }
 
-/// The outermost JSON objects of a text, in order.
+/// Outermost JSON objects of a text, in order.
 struct Objects<'a> {
     rest: &'a str,
 }
@@ -54,7 +54,7 @@ impl<'a> Iterator for Objects<'a> {
                     self.rest = &from_brace[object.get().len()..];
                     return Some(object.get());
                 }
-                // The text ends inside this object; whatever follows is only a part of it.
+                // The text ends within this object, so all later objects are parts of it.
                 Err(error) if error.is_eof() => return None,
                 Err(_) => self.rest = &from_brace[1..],
             }
@@ -98,7 +98,7 @@ fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (key, schema) in properties.into_iter().flatten() {
                 match object.get(key) {
-                    // Strict modes answer with `null` for what is optional.
+                    // Strict modes answer `null` for optional properties.
                     Some(Value::Null) if !required.contains(&key.as_str()) => {}
                     Some(value) => fits(value, schema, &format!("`{key}`"))?,
                     None => {}
@@ -126,7 +126,7 @@ fn is_a(value: &Value, name: &str) -> bool {
         "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        // A type of nobody's making cannot be held against the answer.
+        // An unknown type accepts any value.
         _ => true,
     }
 }
@@ -161,7 +161,7 @@ mod tests {
         check("[1, 2]", None);
         check("no object", None);
         check("", None);
-        // The inner object of an answer that was cut off is not the answer.
+        // The inner object of a truncated answer is not the answer.
         check(r#"{"a": {"b": 2}, "c": "#, None);
     }
 
@@ -218,7 +218,7 @@ mod tests {
             Err("`count` is a number but must be integer"),
         );
         check("sorry", Err("the answer holds no complete JSON object"));
-        // An object in the explanation does not hide the one that fits.
+        // An object in the explanation does not hide the matching one.
         let text = format!("As {{\"a\": 1}} says: {good}");
         check(&text, Ok(good));
     }

@@ -1,17 +1,15 @@
-//! Splitting a command line into words, without a shell.
+//! Splits a command line into words, without a shell.
 //!
-//! Quotes and backslashes mean what they mean in a POSIX shell; nothing else does. Variables,
-//! globs, pipes and redirections are ordinary characters, so a configuration can start a program
-//! but not a script of them.
+//! Quotes and backslashes work as in a POSIX shell. Variables, globs, pipes and redirections are
+//! ordinary characters, so a configuration can start a program but cannot run a script.
 
 use super::Error;
 
-/// The words of a command line.
+/// Splits a command line into words.
 ///
 /// # Errors
 ///
-/// [`Error::ExecCommand`] where a quote is not closed, a backslash ends the line, or there is no
-/// word at all.
+/// [`Error::ExecCommand`] for an unclosed quote, a trailing backslash, or an empty line.
 pub fn words(line: &str) -> Result<Vec<String>, Error> {
     let invalid = |reason| Error::ExecCommand {
         line: line.to_owned(),

@@ -1,9 +1,9 @@
 //! Conditions on the metadata of a record: `tone=friendly`, `metrics.views>=1000`.
 //!
-//! A field is a path of names joined by points; a name that holds points itself is found by its whole
-//! name first. `=` holds for a list that contains the value. Numbers are compared as numbers and times
-//! as times, where both sides are; everything else as text. A field that is missing fulfils no condition
-//! but `!=`.
+//! A field is a path of names separated by dots. A field name that contains dots matches before the
+//! same text read as a path. `=` on a list matches if the list contains the value. Two numbers
+//! compare as numbers, two times as times, everything else as text. A missing field satisfies only
+//! `!=`.
 
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use super::expiry::moment;
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The path of the field.
+    /// Path of the field, without the optional prefix `metadata.`.
     pub field: String,
     relation: Relation,
     value: String,
@@ -31,7 +31,7 @@ enum Relation {
     AtLeast,
 }
 
-/// Longer signs first, so that `<=` is not `<` before `=`.
+/// Two-character operators come first, so that `<=` is not read as `<`.
 const SIGNS: [(&str, Relation); 6] = [
     ("!=", Relation::IsNot),
     ("<=", Relation::AtMost),
@@ -41,7 +41,7 @@ const SIGNS: [(&str, Relation); 6] = [
     (">", Relation::Above),
 ];
 
-/// A text that is no condition.
+/// Text that is not a valid condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a condition is FIELD=VALUE, as in `tone=friendly` or `metrics.views>=1000`; signs: = != < <= > >="
@@ -72,7 +72,7 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// Whether metadata fulfils it.
+    /// Returns `true` if the metadata satisfies the condition.
     pub fn holds(&self, metadata: &Value) -> bool {
         let found = at(metadata, &self.field);
         match self.relation {
@@ -107,7 +107,7 @@ impl Condition {
         })
     }
 
-    /// How a text stands to the value.
+    /// Compares a text with the condition's value: as numbers, as times or as text.
     fn order(&self, found: &str) -> Option<Ordering> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite());
         if let (Some(a), Some(b)) = (number(found), number(&self.value)) {
@@ -120,7 +120,7 @@ impl Condition {
     }
 }
 
-/// What stands at a path.
+/// Returns the value at a path.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let object = value.as_object()?;
     if let Some(found) = object.get(path) {

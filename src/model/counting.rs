@@ -1,23 +1,23 @@
-//! What outcomes do to a rule: its counts, its confidence and its utility.
+//! Effect of outcomes on a rule's counts, confidence and utility.
 //!
-//! The confidence is what the rule's words promised, moved by every outcome that was counted since:
-//! the mean of a Beta posterior, told one outcome at a time, so that what stands in the file is always
-//! all there is to know. The utility is the posterior of the counts alone, as the reference has it.
+//! The confidence starts at the score of the rule's text and moves with every counted outcome. It
+//! is the mean of a Beta posterior, updated one outcome at a time, so the stored value is the whole
+//! state. The utility is the posterior of the counts alone, as in the reference implementation.
 //!
-//! Deliberately absent: which outcomes speak of which rules.
+//! Deliberately absent: the mapping from outcomes to rules.
 
 use super::knowledge::Reflexion;
 
-/// What its words promise weighs as much as so many outcomes.
+/// Weight of the initial confidence, in outcomes.
 const PROMISE: f64 = 4.0;
 
 impl Reflexion {
-    /// Counts that it was put into a prompt.
+    /// Counts one injection of the rule into a prompt.
     pub fn count_shown(&mut self) {
         self.times_injected = Some(self.times_injected.unwrap_or(0.0) + 1.0);
     }
 
-    /// Counts an outcome for it or against it.
+    /// Counts one outcome for or against the rule.
     pub fn count_outcome(&mut self, helped: bool) {
         let weight = PROMISE + self.outcomes();
         let confidence = self.confidence.unwrap_or(0.5);
@@ -27,8 +27,9 @@ impl Reflexion {
         self.move_count(helped, 1.0);
     }
 
-    /// Takes back an outcome that was counted; one that is not there is none. Where only the
-    /// reference has counted, which moves no confidence, the confidence is left as it is.
+    /// Reverts one counted outcome; does nothing if the count is zero. Leaves the confidence
+    /// unchanged if only the reference implementation has counted, because its counts do not move
+    /// the confidence.
     pub fn take_back_outcome(&mut self, helped: bool) {
         let counted = if helped {
             self.times_helped
@@ -47,7 +48,7 @@ impl Reflexion {
         self.move_count(helped, -1.0);
     }
 
-    /// The confidence without what use has shown: what its words promised.
+    /// Returns the initial confidence, with the effect of counted outcomes removed.
     pub fn promised(&self) -> Option<f64> {
         let confidence = self.confidence?;
         if self.times_harmed.is_none() || self.outcomes() == 0.0 {
@@ -59,7 +60,7 @@ impl Reflexion {
         ))
     }
 
-    /// Takes over what use has shown of another rule that says the same, and its tests.
+    /// Adds the counts, outcomes and tests of another rule with the same meaning.
     pub fn take_over(&mut self, other: &Self) {
         let outcomes = other.outcomes();
         if outcomes > 0.0 {
@@ -91,8 +92,8 @@ impl Reflexion {
         self.validated_by_test |= !self.generated_test_ids.is_empty();
     }
 
-    /// Whether another rule was merged into this one: it stands in its place, and for its correction.
-    /// One that merely replaces another says something else.
+    /// Returns `true` if `other` was merged into this rule: this rule supersedes it and covers its
+    /// correction. A rule that only supersedes another does not cover its correction.
     pub fn has_taken_over(&self, other: &Self) -> bool {
         let correction = &other.correction_id;
         !self.reflexion_id.is_empty()
@@ -101,7 +102,7 @@ impl Reflexion {
             && (self.correction_id == *correction || self.also_corrected_by.contains(correction))
     }
 
-    /// How many outcomes have been counted.
+    /// Number of outcomes counted.
     fn outcomes(&self) -> f64 {
         let count = |field: Option<f64>| field.unwrap_or(0.0).max(0.0);
         count(self.times_helped) + count(self.times_harmed)
@@ -117,7 +118,7 @@ impl Reflexion {
         self.weigh();
     }
 
-    /// Makes the utility that of the counts.
+    /// Recomputes the utility from the counts.
     pub fn weigh(&mut self) {
         self.times_harmed.get_or_insert(0.0);
         if self.superseded_by.is_empty() {
@@ -126,7 +127,7 @@ impl Reflexion {
     }
 }
 
-/// A share as it is stored: between 0 and 1, with four decimals.
+/// Rounds a share for storage: between 0 and 1, with four decimals.
 fn share(figure: f64) -> f64 {
     (figure.clamp(0.0, 1.0) * 1e4).round() / 1e4
 }
@@ -147,7 +148,7 @@ mod tests {
                 rule.count_outcome(*helped);
             }
             let told = |rule: &Reflexion| rule.confidence.unwrap_or(-1.0);
-            // Four decimals a time, so that the last one may be off.
+            // Each step rounds to four decimals, so the last one may differ.
             assert!((told(&rule) - expected).abs() < 2e-4, "{json} {rule:?}");
             if before.times_harmed.is_some() || before.times_helped.is_none() {
                 let found = rule.promised().unwrap() - promised.unwrap_or(0.5);
@@ -167,7 +168,7 @@ mod tests {
         check(r#""x": 0"#, &[true], 0.6);
         check(r#""confidence": 1"#, &[true, true], 1.0);
         check(r#""confidence": 0"#, &[false], 0.0);
-        // What the reference has counted weighs, and is not told a second time.
+        // Counts of the reference implementation carry weight, and are not applied twice.
         check(r#""confidence": 0.9, "times_helped": 6"#, &[false], 0.8182);
         check(r#""confidence": 0.9, "times_helped": 6"#, &[], 0.9);
 

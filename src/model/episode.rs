@@ -1,14 +1,14 @@
-//! What happened: executions of skills, and what people said about them.
+//! Executions of skills, and the corrections that users give.
 //!
-//! Inputs and outputs are kept as the JSON text that was given, so that key order, big integers
-//! and `1062` against `1062.0` survive.
+//! Inputs and outputs are stored as the JSON text received, so that key order, big integers and the
+//! difference between `1062` and `1062.0` survive.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record, Trust, one_line};
-use super::knowledge::AGENT;
+use super::kind::{Kind, Record, one_line};
 use super::lenient;
+use super::trust::{AGENT, Trust};
 
 /// One run of a skill: an entry of `episodic_memory.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,60 +22,60 @@ pub struct Execution {
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub timestamp: String,
-    /// The input, whole.
+    /// The complete input.
     #[serde(default = "lenient::null")]
     pub input_summary: Box<RawValue>,
     /// The output: the model's JSON object, or `{"raw_output": text}`, or `{"error": text}`.
     #[serde(default = "lenient::null")]
     pub output_summary: Box<RawValue>,
-    /// What became of it.
+    /// Result of the run.
     #[serde(default)]
     pub outcome: Outcome,
-    /// US dollars; `None` where the price of the model is not known.
+    /// US dollars; `None` if the price of the model is unknown.
     #[serde(default, deserialize_with = "lenient::number")]
     pub cost_usd: Option<f64>,
-    /// Wall-clock milliseconds of the model's answer.
+    /// Wall-clock time of the model's answer, in milliseconds.
     #[serde(default, deserialize_with = "lenient::number")]
     pub latency_ms: Option<f64>,
     /// `provider/model`, or `offline/nearest-case`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub model_used: String,
-    /// Ids of the rules that stood in the prompt.
+    /// Ids of the rules in the prompt.
     #[serde(
         default,
         deserialize_with = "lenient::texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub reflexions_injected: Vec<String>,
-    /// Ids of the rules that would have stood in it, were it not for the experiment.
+    /// Ids of the rules that the experiment withheld from the prompt.
     #[serde(
         default,
         deserialize_with = "lenient::texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub reflexions_withheld: Vec<String>,
-    /// The share of rules that was withheld then; `None` outside an experiment.
+    /// Share of rules withheld at the time, from 0 to 1; `None` outside an experiment.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub experiment_withhold: Option<f64>,
-    /// Tokens, where the provider counted them.
+    /// Token counts; `None` if the provider reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Where an offline answer was taken from.
+    /// Source of an offline answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest_case: Option<NearestCase>,
-    /// Why a person rejected it.
+    /// The user's reason for rejecting the output.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub reviewer_notes: String,
-    /// `agent` where a program has brought the outcome with the execution; empty where a person has said
-    /// it, or nobody.
+    /// `agent` if a program reported the outcome together with the execution. Empty if a user gave
+    /// it, or if there is none.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -84,45 +84,45 @@ pub struct Execution {
     pub judged_by: String,
 }
 
-/// Tokens of one question and its answer.
+/// Token usage of one request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Tokens read, including those from a cache.
     pub input_tokens: u64,
-    /// Tokens written, those of hidden reasoning included.
+    /// Tokens written, including hidden reasoning.
     pub output_tokens: u64,
 }
 
 /// The case that an offline answer repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NearestCase {
-    /// An execution or correction id, or the path of an example below the skill.
+    /// Id of an execution or correction, or path of an example below the skill.
     pub source: String,
     /// Between 0 (nothing in common) and 1 (the same input).
     pub similarity: f64,
 }
 
-/// What became of an execution.
+/// Result of an execution.
 ///
-/// The source documents name the first three; the others are found in files of the reference
-/// implementation. A value of nobody's making is kept as it is.
+/// The source documents name the first three. The others occur in files of the reference
+/// implementation. An unknown value is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// A person said that it is right.
+    /// A user accepted the output.
     Accepted,
-    /// A person said that it is wrong.
+    /// A user rejected the output.
     Rejected,
-    /// Nobody has looked yet.
+    /// No user has reviewed the output yet.
     #[default]
     PendingReview,
-    /// No output came out.
+    /// The run failed without output.
     Error,
     /// Any other word.
     Other(String),
 }
 
 impl Outcome {
-    /// The word in the file.
+    /// Returns the value as written in the file.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Accepted => "accepted",
@@ -195,13 +195,13 @@ impl Record for Execution {
     }
 }
 
-/// What a person said was wrong with an execution: an entry of `corrections.json`.
+/// A user's statement of what was wrong with an execution: an entry of `corrections.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Correction {
     /// `CORR-{NNN}`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub correction_id: String,
-    /// The execution that is corrected.
+    /// Id of the corrected execution.
     #[serde(default, deserialize_with = "lenient::text")]
     pub execution_id: String,
     /// `domain/skill`.
@@ -210,24 +210,24 @@ pub struct Correction {
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub timestamp: String,
-    /// The output of the execution as it was when it was corrected.
+    /// Output of the execution at the time of the correction.
     #[serde(default = "lenient::null")]
     pub original_output: Box<RawValue>,
-    /// The person's words, unchanged.
+    /// The user's words, unchanged.
     #[serde(default, deserialize_with = "lenient::text")]
     pub user_correction: String,
-    /// What the output should have been, where the person gave it.
+    /// The correct output, if the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
-    /// `agent` where an agent has passed it on. Empty: a person has said it here.
+    /// `agent` if an agent relayed the correction; empty if a user entered it here.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub source: String,
-    /// Of what an agent has passed on: `approved` where a person has approved it, `user` where one has
-    /// said the same.
+    /// Trust in a relayed correction: `approved` if a user has approved it, `user` if a user has
+    /// made the same correction.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -259,7 +259,7 @@ impl Record for Correction {
         &self.timestamp
     }
 
-    /// What an agent has passed on is observed until a person approves it, or says the same.
+    /// A relayed correction is observed until a user approves or repeats it.
     fn trust(&self) -> Trust {
         match (self.source == AGENT, self.trust.as_str()) {
             (false, _) | (true, "user") => Trust::User,
@@ -290,7 +290,8 @@ pub(super) fn push_values(json: &RawValue, words: &mut String) {
         words.push('\n');
         words.push_str(text);
     }
-    // Text that is too deep or otherwise not readable is found by its id and skill alone.
+    // JSON that cannot be parsed, for example too deep, adds no words. The id and the skill still
+    // match.
     if let Ok(value) = serde_json::from_str(json.get()) {
         walk(&value, words);
     }

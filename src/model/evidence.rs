@@ -1,25 +1,25 @@
-//! What use has shown of a rule, a fix or a procedure.
+//! Evidence from use for a rule, a fix or a procedure.
 //!
-//! The posterior is that of a Beta distribution with prior (2, 2): a record that nobody has tried
-//! yet stands at one half, and a handful of outcomes moves it. The reference implementation's
-//! `utility_score = (helped + 2) / (injected + 4)` is the same figure where every injection that
-//! did not help counts against the rule.
+//! The posterior is a Beta distribution with prior (2, 2): an untried record has one half, and a
+//! few outcomes move it. It equals the reference implementation's
+//! `utility_score = (helped + 2) / (injected + 4)` if every injection that did not help counts
+//! against the rule.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of what happened after a record was shown.
+/// Counts of uses and their outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
-    /// How often it was put before a model or an agent.
+    /// Number of times shown to a model or an agent.
     pub shown: u64,
-    /// How often the outcome spoke for it.
+    /// Number of outcomes in favour.
     pub helped: u64,
-    /// How often the outcome spoke against it.
+    /// Number of outcomes against.
     pub harmed: u64,
 }
 
 impl Evidence {
-    /// The mean of the posterior, between 0 and 1. Shown without an outcome counts neither way.
+    /// Returns the mean of the posterior, from 0 to 1. A showing without an outcome does not count.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of uses stay far below 2^52"

@@ -1,8 +1,8 @@
-//! What an agent did, one action a line: a line of `execution_logs.jsonl`, in the fields of the source
-//! document's `agent_execution_logs`.
+//! Log of an agent's actions: one line of `execution_logs.jsonl` each, with the fields of the
+//! source document's `agent_execution_logs`.
 //!
-//! Lines are only ever added. One that another program wrote with an odd value is read with what can be
-//! read of it; a line that is no object is none.
+//! The file is append-only. A line with malformed fields is read with the fields that parse; a line
+//! that is not an object is skipped.
 
 use std::fmt;
 
@@ -11,47 +11,47 @@ use serde_json::value::RawValue;
 
 use super::lenient;
 
-/// One action.
+/// One action of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ExecutionLog {
     /// A random UUID.
     #[serde(default, deserialize_with = "lenient::text")]
     pub id: String,
-    /// The session that it belongs to: `SESS-…`, or what a host calls one of its own, as in
-    /// `claude-code/3f2a…`. `None` for what happened outside of any.
+    /// Id of the session: `SESS-…`, or an agent host's own id such as `claude-code/3f2a…`. `None`
+    /// for an action outside any session.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub session_id: Option<String>,
-    /// Whose it is. `None` is the owner of the files.
+    /// Id of the user; `None` for the owner of the files.
     #[serde(default, deserialize_with = "lenient::name")]
     pub user_id: Option<String>,
-    /// The step that the action was part of.
+    /// Step that the action belongs to.
     #[serde(default, deserialize_with = "lenient::text")]
     pub step_name: String,
-    /// The tool or model that acted.
+    /// Tool or model that acted.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub tool_name: Option<String>,
-    /// What kind of action it was.
+    /// Kind of the action.
     #[serde(default)]
     pub action_type: ActionType,
-    /// What went in; any JSON.
+    /// Input; any JSON.
     #[serde(default, deserialize_with = "lenient::present")]
     pub input_data: Option<Box<RawValue>>,
-    /// What came out; any JSON.
+    /// Output; any JSON.
     #[serde(default, deserialize_with = "lenient::present")]
     pub output_data: Option<Box<RawValue>>,
-    /// Why the agent did it, in its words.
+    /// The agent's reason, in its own words.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub reasoning: Option<String>,
-    /// How sure the agent was, from 0 to 1.
+    /// Confidence of the agent, from 0 to 1.
     #[serde(default, deserialize_with = "lenient::number")]
     pub confidence_score: Option<f64>,
-    /// Wall-clock milliseconds.
+    /// Wall-clock time in milliseconds.
     #[serde(default, deserialize_with = "lenient::whole")]
     pub execution_time_ms: Option<u64>,
-    /// How it ended, or that it has not.
+    /// Progress or result of the action.
     #[serde(default)]
     pub status: LogStatus,
-    /// What went wrong.
+    /// Error text of a failed action.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub error_message: Option<String>,
     /// RFC 3339, UTC.
@@ -59,7 +59,7 @@ pub struct ExecutionLog {
     pub created_at: String,
 }
 
-/// A closed set of words that is read leniently: a word of nobody's making is kept as it is.
+/// Defines a closed set of words that is read leniently: an unknown word is kept unchanged.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident, $($variant:ident = $word:literal),+ $(,)?) => {
         $(#[$about])*
@@ -72,10 +72,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The words of the source document, in its order.
+            /// All words, in the order of the source document.
             pub const NAMES: &'static [&'static str] = &[$($word),+];
 
-            /// The word in the file.
+            /// Returns the word as written in the file.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -120,7 +120,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The kinds of actions.
+    /// Kind of an action.
     ActionType,
     ToolCall = "tool_call",
     MemoryRead = "memory_read",
@@ -132,7 +132,7 @@ words! {
 }
 
 words! {
-    /// How an action ended, or that it has not.
+    /// Progress or result of an action.
     LogStatus,
     Pending = "pending",
     Running = "running",

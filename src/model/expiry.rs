@@ -1,22 +1,22 @@
-//! When a record is no longer to be found.
+//! Expiry of records.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 
-/// What a record says of its end.
+/// Expiry of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
-    /// It is kept for good.
+    /// The record never expires.
     Never,
-    /// From this moment on it is not to be found.
+    /// The record is hidden from this moment on.
     At(DateTime<Utc>),
-    /// It has an end, and nobody can read when. Somebody wanted it gone at some time: it is hidden, and
-    /// is not removed before a person has mended the time.
+    /// The expiry time cannot be parsed. The record is hidden, and is not removed until a user
+    /// corrects the time.
     Unreadable,
 }
 
 impl Expiry {
-    /// What the text of `expires_at` says; `None` and an empty one are no end. Times without a zone
-    /// are UTC, a date is its first moment: both are what hands and other programs write.
+    /// Parses `expires_at`; `None` and empty text mean no expiry. A time without a zone is UTC, and
+    /// a date is its first moment: users and other programs write both.
     pub fn of(text: Option<&str>) -> Self {
         let text = text.map(str::trim).unwrap_or_default();
         if text.is_empty() {
@@ -25,8 +25,7 @@ impl Expiry {
         moment(text).map_or(Self::Unreadable, Self::At)
     }
 
-    /// Whether that is over. Who does not know the time takes it for over, where there is an end at
-    /// all.
+    /// Returns `true` if the expiry has passed. Without a `now`, every expiry counts as passed.
     pub fn is_over(self, now: Option<DateTime<Utc>>) -> bool {
         match self {
             Self::Never => false,
@@ -36,11 +35,11 @@ impl Expiry {
     }
 }
 
-/// The end that a person asks for: a time, a date, a span from now on such as `30d`, or `never`.
+/// Parses an expiry given by a user: a time, a date, a span from now such as `30d`, or `never`.
 ///
 /// # Errors
 ///
-/// What should have been given instead.
+/// Returns a description of the valid forms.
 pub fn ending(given: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, &'static str> {
     let given = given.trim();
     if given == "never" {
@@ -62,13 +61,13 @@ pub fn ending(given: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, 
     Ok(Some(end))
 }
 
-/// A time so much later; `None` after the year 9999, which RFC 3339 cannot write and nobody reads back.
+/// Adds a span to a time; `None` after the year 9999, which RFC 3339 cannot express.
 pub fn later(now: DateTime<Utc>, span: TimeDelta) -> Option<DateTime<Utc>> {
     let end = now.checked_add_signed(span)?;
     (end.year() <= 9999).then_some(end)
 }
 
-/// A whole number of hours, days, weeks or years of 365 days.
+/// Parses a whole number of hours, days, weeks or years of 365 days.
 fn span(text: &str) -> Option<TimeDelta> {
     let unit = text.chars().next_back()?;
     let days = match unit {
@@ -82,7 +81,7 @@ fn span(text: &str) -> Option<TimeDelta> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    // What does not fit is as far away as can be, and is said to be too far.
+    // A number that overflows becomes the longest span, which the caller rejects.
     let count: i64 = digits.parse().unwrap_or(i64::MAX);
     let span = match days {
         None => TimeDelta::try_hours(count),
@@ -91,7 +90,7 @@ fn span(text: &str) -> Option<TimeDelta> {
     Some(span.unwrap_or(TimeDelta::MAX))
 }
 
-/// A moment as files and people write it.
+/// Parses a time in the forms that files and users write.
 pub(super) fn moment(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());

@@ -1,77 +1,78 @@
-//! What was learnt from failures that were overcome: the concrete fix, and the how-to.
+//! Records learned from recovered failures: fixes and procedures.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
-use super::kind::{Kind, Record, Trust, one_line};
+use super::kind::{Kind, Record, one_line};
+use super::trust::Trust;
 use super::{episode, lenient};
 
-/// Where something was seen.
+/// Place where a record was observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// The host's id of the session; of a session without one, the name of its file.
+    /// The agent host's session id, or the file name of a session without one.
     #[serde(default, deserialize_with = "lenient::text")]
     pub session: String,
-    /// The name of the directory that was worked in.
+    /// Name of the working directory.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub workspace: String,
-    /// The ordinal of the failing step.
+    /// Ordinal of the failing step.
     #[serde(default)]
     pub step: u64,
 }
 
-/// A how-to learnt from a failure that was overcome: an entry of `procedural_memory.json`.
+/// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Procedure {
     /// `PROC-{NNN}`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub procedure_id: String,
-    /// `domain/skill`, where it was learnt in one.
+    /// `domain/skill`; `None` if learned outside a skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub created_at: String,
-    /// `procedure_learned` where a pattern was found.
+    /// `procedure_learned` if a pattern was found.
     #[serde(default, deserialize_with = "lenient::text")]
     pub status: String,
     /// The eight fields of the procedural-memory document.
     #[serde(default = "lenient::null")]
     pub data: Box<RawValue>,
-    /// What put it into words: `offline`, or `provider/model`.
+    /// Author of the text: `offline`, or `provider/model`.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub distilled_by: String,
-    /// How often it was seen.
+    /// Number of times observed.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub occurrences: Option<f64>,
-    /// When it was seen last: RFC 3339, UTC.
+    /// Time of the last observation: RFC 3339, UTC.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub last_seen: String,
-    /// Where it was seen: the trajectories that the steps were taken from.
+    /// Trajectories that the steps come from.
     #[serde(
         default,
         deserialize_with = "lenient::list",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub origins: Vec<Origin>,
-    /// `approved` where a person has approved it.
+    /// `approved` if a user has approved the procedure.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -124,82 +125,82 @@ pub struct Fix {
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub created_at: String,
-    /// The error line with its particulars taken out.
+    /// The error line without its variable parts.
     #[serde(default, deserialize_with = "lenient::text")]
     pub error_key: String,
-    /// What failed.
+    /// The failing code or command.
     #[serde(default, deserialize_with = "lenient::text")]
     pub failing_code: String,
-    /// What worked instead.
+    /// The code or command that worked.
     #[serde(default, deserialize_with = "lenient::text")]
     pub working_code: String,
-    /// What it printed when it worked.
+    /// Output of the successful run.
     #[serde(default, deserialize_with = "lenient::text")]
     pub success_output: String,
-    /// What was used: `cargo test`, `Edit`.
+    /// Tool that was used: `cargo test`, `Edit`.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub tool: String,
-    /// How often it was seen.
+    /// Number of times observed.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub occurrences: Option<f64>,
-    /// Where it was seen, once for each session and step.
+    /// Places of observation, one for each session and step.
     #[serde(
         default,
         deserialize_with = "lenient::list",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub origins: Vec<Origin>,
-    /// When it was seen last: RFC 3339, UTC.
+    /// Time of the last observation: RFC 3339, UTC.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub last_seen: String,
-    /// How often it was shown as a hint.
+    /// Number of times shown as a hint.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub shown: Option<f64>,
-    /// How often the error was then gone by the hinted way.
+    /// Number of times the hint was adopted and the error went away.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub helped: Option<f64>,
-    /// How often the same error came again.
+    /// Number of times the same error recurred.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub harmed: Option<f64>,
-    /// `retired` where it no longer works; `active` or empty otherwise.
+    /// `retired` if the fix no longer works; `active` or empty otherwise.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub status: String,
-    /// `approved` where a person has approved it.
+    /// `approved` if a user has approved the fix.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub trust: String,
-    /// The procedure that was learnt with it.
+    /// Id of the procedure learned together with the fix.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -209,7 +210,7 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// The counts of use.
+    /// Returns the counts of use.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -224,14 +225,14 @@ impl Fix {
         }
     }
 
-    /// The same at another level of trust than its file gives.
+    /// Returns the fix with another level of trust than its file gives.
     #[must_use]
     pub fn believed(self, trust: Trust) -> Self {
         let trust = trust.name().to_owned();
         Self { trust, ..self }
     }
 
-    /// Whether it may still be shown.
+    /// Returns `true` if the fix may be shown.
     pub fn is_active(&self) -> bool {
         self.status != "retired"
     }
@@ -287,7 +288,7 @@ impl Record for Fix {
     }
 }
 
-/// Nobody but a person lifts what was taken from a session.
+/// Trust of a record that was learned from a session: observed until a user approves it.
 fn trust(said: &str) -> Trust {
     if said == "approved" {
         Trust::Approved

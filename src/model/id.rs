@@ -1,25 +1,25 @@
-//! The visible form of ids.
+//! Syntax of ids.
 //!
-//! Two shapes exist, both fixed by the source documents: `CORR-003` counts up, and
-//! `EXEC-20260220124341` is the second of its birth, with `-2`, `-3` … for the next ones of the
-//! same second. Uniqueness is not decided here but by the store, under its lock.
+//! The source documents fix two forms. `CORR-003` carries a counter. `EXEC-20260220124341` carries
+//! the second of its creation, with `-2`, `-3` … for later ids of the same second. The store
+//! ensures uniqueness, under its lock.
 
 use chrono::{DateTime, Utc};
 
 use super::Kind;
 
-/// What an id says about its place in the sequence, so that the next one can be made.
+/// Position of an id in its sequence, from which the next id is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct IdShape {
     /// The number of `CORR-003`, or the fourteen digits of `EXEC-20260220124341`.
     pub number: u64,
-    /// The `2` of `EXEC-20260220124341-2`; 1 where there is no suffix.
+    /// The `2` of `EXEC-20260220124341-2`; 1 without a suffix.
     pub suffix: u32,
 }
 
 impl IdShape {
-    /// Reads the shape of an id of this kind; `None` for ids of any other make, which take part in
-    /// nothing but equality (`weird`, or the reference's `EXEC-…-a1b2c3`).
+    /// Parses an id of this kind. Returns `None` for any other form (`weird`, or the reference's
+    /// `EXEC-…-a1b2c3`); such ids are only compared for equality.
     pub fn of(kind: Kind, id: &str) -> Option<Self> {
         let rest = id.strip_prefix(kind.prefix())?.strip_prefix('-')?;
         if !kind.is_timestamped() {
@@ -31,8 +31,8 @@ impl IdShape {
         let (stamp, suffix) = match rest.split_once('-') {
             None => (rest, 1),
             Some((stamp, suffix)) => {
-                // Six hexadecimal characters are the reference's random suffix, even where all of
-                // them happen to be digits.
+                // Six hexadecimal characters are the random suffix of the reference implementation,
+                // even if all of them are digits.
                 if suffix.len() >= 6 {
                     return None;
                 }
@@ -47,18 +47,18 @@ impl IdShape {
 }
 
 impl Kind {
-    /// Whether ids of this kind carry the second of their birth instead of a count.
+    /// Returns `true` if ids of this kind carry the second of creation instead of a counter.
     pub const fn is_timestamped(self) -> bool {
         matches!(self, Self::Execution | Self::Session)
     }
 }
 
-/// `CORR-003`: at least three digits, more when needed.
+/// Formats `CORR-003`: at least three digits, more if needed.
 pub fn numbered(kind: Kind, number: u64) -> String {
     format!("{}-{number:03}", kind.prefix())
 }
 
-/// `EXEC-20260220124341`, with `-2` and so on for later ones of the same second.
+/// Formats `EXEC-20260220124341`, with `-2` and so on for later ids of the same second.
 pub fn timestamped(kind: Kind, at: DateTime<Utc>, suffix: u32) -> String {
     let stamp = at.format("%Y%m%d%H%M%S");
     match suffix {
@@ -67,16 +67,16 @@ pub fn timestamped(kind: Kind, at: DateTime<Utc>, suffix: u32) -> String {
     }
 }
 
-/// How much of a workspace's name stands behind an id: enough to tell those of a team apart.
+/// Number of characters of the workspace name after an id: enough to distinguish those of a team.
 const ORIGIN_SHOWN: usize = 8;
 
-/// The name of a record of another workspace: `CORR-003@3f2a9c1b`.
+/// Formats the id of a remote record: `CORR-003@3f2a9c1b`.
 pub fn abroad(id: &str, origin: &str) -> String {
     let shown: String = origin.chars().take(ORIGIN_SHOWN).collect();
     format!("{id}@{shown}")
 }
 
-/// An id, and the beginning of the name of the workspace that it is one of, where that is said.
+/// Splits an id from the prefix of its workspace name, if it has one.
 pub fn split_origin(id: &str) -> (&str, Option<&str>) {
     match id.split_once('@') {
         Some((id, origin)) => (id, Some(origin)),

@@ -1,38 +1,39 @@
-//! The closed set of record kinds, and the one shape that they all share.
+//! The closed set of record kinds, and the interface that they share.
 //!
-//! A new kind is a struct, one `impl Record`, and one arm in each `match` here; a test walks
-//! [`Kind::ALL`] so that none is forgotten.
+//! A new kind needs a struct, an `impl Record`, and one arm in each `match` here. A test iterates
+//! over [`Kind::ALL`] to find omissions.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::knowledge::MemoryType;
+use super::memory_type::MemoryType;
+use super::trust::Trust;
 
-/// A kind of record. The order is the order of the data's way: what happened, then what was
-/// learnt from it.
+/// Kind of a record. The order follows the data flow: events first, then the knowledge learned from
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// One run of a skill.
     Execution,
-    /// What a person said was wrong with an execution.
+    /// A user's correction of an execution.
     Correction,
-    /// A rule learnt from a correction.
+    /// A rule learned from a correction.
     Reflexion,
-    /// A how-to learnt from a failure that was overcome.
+    /// A procedure learned from a recovered failure.
     Procedure,
     /// An error → fix pattern.
     Fix,
     /// A typed note.
     Memory,
-    /// What an agent did, from start to end.
+    /// One session of an agent.
     Session,
 }
 
 impl Kind {
-    /// Every kind, in the order in which listings show them.
+    /// All kinds, in the order of listings.
     pub const ALL: [Self; 7] = [
         Self::Execution,
         Self::Correction,
@@ -43,7 +44,7 @@ impl Kind {
         Self::Session,
     ];
 
-    /// The file under `.agentura/` that holds the records of this kind.
+    /// Returns the file under `.agentura/` that stores records of this kind.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Execution => "episodic_memory.json",
@@ -56,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// The key of the root object under which the array of entries lies.
+    /// Returns the key of the root object that holds the array of entries.
     pub const fn root_key(self) -> &'static str {
         match self {
             Self::Correction => "corrections",
@@ -64,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// The field of an entry that holds its id.
+    /// Returns the name of the id field.
     pub const fn id_field(self) -> &'static str {
         match self {
             Self::Execution => "execution_id",
@@ -77,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// What an id of this kind starts with, without the dash.
+    /// Returns the prefix of ids of this kind, without the dash.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Execution => "EXEC",
@@ -90,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// The singular name, as in `--kind reflexion` and in JSON.
+    /// Returns the singular name, as in `--kind reflexion` and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Execution => "execution",
@@ -103,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// The plural name, as in the JSON of `memory status`.
+    /// Returns the plural name, as in the JSON of `memory status`.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Execution => "executions",
@@ -116,18 +117,18 @@ impl Kind {
         }
     }
 
-    /// Whether its records belong to a user: only that one, and the owner of the files, may see
-    /// them.
+    /// Returns `true` if records of this kind belong to a user. Only that user and the owner of the
+    /// files may see them.
     pub const fn has_user(self) -> bool {
         matches!(self, Self::Memory | Self::Session)
     }
 
-    /// Whether its records may have an end in `expires_at`.
+    /// Returns `true` if records of this kind may have an `expires_at`.
     pub const fn may_expire(self) -> bool {
         matches!(self, Self::Memory)
     }
 
-    /// The kind that an id, or the beginning of one, belongs to: `corr-00` is a correction.
+    /// Returns the kind of an id or of an id prefix: `corr-00` is a correction.
     pub fn of_id(id: &str) -> Option<Self> {
         let (prefix, _) = id.split_once('-')?;
         Self::ALL
@@ -142,144 +143,106 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How far a record may be believed, and so where a prompt may show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trust {
-    /// Taken from tool output, the web or a foreign repository. Shown only as data.
-    Observed,
-    /// Observed, and then approved by a person.
-    Approved,
-    /// Said by a person.
-    User,
-}
-
-impl Trust {
-    /// The name in JSON documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Observed => "observed",
-            Self::Approved => "approved",
-            Self::User => "user",
-        }
-    }
-}
-
-/// What search, listing, export and the front doors see of any record.
+/// Uniform view of a record for search, listing, export and the servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Document {
     /// The kind of the record.
     pub kind: Kind,
-    /// Its id, unique within its workspace.
+    /// Id, unique within its workspace.
     pub id: String,
-    /// The `domain/skill` that it belongs to, if it belongs to one.
+    /// `domain/skill`; `None` if the record belongs to no skill.
     pub skill: Option<String>,
-    /// The words by which it is found: values only, never field names.
+    /// Searchable text: values only, no field names.
     pub content: String,
-    /// What a list shows of it, on one line.
+    /// One-line summary for lists.
     pub summary: String,
-    /// When it was made: RFC 3339, UTC. Empty where the file does not say.
+    /// Creation time: RFC 3339, UTC; empty if the file has none.
     pub created: String,
-    /// How far it may be believed.
+    /// Trust in the record.
     pub trust: Trust,
-    /// When it is no longer to be found: RFC 3339, UTC. `None` is never.
+    /// Expiry: RFC 3339, UTC; `None` means never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// Which type of note it is, if it is one.
+    /// Type of the note; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
-    /// Whose it is, of the kinds that have a user.
+    /// Id of the user; `None` for the owner's records and for kinds without users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// How it stands, of the kinds that can stand in more than one way.
+    /// Status; `None` for kinds without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Who brought it, where the record says so.
+    /// Source, if the record names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// What stands before the words of a record wherever it is shown, so that nobody takes what an agent has
-/// passed on for a person's word; `None` for all others.
-pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
-    match (
-        status == Some(super::CANDIDATE),
-        source == Some(super::AGENT),
-    ) {
-        (true, true) => Some("candidate [agent]"),
-        (true, false) => Some("candidate"),
-        (false, true) => Some("[agent]"),
-        (false, false) => None,
-    }
-}
-
-/// A record of one [`Kind`]: how it names itself, and how it is seen by those who do not care
-/// which kind it is.
+/// A record of one [`Kind`], with the accessors that kind-independent code needs.
 pub trait Record: Serialize + DeserializeOwned {
     /// The kind of every record of this type.
     const KIND: Kind;
 
-    /// The id; empty until the store has given one.
+    /// Returns the id; empty until the store assigns one.
     fn id(&self) -> &str;
 
-    /// Sets the id. Called once, by the store, under its lock.
+    /// Sets the id. The store calls it once, under its lock.
     fn set_id(&mut self, id: String);
 
-    /// The `domain/skill` that it belongs to, if it belongs to one.
+    /// Returns the `domain/skill` that the record belongs to.
     fn skill(&self) -> Option<&str>;
 
-    /// The words by which it is found: values only, never field names.
+    /// Returns the searchable text: values only, no field names.
     fn content(&self) -> String;
 
-    /// What a list shows of it: the most telling of its words, on one line.
+    /// Returns a one-line summary for lists.
     fn summary(&self) -> String {
         one_line(&self.content())
     }
 
-    /// When it was made: RFC 3339, UTC.
+    /// Returns the creation time: RFC 3339, UTC.
     fn created(&self) -> &str;
 
-    /// How far it may be believed.
+    /// Returns the trust in the record.
     fn trust(&self) -> Trust {
         Trust::User
     }
 
-    /// The texts that act on an agent: what an approval covers. Empty for kinds that are shown as data
-    /// only.
+    /// Returns the texts that act on an agent, which an approval covers. Empty for kinds that are
+    /// only shown as data.
     fn claims(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// When it is no longer to be found: RFC 3339, UTC. `None` is never.
+    /// Returns the expiry: RFC 3339, UTC; `None` means never.
     fn expires(&self) -> Option<&str> {
         None
     }
 
-    /// Which type of note it is, if it is one.
+    /// Returns the type of a note; `None` for other kinds.
     fn memory_type(&self) -> Option<MemoryType> {
         None
     }
 
-    /// Whose it is, of the kinds that have a user.
+    /// Returns the id of the user; `None` for kinds without users.
     fn user_id(&self) -> Option<&str> {
         None
     }
 
-    /// How it stands, of the kinds that can stand in more than one way.
+    /// Returns the status; `None` for kinds without one.
     fn status(&self) -> Option<&str> {
         None
     }
 
-    /// Who brought it, where the record says so.
+    /// Returns the source, if the record names one.
     fn source(&self) -> Option<&str> {
         None
     }
 
-    /// Says whose it is. Called by the store, for what a user adds; of no effect on kinds that have
-    /// no user.
+    /// Sets the user. The store calls it for records that a user adds. Does nothing for kinds
+    /// without users.
     fn set_user_id(&mut self, _id: &str) {}
 
-    /// The record as one [`Document`].
+    /// Converts the record to a [`Document`].
     fn document(&self) -> Document {
         Document {
             kind: Self::KIND,
@@ -298,13 +261,13 @@ pub trait Record: Serialize + DeserializeOwned {
     }
 }
 
-/// A JSON text without its layout, so that equal values have equal texts.
+/// Normalizes the layout of a JSON text, so that equal values have equal texts.
 pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json.get());
     value.map_or_else(|_| json.get().to_owned(), |value| value.to_string())
 }
 
-/// The text on one line, each run of white space one space.
+/// Collapses each run of white space to one space.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,25 +1,21 @@
-//! What was learnt from people: rules, and typed notes.
+//! Knowledge from users: rules and typed notes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
-use super::kind::{Kind, Record, Trust, one_line};
+use super::kind::{Kind, Record, one_line};
 use super::lenient;
+use super::memory_type::MemoryType;
+use super::trust::{AGENT, CANDIDATE, Trust};
 
-/// Rules whose utility has sunk below this are no longer shown; the reference's limit.
+/// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
 
-/// The `source` of what an agent has passed on.
-pub const AGENT: &str = "agent";
-
-/// The `status` of a rule that waits for a person.
-pub const CANDIDATE: &str = "candidate";
-
-/// A rule is not retired before it had so many outcomes.
+/// Number of outcomes required before a rule can be retired.
 const OUTCOMES: f64 = 5.0;
 
-/// A rule learnt from a correction: an entry of `reflexion_entries.json`.
+/// A rule learned from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reflexion {
     /// `REFL-{NNN}`.
@@ -31,128 +27,129 @@ pub struct Reflexion {
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub created_at: String,
-    /// The correction that it came from.
+    /// Id of the correction that the rule comes from.
     #[serde(default, deserialize_with = "lenient::text")]
     pub correction_id: String,
-    /// What went wrong.
+    /// The mistake.
     #[serde(default, deserialize_with = "lenient::text")]
     pub mistake: String,
-    /// Why it went wrong.
+    /// Cause of the mistake.
     #[serde(default, deserialize_with = "lenient::text")]
     pub root_cause: String,
-    /// The guidance that is put into the prompt.
+    /// Guidance for the prompt.
     #[serde(default, deserialize_with = "lenient::text")]
     pub rule: String,
-    /// When it matters.
+    /// Condition under which the rule applies.
     #[serde(default, deserialize_with = "lenient::text")]
     pub applies_when: String,
-    /// Between 0 and 1: how specific and actionable the correction was, moved by every outcome that
-    /// was counted since.
+    /// From 0 to 1: how specific and actionable the correction was, moved by every outcome counted
+    /// since.
     #[serde(default, deserialize_with = "lenient::number")]
     pub confidence: Option<f64>,
-    /// Whether a test failed without the rule and passed with it.
+    /// `true` if a test failed without the rule and passed with it.
     #[serde(default, deserialize_with = "lenient::flag")]
     pub validated_by_test: bool,
-    /// The tests that showed it.
+    /// Ids of the tests that validated the rule.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub generated_test_ids: Vec<String>,
-    /// The tests that fail because of it. Ours; the reference has no such list.
+    /// Ids of the tests that fail because of the rule. Absent from the reference implementation.
     #[serde(
         default,
         deserialize_with = "lenient::texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub breaks_test_ids: Vec<String>,
-    /// What made the rule's words: `offline`, or `provider/model`.
+    /// Author of the text: `offline`, or `provider/model`.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub distilled_by: String,
-    /// The reference's posterior of use; 0.5 where it is missing.
+    /// Posterior of use, as in the reference implementation; `None` counts as 0.5.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub utility_score: Option<f64>,
-    /// How often it was put into a prompt.
+    /// Number of injections into a prompt.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub times_injected: Option<f64>,
-    /// How often the outcome then spoke for it.
+    /// Number of outcomes in favour.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub times_helped: Option<f64>,
-    /// How often the outcome then spoke against it. Ours; the reference has no such count.
+    /// Number of outcomes against. Absent from the reference implementation.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
     pub times_harmed: Option<f64>,
-    /// The reference's `correction` or `synthesis`; `agent` where an agent has passed on the correction.
+    /// `correction` or `synthesis`, as in the reference implementation; `agent` if an agent relayed
+    /// the correction.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub source: String,
-    /// Later corrections that said the same.
+    /// Ids of later corrections with the same meaning.
     #[serde(
         default,
         deserialize_with = "lenient::texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub also_corrected_by: Vec<String>,
-    /// The rule that a person has put in its place.
+    /// Id of the rule that replaces this one; empty if none does.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub superseded_by: String,
-    /// `candidate` where an agent has passed it on and no person has approved it, `active` where one has.
-    /// Empty: active.
+    /// `candidate` if an agent relayed the rule and no user has approved it; `active` if one has.
+    /// Empty means active.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub status: String,
-    /// The guardrail files, below the skills directory, that could not be written and are tried again.
+    /// Guardrail files below the skills directory that could not be written; the write is retried.
     #[serde(
         default,
         deserialize_with = "lenient::texts",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub guardrails_pending: Vec<String>,
-    /// Whether nobody here stands behind it: a prompt shows it as data. No field of the file; whoever
-    /// reads rules for an agent sets it.
+    /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
+    /// stored; set by the code that reads rules for an agent.
     #[serde(skip)]
     pub observed: bool,
 }
 
 impl Reflexion {
-    /// Whether prompts may still show it.
+    /// Returns `true` if prompts may show the rule.
     pub fn is_in_use(&self) -> bool {
         self.state() == "active" && !self.rule.trim().is_empty()
     }
 
-    /// Whether an agent has passed it on and no person has approved it: it is found and shown as what it
-    /// is, and acts nowhere.
+    /// Returns `true` if an agent relayed the rule and no user has approved it. Searches show a
+    /// candidate, labelled; it has no effect elsewhere.
     pub fn is_candidate(&self) -> bool {
         self.status == CANDIDATE
     }
 
-    /// How it stands: `superseded`, `candidate`, `retired` or `active`.
+    /// Returns the state: `superseded`, `candidate`, `retired` or `active`.
     pub fn state(&self) -> &'static str {
         if !self.superseded_by.is_empty() {
             "superseded"
@@ -165,8 +162,8 @@ impl Reflexion {
         }
     }
 
-    /// Whether use has shown that it does more harm than good. Two or three bad outcomes are chance; where
-    /// a count of harm is missing, another program or a person has set the utility, and that holds.
+    /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
+    /// count of harm is missing, another program or a user set the utility, and no minimum applies.
     pub fn is_retired(&self) -> bool {
         let helped = self.times_helped.unwrap_or(0.0);
         let enough = self
@@ -175,12 +172,12 @@ impl Reflexion {
         self.utility() < UTILITY_FLOOR && enough
     }
 
-    /// The reference's utility, 0.5 where nothing is known.
+    /// Returns the utility, 0.5 if unknown.
     pub fn utility(&self) -> f64 {
         self.utility_score.unwrap_or(0.5)
     }
 
-    /// The counts of use, whichever program kept them.
+    /// Returns the counts of use, from any program.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -212,8 +209,8 @@ impl Record for Reflexion {
     }
 
     fn content(&self) -> String {
-        // The condition that names nothing but the skill and its input would make all rules of a
-        // skill alike.
+        // A condition that only names the skill and its input would make all rules of a skill look
+        // alike.
         let generic = self
             .applies_when
             .starts_with(&format!("When executing {}", self.skill));
@@ -237,7 +234,7 @@ impl Record for Reflexion {
         &self.created_at
     }
 
-    /// What an agent has passed on is observed until a person approves it.
+    /// A relayed rule is observed until a user approves it.
     fn trust(&self) -> Trust {
         match (self.source == AGENT, self.status.as_str()) {
             (_, CANDIDATE) | (true, "") => Trust::Observed,
@@ -255,62 +252,25 @@ impl Record for Reflexion {
     }
 }
 
-/// The five types of note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition: they are the source document's"
-)]
-pub enum MemoryType {
-    BrandMemory,
-    UserPreferences,
-    CompetitiveMemory,
-    TaskMemory,
-    PerformanceMemory,
-}
-
-impl MemoryType {
-    /// Every type, in the order of the source document.
-    pub const ALL: [Self; 5] = [
-        Self::BrandMemory,
-        Self::UserPreferences,
-        Self::CompetitiveMemory,
-        Self::TaskMemory,
-        Self::PerformanceMemory,
-    ];
-
-    /// Its name, as in `--type task_memory` and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BrandMemory => "brand_memory",
-            Self::UserPreferences => "user_preferences",
-            Self::CompetitiveMemory => "competitive_memory",
-            Self::TaskMemory => "task_memory",
-            Self::PerformanceMemory => "performance_memory",
-        }
-    }
-}
-
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Memory {
     /// `MEM-{NNN}`.
     #[serde(default, deserialize_with = "lenient::text")]
     pub id: String,
-    /// Whose it is; `None` where it is the owner's.
+    /// Id of the user; `None` for the owner of the files.
     #[serde(
         default,
         deserialize_with = "lenient::name",
         skip_serializing_if = "Option::is_none"
     )]
     pub user_id: Option<String>,
-    /// One of the five types.
+    /// Type of the note.
     pub memory_type: MemoryType,
-    /// The note.
+    /// Text of the note.
     #[serde(default, deserialize_with = "lenient::text")]
     pub content: String,
-    /// What the type asks for, and whatever else was given.
+    /// Fields of the type's schema, and any others that were given.
     #[serde(default = "lenient::null")]
     pub metadata: Box<RawValue>,
     /// RFC 3339, UTC.
@@ -319,11 +279,11 @@ pub struct Memory {
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
     pub updated_at: String,
-    /// RFC 3339, UTC; `None` is kept for good.
+    /// RFC 3339, UTC; `None` means never.
     #[serde(default, deserialize_with = "lenient::text_or_none")]
     pub expires_at: Option<String>,
-    /// `observed` where it was imported from another memory, `approved` where a person has approved that;
-    /// empty where a person has said it here.
+    /// `observed` if imported from another memory, `approved` if a user has approved the import;
+    /// empty if a user entered the note here.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -359,7 +319,7 @@ impl Record for Memory {
         match self.trust.as_str() {
             "" | "user" => Trust::User,
             "approved" => Trust::Approved,
-            // A word of nobody's making is no reason to believe.
+            // An unknown word gives no trust.
             _ => Trust::Observed,
         }
     }

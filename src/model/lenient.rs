@@ -1,19 +1,19 @@
-//! Reading of fields that other programs, or hands, have written in another type than ours.
+//! Lenient deserialization of fields that another program or an editor wrote with another type.
 //!
-//! A confidence of `"0.9"`, a cost of `null`: neither may hide the record that it stands in. These
-//! are `deserialize_with` functions; writing is always in the proper type.
+//! A confidence of `"0.9"` or a cost of `null` must not hide its record. These are
+//! `deserialize_with` functions; serialization always uses the proper type.
 
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 
-/// A number, or a string that holds one; anything else is `None`.
+/// Reads a number, or a string that holds one; anything else is `None`.
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     let text = raw.get().trim_matches('"').trim();
     Ok(text.parse().ok().filter(|n: &f64| n.is_finite()))
 }
 
-/// Writes a number without a fraction as such: `38`, not `38.0`.
+/// Writes a whole number without a fraction: `38`, not `38.0`.
 #[expect(
     clippy::ref_option,
     reason = "the signature that `serialize_with` asks for"
@@ -34,7 +34,7 @@ pub(super) fn plain_number<S: Serializer>(
     }
 }
 
-/// A string; numbers and booleans as they are written; anything else is empty.
+/// Reads a string, or a number or boolean as written; anything else is empty.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(match raw.get().as_bytes().first() {
@@ -44,14 +44,14 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     })
 }
 
-/// A string, or `None` for what is none: nobody is named by a number.
+/// Reads a string; anything else is `None`, because a number never names a user.
 pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())
 }
 
-/// A string; `None` for `null`, and anything else as it is written, so that it is not taken for
-/// nothing.
+/// Reads a string; `null` is `None`. Keeps any other value as written, so that it does not count as
+/// missing.
 pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
@@ -62,20 +62,20 @@ pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A string; whatever has no text, as in [`text`], is `None`.
+/// Reads a string; a value without text, as in [`text`], is `None`.
 pub(super) fn optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
     text(deserializer).map(|text| (!text.is_empty()).then_some(text))
 }
 
-/// A number without a fraction that is not below zero; anything else is `None`.
+/// Reads a whole number of at least zero; anything else is `None`.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(raw.get().trim_matches('"').trim().parse().ok())
 }
 
-/// Any value as its JSON text; `null` is `None`.
+/// Reads any value as its JSON text; `null` is `None`.
 pub(super) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Box<RawValue>>, D::Error> {
@@ -83,7 +83,7 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
     Ok((raw.get() != "null").then_some(raw))
 }
 
-/// A list of strings; whatever is not a string in it is left out, whatever is no list is empty.
+/// Reads a list of strings and skips other items; anything but a list is empty.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     let items: Vec<serde_json::Value> = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -96,7 +96,7 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         .collect())
 }
 
-/// A list; whatever in it has not the form of its items is left out, whatever is no list is empty.
+/// Reads a list and skips items that do not match the type; anything but a list is empty.
 pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -108,13 +108,13 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
         .collect())
 }
 
-/// `true` or `false`; anything else is `false`.
+/// Reads `true` or `false`; anything else is `false`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(raw.get() == "true")
 }
 
-/// The JSON value `null`, for fields that are missing.
+/// The JSON value `null`, the default of missing fields.
 pub(super) fn null() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }

@@ -1,11 +1,11 @@
-//! What is remembered: the records, their ids, and who may see them.
+//! Data model: records, their ids, and access by scope and user.
 //!
-//! Data only. Nothing in this layer reads a file, asks for the time, or prints; every other
-//! module may import it and it imports none of them.
+//! Data only. This layer reads no files, does not ask for the time and prints nothing. Every other
+//! module may import it; it imports none of them.
 //!
-//! A record is a typed struct in the file that its source document fixed ([`Execution`] lies in
-//! `episodic_memory.json`, and so on), and is seen by everything that does not care about the kind
-//! (search, listing, export) as one [`Document`].
+//! A record is a typed struct, stored in the file that the source document defines ([`Execution`]
+//! in `episodic_memory.json`, and so on). Kind-independent code (search, listing, export) sees it
+//! as one [`Document`].
 
 mod condition;
 mod counting;
@@ -19,11 +19,13 @@ mod kind;
 mod knowledge;
 mod lenient;
 mod memory_schema;
+mod memory_type;
 mod session;
 mod session_state;
 mod skill_path;
 mod trace;
 mod trial;
+mod trust;
 mod viewer;
 
 pub use condition::{Condition, InvalidCondition};
@@ -33,12 +35,14 @@ pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later};
 pub use fix::{Fix, Origin, Procedure};
 pub use id::{IdShape, abroad, numbered, split_origin, timestamped};
-pub use kind::{Document, Kind, Record, Trust, mark};
-pub use knowledge::{AGENT, CANDIDATE, Memory, MemoryType, Reflexion, UTILITY_FLOOR};
+pub use kind::{Document, Kind, Record};
+pub use knowledge::{Memory, Reflexion, UTILITY_FLOOR};
 pub use memory_schema::{MetadataField, Misfit, Shape};
+pub use memory_type::MemoryType;
 pub use session::{Session, TOTAL_STEPS};
 pub use session_state::SessionState;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
 pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
 pub use trial::Trial;
+pub use trust::{AGENT, CANDIDATE, OBSERVED, Trust, mark};
 pub use viewer::{InvalidUserId, UserId, Viewer};

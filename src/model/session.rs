@@ -1,18 +1,19 @@
-//! What an agent did, from start to end: an entry of `sessions.json`, in the fields of the source
-//! document's `agent_sessions`.
+//! Sessions of agents: entries of `sessions.json`, with the fields of the source document's
+//! `agent_sessions`.
 //!
-//! A host that has sessions of its own names them itself. What was noted while such a session went on
-//! carries that name; it stands in `session_data.native_id`, so that the two are found together.
+//! An agent host with its own sessions also assigns their names. Log lines written during such a
+//! session carry the host's name, which `session_data.native_id` stores to link the two.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record, Trust};
+use super::kind::{Kind, Record};
 use super::lenient;
 use super::session_state::SessionState;
+use super::trust::Trust;
 
-/// How many steps a session has where nobody says; the source document's number.
+/// Default number of steps of a session, from the source document.
 pub const TOTAL_STEPS: u64 = 8;
 
 /// One session of an agent.
@@ -21,60 +22,60 @@ pub struct Session {
     /// `SESS-{YYYYMMDDHHMMSS}`, unique.
     #[serde(default, deserialize_with = "lenient::text")]
     pub session_id: String,
-    /// Whose it is; `None` where it is the owner's.
+    /// Id of the user; `None` for the owner of the files.
     #[serde(
         default,
         deserialize_with = "lenient::name",
         skip_serializing_if = "Option::is_none"
     )]
     pub user_id: Option<String>,
-    /// The state: `initializing` … `completed`, `error` or `cancelled`.
+    /// State: `initializing` … `completed`, `error` or `cancelled`.
     #[serde(default)]
     pub status: SessionState,
-    /// What it is doing now.
+    /// The step in progress.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub current_step: Option<String>,
-    /// 0 to 100. Whole numbers are written; others are read.
+    /// 0 to 100. Written as a whole number if it has no fraction; fractions are accepted.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         serialize_with = "lenient::plain_number"
     )]
     pub progress_percentage: Option<f64>,
-    /// How many steps there are in all; `None` where nobody has planned them.
+    /// Total number of steps; `None` if unplanned.
     #[serde(default, deserialize_with = "lenient::whole")]
     pub total_steps: Option<u64>,
-    /// The steps that are done, each once, in the order of their being done.
+    /// Completed steps in order of completion, without duplicates.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub completed_steps: Vec<String>,
-    /// Why it ended in `error`.
+    /// Reason for the state `error`.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub error_message: Option<String>,
-    /// Whatever the agent keeps with it.
+    /// Arbitrary data of the agent.
     #[serde(default = "lenient::null")]
     pub session_data: Box<RawValue>,
-    /// When the work began: RFC 3339, UTC, as all times here.
+    /// Start of the work: RFC 3339, UTC, as all times here.
     #[serde(default, deserialize_with = "lenient::text")]
     pub started_at: String,
-    /// When it was completed; `None` while it goes on, and for good where it ended otherwise.
+    /// Time of completion; `None` while the session runs and after it ended any other way.
     #[serde(default, deserialize_with = "lenient::optional_text")]
     pub completed_at: Option<String>,
-    /// When this entry was made.
+    /// Creation time of the entry.
     #[serde(default, deserialize_with = "lenient::text")]
     pub created_at: String,
-    /// When this entry was last changed.
+    /// Time of the last change to the entry.
     #[serde(default, deserialize_with = "lenient::text")]
     pub updated_at: String,
 }
 
 impl Session {
-    /// The names that lines of the log know the session by.
+    /// Returns the names that log lines use for the session.
     pub fn names(&self) -> Vec<String> {
         let own = Some(self.session_id.clone());
         [own, self.native_id()].into_iter().flatten().collect()
     }
 
-    /// The name that a host has given to the session, where it is one of a host's.
+    /// Returns the session's name at the agent host, if it has one.
     pub fn native_id(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Data {
@@ -86,13 +87,13 @@ impl Session {
     }
 }
 
-/// How much of the texts in its data a session is found by, in bytes.
+/// Maximum length of the indexed text from `session_data`, in bytes.
 const FOUND_BY: usize = 8_000;
 
-/// The field of the data of a host's session that names records: ids are no words.
+/// Field of a host session's data that lists record ids, which are not searchable text.
 const LEARNED: &str = "learned";
 
-/// Adds the texts of a value, a line each, until there are enough.
+/// Appends the texts of a value, one per line, up to the limit.
 fn add_texts(value: &Value, words: &mut String) {
     match value {
         Value::String(text) if words.len() < FOUND_BY => {
@@ -137,7 +138,7 @@ impl Record for Session {
         words
     }
 
-    /// An agent has written it, and has read all kinds of things before.
+    /// An agent wrote it, possibly after reading untrusted text.
     fn trust(&self) -> Trust {
         Trust::Observed
     }

@@ -1,11 +1,13 @@
-//! The states of a session, and which may follow which.
+//! States of a session, and the allowed transitions. `table` lists the known states.
 //!
-//! The source document's order is the way forward, and a session may skip what it does not need. A
-//! person who does not approve sends it back to what is to be made anew; nothing else goes back.
-//! `error` and `cancelled` end it from anywhere, and what has ended stays as it is.
+//! A session moves forward in the order of the table and may skip states. The only way back is from
+//! a state whose row allows it: a user who does not approve sends the session back to the state to
+//! repeat. A final state never changes.
 //!
-//! A state of nobody's making, as a hand may have written it, is kept as it is and may become any
-//! other: it never hides the session that it stands in.
+//! An unknown state, for example from an edited file, is kept unchanged and may become any other.
+//! It never hides its session.
+
+mod table;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,77 +15,61 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a session is at.
+use table::{Row, TABLE};
+
+/// State of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition: they are the source document's"
-)]
 pub enum SessionState {
+    /// Started; the default.
     #[default]
     Initializing,
-    AnalyzingBrand,
-    ResearchingCompetitors,
-    AnalyzingTrends,
-    GeneratingConcepts,
-    GeneratingScripts,
+    /// Waiting for the approval of a person.
     AwaitingApproval,
-    GeneratingVideos,
-    UpdatingMemory,
+    /// Ended with success.
     Completed,
+    /// Ended with an error message.
     Error,
+    /// Ended before completion, without an error.
     Cancelled,
-    /// Any other word.
+    /// Any other word, known or not.
     Other(String),
 }
 
 impl SessionState {
-    /// The states of the source document, in its order.
-    pub const ALL: [Self; 12] = [
-        Self::Initializing,
-        Self::AnalyzingBrand,
-        Self::ResearchingCompetitors,
-        Self::AnalyzingTrends,
-        Self::GeneratingConcepts,
-        Self::GeneratingScripts,
-        Self::AwaitingApproval,
-        Self::GeneratingVideos,
-        Self::UpdatingMemory,
-        Self::Completed,
-        Self::Error,
-        Self::Cancelled,
-    ];
+    /// Returns the known states, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| Self::of(row.name))
+    }
 
-    /// Their words, in the same order.
-    pub const NAMES: [&'static str; 12] = [
-        "initializing",
-        "analyzing_brand",
-        "researching_competitors",
-        "analyzing_trends",
-        "generating_concepts",
-        "generating_scripts",
-        "awaiting_approval",
-        "generating_videos",
-        "updating_memory",
-        "completed",
-        "error",
-        "cancelled",
-    ];
+    /// Returns the words of the known states, in order, each with `true` if help lists it.
+    pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
+        TABLE.iter().map(|row| (row.name, !row.is_example))
+    }
 
-    /// The word in the file.
+    /// Returns the word as written in the file.
     pub fn as_str(&self) -> &str {
         match self {
+            Self::Initializing => "initializing",
+            Self::AwaitingApproval => "awaiting_approval",
+            Self::Completed => "completed",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
             Self::Other(word) => word,
-            known => known.place().map_or("", |place| Self::NAMES[place]),
         }
     }
 
-    /// Whether the session has ended, and stays as it is.
-    pub const fn is_final(&self) -> bool {
-        matches!(self, Self::Completed | Self::Error | Self::Cancelled)
+    /// Returns `true` if the state is in the table.
+    pub fn is_known(&self) -> bool {
+        self.place().is_some()
     }
 
-    /// Whether the session may go from here to there. Staying is allowed, as long as it goes on.
+    /// Returns `true` if the session has ended and can no longer change.
+    pub fn is_final(&self) -> bool {
+        self.row().is_some_and(|row| row.is_final)
+    }
+
+    /// Returns `true` if the session may move to `next`. A session that has not ended may keep its
+    /// state.
     pub fn may_become(&self, next: &Self) -> bool {
         let Some(to) = next.place() else {
             return false;
@@ -95,25 +81,35 @@ impl SessionState {
         }
     }
 
-    /// Whether going there is going back: what comes then is made anew.
-    pub const fn is_sent_back_to(&self, next: &Self) -> bool {
-        matches!(
-            (self, next),
-            (
-                Self::AwaitingApproval,
-                Self::GeneratingConcepts | Self::GeneratingScripts
-            )
-        )
+    /// Returns `true` if moving to `next` is a step back, after which the work is repeated.
+    pub fn is_sent_back_to(&self, next: &Self) -> bool {
+        self.row()
+            .is_some_and(|row| row.back_to.contains(&next.as_str()))
     }
 
-    /// The states that a session may go to from here, this one left out.
+    /// Returns the states that may follow, without the current one.
     pub fn next(&self) -> impl Iterator<Item = Self> + '_ {
-        let all = Self::ALL.into_iter();
-        all.filter(move |next| next != self && self.may_become(next))
+        Self::all().filter(move |next| next != self && self.may_become(next))
+    }
+
+    fn of(word: &str) -> Self {
+        match word {
+            "initializing" => Self::Initializing,
+            "awaiting_approval" => Self::AwaitingApproval,
+            "completed" => Self::Completed,
+            "error" => Self::Error,
+            "cancelled" => Self::Cancelled,
+            other => Self::Other(other.to_owned()),
+        }
     }
 
     fn place(&self) -> Option<usize> {
-        Self::ALL.iter().position(|state| state == self)
+        let word = self.as_str();
+        TABLE.iter().position(|row| row.name == word)
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        self.place().map(|place| &TABLE[place])
     }
 }
 
@@ -121,11 +117,7 @@ impl FromStr for SessionState {
     type Err = Infallible;
 
     fn from_str(word: &str) -> Result<Self, Infallible> {
-        let place = Self::NAMES.iter().position(|name| *name == word);
-        Ok(place.map_or_else(
-            || Self::Other(word.to_owned()),
-            |place| Self::ALL[place].clone(),
-        ))
+        Ok(Self::of(word))
     }
 }
 
@@ -152,8 +144,8 @@ impl<'de> Deserialize<'de> for SessionState {
 mod tests {
     use super::*;
 
-    /// From where to where, for every pair: `+` may go there, `=` may stay, `-` may not.
-    const TABLE: [(&str, &str); 12] = [
+    /// Table of all transitions: `+` is allowed, `=` keeps the state, `-` is forbidden.
+    const TRANSITIONS: [(&str, &str); 12] = [
         ("initializing", "=+++++++++++"),
         ("analyzing_brand", "-=++++++++++"),
         ("researching_competitors", "--=+++++++++"),
@@ -170,9 +162,9 @@ mod tests {
 
     #[test]
     fn every_pair_of_states_is_as_the_table_says() {
-        for (from, row) in TABLE {
+        for (from, row) in TRANSITIONS {
             let from: SessionState = from.parse().unwrap();
-            for (to, mark) in SessionState::ALL.into_iter().zip(row.chars()) {
+            for (to, mark) in SessionState::all().zip(row.chars()) {
                 let listed = from.next().any(|next| next == to);
                 assert_eq!(from.may_become(&to), mark != '-', "{from} -> {to}");
                 assert_eq!(listed, mark == '+', "{from} -> {to}");
@@ -182,13 +174,18 @@ mod tests {
 
     #[test]
     fn names_come_back_as_they_are() {
-        for (state, name) in SessionState::ALL.iter().zip(SessionState::NAMES) {
+        for (state, (name, _)) in SessionState::all().zip(SessionState::names()) {
             assert_eq!((state.as_str(), name.parse()), (name, Ok(state.clone())));
         }
+        assert!(
+            SessionState::names()
+                .map(|(name, _)| name)
+                .eq(TRANSITIONS.map(|(name, _)| name))
+        );
         let odd: SessionState = serde_json::from_str("\"paused\"").unwrap();
         assert_eq!(odd, SessionState::Other("paused".to_owned()));
         assert_eq!(serde_json::to_string(&odd).unwrap(), "\"paused\"");
-        // A hand may put right what a hand has written, but nobody else writes such words.
+        // An edit may correct an unknown state, but no transition leads to one.
         assert_eq!(odd.next().count(), 12);
         assert!(!SessionState::Initializing.may_become(&odd));
         let none: SessionState = serde_json::from_str("7").unwrap();

@@ -1,8 +1,8 @@
-//! `domain/skill` names, and the scope that decides who may see what belongs to them.
+//! `domain/skill` names, and the scope that limits access to their records.
 //!
-//! A [`SkillPath`] can be joined to a directory without leaving it: it is checked when it is made
-//! and cannot be made otherwise. A [`Scope`] fails closed: what has no domain, or an empty list of
-//! domains, is nothing, not everything.
+//! A [`SkillPath`] is validated on construction, so joining it to a directory never leaves that
+//! directory. A [`Scope`] fails closed: a record without a domain, or an empty list of domains,
+//! grants nothing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,17 +17,17 @@ pub struct SkillPath {
     name: String,
 }
 
-/// Why a text is no skill path.
+/// Error for a text that is not a skill path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a skill path: {reason}", .given.escape_debug())]
 pub struct InvalidSkillPath {
-    /// What was given.
+    /// The given text.
     pub given: String,
-    /// What is wrong with it.
+    /// Reason for the rejection.
     pub reason: &'static str,
 }
 
-/// File systems allow 255 bytes for a name; this leaves room for suffixes.
+/// File systems allow 255 bytes for a name; this limit leaves space for suffixes.
 const MAX_PART: usize = 128;
 
 impl SkillPath {
@@ -70,7 +70,7 @@ impl FromStr for SkillPath {
         if given.starts_with('/') {
             return Err(refuse("it is an absolute path"));
         }
-        // A trailing slash is what shells complete directories to.
+        // Shells complete directories with a trailing slash.
         let trimmed = given.strip_suffix('/').unwrap_or(given);
         let Some((domain, name)) = trimmed.split_once('/') else {
             return Err(refuse("a skill is written as `domain/skill`"));
@@ -99,17 +99,17 @@ impl Serialize for SkillPath {
     }
 }
 
-/// The domains that a caller may read and write.
+/// Domains that a caller may read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// Every domain, and what belongs to none.
+    /// Every domain, and records without one.
     All,
-    /// These domains only. An empty set is nothing.
+    /// These domains only; an empty set grants nothing.
     Domains(BTreeSet<String>),
 }
 
 impl Scope {
-    /// Reads a comma-separated list of domains; `*` is everything, an empty list nothing.
+    /// Parses a comma-separated list of domains; `*` means all, an empty list none.
     pub fn parse(list: &str) -> Self {
         let domains: BTreeSet<String> = list
             .split(',')
@@ -124,10 +124,9 @@ impl Scope {
         }
     }
 
-    /// Whether a record that belongs to this skill, as it stands in a file, may be seen.
+    /// Returns `true` if records of this skill, as stored in a file, are visible.
     ///
-    /// Records without a skill, or with something that is no skill path, belong to nobody in
-    /// particular and are shown to nobody in particular.
+    /// Records without a valid skill path are visible only to [`Scope::All`].
     pub fn allows(&self, skill: Option<&str>) -> bool {
         match self {
             Self::All => true,

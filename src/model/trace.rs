@@ -1,42 +1,41 @@
-//! What an agent did, whichever host wrote it down: calls of tools in order, and what was said
-//! between them.
+//! Host-independent trace of an agent: tool calls in order, and the messages between them.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One call of a tool, with its answer.
+/// One tool call with its answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
-    /// The ordinal of the call in the file, from 0; calls made in parallel count one by one.
+    /// Ordinal of the call in the file, from 0; parallel calls count separately.
     pub index: usize,
-    /// The host's own id of the call.
+    /// The agent host's id of the call.
     pub native_id: Option<String>,
-    /// The name of the tool; of a bare shell, the program.
+    /// Name of the tool, or of the program in a bare shell call.
     pub tool: String,
-    /// The arguments. Long texts in them are cut in the middle.
+    /// Arguments, with long texts truncated in the middle.
     pub input: Value,
-    /// The answer as text, without what a host or a memory put into it. Cut in the middle.
+    /// Answer text, without additions by the host or a memory; truncated in the middle.
     pub output: String,
-    /// The host's flag; `None` where the host has no such flag.
+    /// The host's error flag; `None` if the host has no such flag.
     pub is_error: Option<bool>,
-    /// The exit code of a command, where it is known.
+    /// Exit code of a command, if known.
     pub exit_code: Option<i32>,
-    /// When the call was made, as the host wrote it.
+    /// Time of the call, in the host's format.
     pub time: Option<String>,
-    /// Tokens that the turn of the call cost, where it is known.
+    /// Tokens of the turn that made the call, if known.
     pub tokens: Option<u64>,
-    /// The directory in which it ran.
+    /// Working directory of the call.
     pub cwd: Option<String>,
-    /// Whether a subagent made it.
+    /// `true` if a subagent made the call.
     pub side: bool,
-    /// Whether an answer came at all.
+    /// `true` if an answer arrived.
     pub answered: bool,
-    /// Whether the command still ran when the answer came.
+    /// `true` if the command still ran when the answer arrived.
     pub running: bool,
 }
 
 impl Step {
-    /// The shell command, where the step is one.
+    /// Returns the shell command, if the step is one.
     pub fn command(&self) -> Option<String> {
         let text = |value: &Value| match value {
             Value::String(text) => Some(text.clone()),
@@ -57,7 +56,7 @@ impl Step {
             .find_map(|name| self.input.get(name).and_then(text))
     }
 
-    /// The argument of this name, as text.
+    /// Returns the first argument with one of these names, as text.
     pub fn argument(&self, names: &[&str]) -> Option<&str> {
         names
             .iter()
@@ -65,44 +64,44 @@ impl Step {
     }
 }
 
-/// Who said something.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Agent,
 }
 
-/// Something that was said.
+/// A message of the user or the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// How many calls had been made before.
+    /// Number of calls made before the message.
     pub before: usize,
-    /// Who said it.
+    /// Author of the message.
     pub by: Speaker,
-    /// The words, cut in the middle.
+    /// Text, truncated in the middle.
     pub text: String,
 }
 
 /// A line that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenLine {
-    /// Counted from 1; of a file that is one document, the line where reading ended.
+    /// Line number from 1; in a single-document file, the line where reading stopped.
     pub line: u64,
-    /// Why.
+    /// Reason for the failure.
     pub message: String,
 }
 
-/// What a reader finds on its way through a file.
+/// Item that a reader finds in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A call, complete.
+    /// A complete call.
     Step(Box<Step>),
-    /// Something that was said.
+    /// A message.
     Remark(Remark),
-    /// A line that could not be read; reading went on.
+    /// A line that could not be read; reading continued.
     Broken(BrokenLine),
-    /// The host's id of the session.
+    /// The agent host's id of the session.
     Session(String),
 }

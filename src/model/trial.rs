@@ -1,31 +1,30 @@
-//! What came of an error that memory knew something about: a line of `hints.jsonl`.
+//! Outcome of an error with known hints: a line of `hints.jsonl`.
 
 use serde::{Deserialize, Serialize};
 
-/// One error of one session, from the failing call that memory had hints for until it was overcome,
-/// given up, or the session ended. Whether they were shown or withheld by the experiment, the same
-/// is written down.
+/// One error of one session, from the failing call with available hints until recovery, abandonment
+/// or the end of the session. Shown and withheld hints are recorded alike.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trial {
-    /// When the call failed: RFC 3339, UTC.
+    /// Time of the failing call: RFC 3339, UTC.
     pub at: String,
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// The key of the error.
+    /// Key of the error.
     pub error_key: String,
-    /// The fixes that were shown, or would have been.
+    /// Ids of the fixes that were shown or withheld.
     pub hints: Vec<String>,
-    /// Whether they were withheld.
+    /// `true` if the hints were withheld (control group).
     pub withheld: bool,
-    /// The share of errors at which hints were withheld then, from 0 to 1; 0 outside an experiment.
+    /// Share of errors with withheld hints at the time, from 0 to 1; 0 outside an experiment.
     pub share: f64,
-    /// How often the same error came again.
+    /// Number of times the same error recurred.
     pub repeats: u64,
-    /// How many calls were made after the failing one, the one that succeeded included.
+    /// Number of calls after the failing one, including the one that succeeded.
     pub steps: u64,
-    /// Whether a call with the goal of the failing one succeeded.
+    /// `true` if a call with the same goal succeeded.
     pub overcome: bool,
-    /// Whether it did by a way that had been shown.
+    /// `true` if it succeeded in a way that a hint had shown.
     pub helped: bool,
 }

@@ -1,38 +1,37 @@
-//! Who asks: the owner of the files, or one of the users whose memories and sessions lie in them.
+//! Identity of a caller: the owner of the files, or one of the users with records in them.
 //!
-//! A [`Viewer`] stands beside the [`Scope`](super::Scope) and narrows what that admits. It fails
-//! closed: of the kinds that have a user ([`Kind::has_user`](super::Kind::has_user)), a user sees
-//! what carries exactly his id, and nothing that carries none.
+//! A [`Viewer`] narrows what the [`Scope`](super::Scope) admits, and fails closed. Of the kinds
+//! with users ([`Kind::has_user`](super::Kind::has_user)), a user sees only records with exactly
+//! the same user id.
 //!
-//! Deliberately absent: any proof of who somebody is. Whoever reads the files reads all of them; a
-//! front door that lets others in has to know who they are before it names one here.
+//! Deliberately absent: authentication. A process that can read the files reads all of them; a
+//! server must authenticate its callers before it creates a viewer.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// The id of a user: what stands in `user_id`. Never blank, so that it is never "nobody in
-/// particular".
+/// Id of a user, as in `user_id`. Never blank, so that it never matches records without a user.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct UserId(String);
 
-/// Why a text is no id of a user.
+/// Error for a text that is not a user id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no user: {reason}", .given.escape_debug())]
+#[error("invalid user id `{}`: {reason}", .given.escape_debug())]
 pub struct InvalidUserId {
-    /// What was given.
+    /// The given text.
     pub given: String,
-    /// What is wrong with it.
+    /// Reason for the rejection.
     pub reason: &'static str,
 }
 
-/// The longest id of a user, in bytes: a UUID has 36, and few addresses more than 100.
+/// Maximum length of a user id in bytes: a UUID has 36, and few addresses more than 100.
 const LONGEST: usize = 200;
 
 impl UserId {
-    /// The id as it stands in a file.
+    /// Returns the id as stored in a file.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -57,7 +56,7 @@ impl FromStr for UserId {
         if given.len() > LONGEST {
             return refuse("it is longer than 200 bytes");
         }
-        // The replacement character is what unreadable bytes are read as: it could be anybody.
+        // Unreadable bytes decode to the replacement character, which would match several users.
         if given.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
             return refuse("a control character stands in it");
         }
@@ -71,21 +70,21 @@ impl fmt::Display for UserId {
     }
 }
 
-/// Who asks.
+/// Identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Viewer {
-    /// The owner of the files, who gave no identity: everything.
+    /// The owner of the files, without an identity: sees everything.
     #[default]
     Owner,
-    /// This user: what is his.
+    /// A user: sees the records with that user id.
     User(UserId),
-    /// Somebody whose identity is not known, where one may have been given: nothing.
+    /// A caller with an unknown identity: sees nothing.
     Nobody,
 }
 
 impl Viewer {
-    /// Whether a record of a kind that has a user may be seen and changed. `user_id` is that of the
-    /// record, as it stands in its file.
+    /// Returns `true` if the caller may see and change a record with this `user_id`, of a kind with
+    /// users.
     pub fn sees(&self, user_id: Option<&str>) -> bool {
         match self {
             Self::Owner => true,
@@ -94,7 +93,7 @@ impl Viewer {
         }
     }
 
-    /// The id that new records get.
+    /// Returns the user id for new records.
     pub fn user_id(&self) -> Option<&str> {
         match self {
             Self::User(id) => Some(id.as_str()),

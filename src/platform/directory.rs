@@ -1,4 +1,4 @@
-//! A directory whose files are opened without links, from its base downwards.
+//! Directories below which files are opened without following links.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,22 +10,23 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::file;
+use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
 use super::sys::{self, Access};
 
-/// Deepest tree that is removed or looked through.
+/// Maximum depth of a tree to remove or scan.
 const DEEPEST: usize = 64;
 
-/// A directory that somebody else may have filled.
+/// A directory with possibly untrusted content.
 ///
-/// It has a base, which is opened by path and must be no link itself, and lies at or below it. It
-/// need not exist. Names are relative to it, or absolute as [`Path::join`] makes them. As a value it
-/// is its path, for messages.
+/// The directory is at or below a base. The base is opened by path and must not be a link. The
+/// directory need not exist. Names are relative to it, or absolute as [`Path::join`] makes them.
+/// `Deref` and `Debug` give its path, for messages.
 #[derive(Clone)]
 pub struct Directory {
     base: Arc<Path>,
     path: Arc<Path>,
-    /// An open directory at or above this one, where one is kept open.
+    /// An open handle at or above this directory, after [`Self::hold`].
     held: Option<Held>,
 }
 
@@ -35,40 +36,27 @@ struct Held {
     handle: Arc<OwnedFd>,
 }
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
-    /// Its name.
+    /// File name.
     pub name: OsString,
-    /// Its kind.
+    /// Kind of the entry.
     pub kind: FoundKind,
-}
-
-/// Kinds of things in a directory, links not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FoundKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Link,
-    /// A pipe, a device or a socket.
-    Other,
 }
 
 /// An open directory, and a name in it.
 pub(super) struct Place {
     pub(super) parent: Arc<OwnedFd>,
     pub(super) name: OsString,
-    /// The path, for errors.
+    /// Path for error messages.
     pub(super) shown: PathBuf,
 }
 
 impl Directory {
-    /// The directory at a path, which must be no link when it is opened.
+    /// Returns the directory at a path, which must not be a link when opened.
     pub fn at(path: impl AsRef<Path>) -> Self {
-        // A slash at the end would have the system follow a link there.
+        // With a trailing slash, the system would follow a link.
         let path: Arc<Path> = path.as_ref().components().collect::<PathBuf>().into();
         Self {
             base: Arc::clone(&path),
@@ -77,7 +65,7 @@ impl Directory {
         }
     }
 
-    /// A directory below this one.
+    /// Returns a directory below this one.
     #[must_use]
     pub fn below(&self, name: impl AsRef<Path>) -> Self {
         Self {
@@ -87,8 +75,8 @@ impl Directory {
         }
     }
 
-    /// The same, open from now on: later calls begin here and not at the base. For a command or a
-    /// lock, not for a process that outlives a directory's removal.
+    /// Returns the directory with an open handle, from which later calls resolve names. Use it for
+    /// one command or lock, not in a process that may outlive the directory.
     pub fn hold(&self) -> io::Result<Self> {
         let held = Held {
             path: Arc::clone(&self.path),
@@ -100,27 +88,27 @@ impl Directory {
         })
     }
 
-    /// The path, for messages and for programs that are told of it.
+    /// Path for messages and for other programs.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the directory is there.
+    /// Returns `true` if the directory exists.
     ///
     /// # Errors
     ///
-    /// [`Refused`] where a link or a file lies there.
+    /// [`Refused`] if the path is a link or a file.
     pub fn check(&self) -> io::Result<bool> {
         absent(self.open_self()).map(|handle| handle.is_some())
     }
 
-    /// Whether the directory is there, and none but a directory.
+    /// Returns `true` if the directory exists and is a directory.
     pub fn is_there(&self) -> bool {
         self.check().unwrap_or(false)
     }
 
-    /// Makes the directory and those above it where they are missing, private to the user. Answers
-    /// whether it was missing.
+    /// Creates the directory and its missing parents, private to the user. Returns `true` if it was
+    /// missing.
     pub fn create(&self) -> io::Result<bool> {
         if self.check()? {
             return Ok(false);
@@ -130,7 +118,7 @@ impl Directory {
             .parent()
             .filter(|_| sys::kind_of_path(&self.base).is_ok_and(|k| k.is_none()))
         {
-            super::named::create_dir(above)?;
+            sys::make_directories(above)?;
             sys::make_base(&self.base)?;
         }
         let mut at = self.start()?;
@@ -143,13 +131,13 @@ impl Directory {
         Ok(true)
     }
 
-    /// Takes the rights of group and others from the directory, where the user owns it.
+    /// Removes the permissions of group and others, if the user owns the directory.
     pub fn make_private(&self) -> io::Result<()> {
         sys::make_private(self.open_self()?.as_fd());
         Ok(())
     }
 
-    /// Opens a file for reading; `None` where there is none.
+    /// Opens a file for reading; `None` if it does not exist.
     pub fn open(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
         absent(self.open_as(name.as_ref(), Access::Read))
     }
@@ -159,7 +147,7 @@ impl Directory {
         file::open(place.parent.as_fd(), &place.name, &place.shown, access)
     }
 
-    /// Reads a file of at most `limit` bytes; `None` where there is none.
+    /// Reads a file of at most `limit` bytes; `None` if it does not exist.
     pub fn read(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let name = name.as_ref();
         self.open(name)?
@@ -167,14 +155,14 @@ impl Directory {
             .transpose()
     }
 
-    /// Reads a text of at most `limit` bytes; `None` where there is none.
+    /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
     pub fn read_text(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<String>> {
         let bytes = self.read(name, limit)?;
         let text = bytes.map(String::from_utf8).transpose();
         text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Kind of a name, links not followed; `None` where there is nothing.
+    /// Returns the kind of an entry without following links; `None` if it does not exist.
     pub fn kind(&self, name: impl AsRef<Path>) -> io::Result<Option<FoundKind>> {
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(None);
@@ -182,12 +170,12 @@ impl Directory {
         sys::kind(place.parent.as_fd(), &place.name)
     }
 
-    /// Whether a regular file of this name is there.
+    /// Returns `true` if a regular file with this name exists.
     pub fn is_file(&self, name: impl AsRef<Path>) -> bool {
         matches!(self.kind(name), Ok(Some(FoundKind::File)))
     }
 
-    /// Everything in the directory, in the order of names; nothing where it is missing.
+    /// Returns all entries, sorted by name; empty if the directory does not exist.
     pub fn list(&self) -> io::Result<Vec<Found>> {
         let Some(handle) = absent(self.open_self())? else {
             return Ok(Vec::new());
@@ -200,7 +188,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// Removes a file, or a link itself; `false` where there was none.
+    /// Removes a file, or a link itself; `false` if it did not exist.
     pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<bool> {
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(false);
@@ -208,7 +196,7 @@ impl Directory {
         absent(sys::unlink(place.parent.as_fd(), &place.name)).map(|done| done.is_some())
     }
 
-    /// Removes a file, a link itself, or a directory with all that is in it.
+    /// Removes a file, a link itself, or a directory with its content.
     pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(());
@@ -216,7 +204,7 @@ impl Directory {
         remove_tree(&place.parent, &place.name, &place.shown, DEEPEST)
     }
 
-    /// Moves a file to another name below the directory; `false` where there was none.
+    /// Renames a file within the directory tree; `false` if it did not exist.
     pub fn rename(&self, name: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<bool> {
         let Some(from) = absent(self.place(name.as_ref()))? else {
             return Ok(false);
@@ -226,13 +214,13 @@ impl Directory {
         absent(moved).map(|done| done.is_some())
     }
 
-    /// Waits until the names in the directory are on the disk.
+    /// Syncs the directory to disk.
     pub fn sync(&self) -> io::Result<()> {
         sys::sync(self.open_self()?.as_fd())
     }
 
-    /// Everything at and below the directory that is refused when it is met: links, pipes, devices, and
-    /// with `hard_links` also files with another name, which are not written in place.
+    /// Returns all links, pipes and devices in the tree. With `hard_links`, also files with more
+    /// than one name, which are not written in place.
     pub fn irregular(&self, hard_links: bool) -> Vec<Refused> {
         let mut found = Vec::new();
         let mut waiting = vec![(self.clone(), 0)];
@@ -273,14 +261,14 @@ impl Directory {
         metadata.is_some_and(|metadata| metadata.nlink() > 1)
     }
 
-    /// Names from the base, or from the open directory, down to `name` in this one.
+    /// Path components from the start of the walk down to `name`.
     fn parts(&self, name: &Path) -> io::Result<Vec<OsString>> {
         let outside = || Refused::error(&self.path.join(name), Reason::Outside);
         let whole = self.path.join(name);
         let below = whole
             .strip_prefix(self.start_path())
             .map_err(|_| outside())?;
-        // A name must not lead to a neighbour of the directory either.
+        // A name must not lead to a sibling of the directory either.
         if !whole.starts_with(&self.path) {
             return Err(outside());
         }
@@ -298,7 +286,7 @@ impl Directory {
         self.walk(&self.parts(Path::new(""))?)
     }
 
-    /// Opens the directory that a name lies in.
+    /// Opens the parent directory of a name.
     pub(super) fn place(&self, name: &Path) -> io::Result<Place> {
         let shown = self.path.join(name);
         let mut parts = self.parts(name)?;
@@ -313,7 +301,7 @@ impl Directory {
         })
     }
 
-    /// Where walks begin: the directory that is kept open, or the base.
+    /// Start of a walk: the held directory, or the base.
     fn start_path(&self) -> &Path {
         self.held.as_ref().map_or(&self.base, |held| &held.path)
     }
@@ -380,7 +368,7 @@ fn remove_tree(at: &OwnedFd, name: &OsStr, shown: &Path, depth: usize) -> io::Re
     absent(sys::remove_directory(at.as_fd(), name)).map(drop)
 }
 
-/// `None` for what is missing.
+/// Maps `NotFound` to `None`.
 fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! Replacing a file that other programs edit without a lock: only the version that was read goes.
+//! Replacement of files that other programs edit without a lock: only the version read is replaced.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -12,18 +12,19 @@ use super::sys::{self, Access};
 use super::{file, temporary};
 
 impl Directory {
-    /// State of a plain file; `None` where there is none.
+    /// Returns the metadata of a regular file; `None` if it does not exist.
     pub fn metadata(&self, name: impl AsRef<Path>) -> io::Result<Option<Metadata>> {
         look(&self.place(name.as_ref())?)
     }
 
-    /// Replaces the whole file by what `write` writes, if it still is what `read` says: a file in this state,
-    /// or none. `false` where another program has changed it, whose version then stays.
+    /// Replaces the file by the output of `write` if it is unchanged since `read`, where `None`
+    /// means that it did not exist. Returns `false` if another program has changed it; that version
+    /// stays.
     ///
-    /// The two files change places in one step, and the old one is looked at before it goes: a version that
-    /// came in the moment before comes back. What stays open is an editor that has opened the old file
-    /// without emptying it and writes only after this has returned: its bytes go with that file. A file
-    /// system that cannot exchange leaves the moment between a look and a rename.
+    /// The new and the old file swap names in one step, and the old one is checked before its
+    /// removal. A version saved just before the swap comes back. One gap remains: an editor that
+    /// opened the old file without truncating it and writes after this call loses its bytes. On a
+    /// file system without an atomic swap, a check followed by a rename leaves a short race.
     pub fn replace_unchanged(
         &self,
         name: impl AsRef<Path>,
@@ -52,7 +53,7 @@ impl Directory {
     }
 }
 
-/// Puts a file in the place of the one that was read; `false` leaves it under its temporary name.
+/// Swaps in the new file for the one that was read; `false` leaves it under its temporary name.
 fn exchange(place: &Place, temporary: &OsStr, read: &Metadata, own: &Metadata) -> io::Result<bool> {
     let is_as_read = look(place)?.is_some_and(|there| {
         is_unchanged(&there, read)
@@ -65,7 +66,7 @@ fn exchange(place: &Place, temporary: &OsStr, read: &Metadata, own: &Metadata) -
     }
 }
 
-/// The exchange, and its way back where the file that was there turns out to be another version.
+/// Swaps the files, and swaps back if the old file turns out to be another version.
 fn exchange_now(
     place: &Place,
     temporary: &OsStr,
@@ -82,8 +83,8 @@ fn exchange_now(
         }
         done => done?,
     }
-    // An editor that had emptied the file already is seen at once, one that saves just now after the wait
-    // for the disk.
+    // The first check detects an editor that has already truncated the file; the one after the sync
+    // detects an editor that saves meanwhile.
     let is_kept = || {
         let old = look_at(parent, temporary, &place.shown)?;
         Ok::<bool, io::Error>(old.is_some_and(|old| is_unchanged(&old, read)))
@@ -95,7 +96,7 @@ fn exchange_now(
         }
     }
     match swap() {
-        // Somebody has removed what was written here: the other version takes the free place.
+        // The new file has been removed meanwhile, so the other version gets the free name.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return move_to_free(parent, temporary, &place.name).map(|_| false);
         }
@@ -103,13 +104,13 @@ fn exchange_now(
     }
     let back = look_at(parent, temporary, &place.shown)?;
     if !back.is_some_and(|there| is_same_file(&there, own)) {
-        // A third version came over this one, and is newer than the one that came back.
+        // A third version replaced the new file, and is newer than the one that came back.
         swap()?;
     }
     Ok(false)
 }
 
-/// Gives a file a name that must be free; `false` where it is not.
+/// Renames a file to a name that must be free; `false` if it is not.
 fn move_to_free(parent: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<bool> {
     match sys::rename_to_free(parent, from, to) {
         Ok(()) => Ok(true),
@@ -126,7 +127,7 @@ fn look(place: &Place) -> io::Result<Option<Metadata>> {
     look_at(place.parent.as_fd(), &place.name, &place.shown)
 }
 
-/// State of a plain file, if it is there.
+/// Returns the metadata of a regular file; `None` if it does not exist.
 fn look_at(at: BorrowedFd<'_>, name: &OsStr, shown: &Path) -> io::Result<Option<Metadata>> {
     match file::open(at, name, shown, Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -138,7 +139,7 @@ fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Whether nobody has written to a file since; a rename does not count.
+/// Returns `true` if the file has not been written to; a rename does not count.
 fn is_unchanged(now: &Metadata, then: &Metadata) -> bool {
     is_same_file(now, then)
         && now.len() == then.len()

@@ -1,4 +1,4 @@
-//! Opened files: plain ones only, looked at after they were opened and before a byte is read.
+//! Opened files: regular files only, checked after opening and before the first read.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -7,11 +7,11 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use super::directory::FoundKind;
+use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
 use super::sys::{self, Access};
 
-/// Opens a plain file. `shown` is its path in errors.
+/// Opens a regular file. `shown` is its path in errors.
 pub(super) fn open(
     at: BorrowedFd<'_>,
     name: &OsStr,
@@ -24,12 +24,12 @@ pub(super) fn open(
         return Err(Refused::error(shown, Reason::NotAFile));
     }
     if access != Access::Read {
-        // Another name of the file may be one that is nobody's memory.
+        // Another name of the file may lie outside the memory.
         if metadata.nlink() > 1 {
             return Err(Refused::error(shown, Reason::HardLink));
         }
         if metadata.permissions().mode() & 0o7777 != 0o600 {
-            // Whoever does not own the file may not say who reads it.
+            // Fails unless the user owns the file.
             drop(file.set_permissions(std::fs::Permissions::from_mode(0o600)));
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn is_plain(metadata: &Metadata) -> bool {
     metadata.is_file()
 }
 
-/// The refusal behind an error of the system, where there is one.
+/// Converts a system error to a [`Refused`] if the kind of the entry explains it.
 fn explain(at: BorrowedFd<'_>, name: &OsStr, shown: &Path, error: io::Error) -> io::Error {
     if !sys::is_of_kind(&error) {
         return error;
@@ -54,7 +54,7 @@ fn explain(at: BorrowedFd<'_>, name: &OsStr, shown: &Path, error: io::Error) -> 
     }
 }
 
-/// The bytes of a file, at most `limit` of them; a longer one is refused.
+/// Reads at most `limit` bytes; a longer file is an error.
 pub(super) fn read(file: File, shown: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;

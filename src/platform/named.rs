@@ -1,8 +1,8 @@
-//! Files that a person names, or that belong to other programs: transcripts, what goes out by
-//! `--output`, the settings of agent hosts, keys, the user's own settings. They are opened by path,
-//! and links in it are followed as everywhere: the user has chosen them.
+//! Files that a user names, or that belong to other programs: transcripts, `--output`, settings of
+//! agent hosts, keys, the user's own settings. They are opened by path, and links are followed,
+//! because the user chose the path.
 //!
-//! Nothing below `.agentura` or `skills` goes through here.
+//! Files below `.agentura` or `skills` never pass through here.
 #![expect(
     clippy::disallowed_methods,
     reason = "files that a user names are opened by their path"
@@ -12,14 +12,14 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
 use super::refused::{Reason, Refused};
 use super::{file, temporary};
 
-/// Opens a file for reading, whatever kind it is of.
+/// Opens a file of any kind for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
@@ -30,7 +30,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     file::read(file, path, limit)
 }
 
-/// Opens a regular file; a pipe or a device is refused at once.
+/// Opens a regular file; fails at once on a pipe or a device.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
@@ -45,23 +45,23 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a text of at most `limit` bytes from a regular file.
+/// Reads UTF-8 text of at most `limit` bytes from a regular file.
 pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read(path, limit)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads a text, whatever kind of file it comes from.
+/// Reads UTF-8 text from a file of any kind.
 pub(crate) fn read_any_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// Size, kind and times of what a path leads to.
+/// Returns the metadata of a path, following links.
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     fs::metadata(path)
 }
 
-/// The same of a link itself.
+/// Returns the metadata of a link itself.
 pub(crate) fn link_metadata(path: &Path) -> io::Result<Metadata> {
     fs::symlink_metadata(path)
 }
@@ -78,26 +78,20 @@ pub(crate) fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Entries of a directory, in the order of names.
+/// Returns the entries of a directory, sorted by name.
 pub(crate) fn list(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
     let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     Ok(entries)
 }
 
-/// Makes a directory and those above it, each new one for its owner alone.
+/// Creates a directory and its missing parents, private to the user.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
-    if path.as_os_str().is_empty() {
-        return Ok(());
-    }
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    super::sys::make_directories(path)
 }
 
-/// Replaces a regular file, or makes a new one: private, or with the mode that the old one had. What
-/// is neither stays: a device or a pipe is no place for a file.
+/// Replaces a regular file and keeps its mode, or creates a private one. Fails on a device or a
+/// pipe.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     refuse_special(path)?;
     let temporary = beside(path);
@@ -117,7 +111,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Refuses what is neither a regular file nor absent, a link being what it leads to.
+/// Fails if a path, after all links, leads to something other than a regular file.
 pub(crate) fn refuse_special(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(Refused::error(path, Reason::Special)),
@@ -125,8 +119,8 @@ pub(crate) fn refuse_special(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a file with these bytes where there is none: of several who do so at once, one does, and
-/// nobody ever reads half of it.
+/// Creates a file with these bytes, or keeps the existing one. The first of several concurrent
+/// callers wins, and no reader sees a partial file.
 pub(crate) fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = beside(path);
     let made = (|| {
@@ -142,7 +136,7 @@ pub(crate) fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
     made.and_then(|()| sync_above(path))
 }
 
-/// Adds bytes at the end of a file and waits until they are on the disk.
+/// Appends bytes to a file and syncs them to disk.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .create(true)
@@ -153,7 +147,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Removes a file; `false` where there was none.
+/// Removes a file; `false` if it did not exist.
 pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => sync_above(path).map(|()| true),
@@ -162,28 +156,28 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A directory that a person names, with the links on the way to it resolved: what lies in it is
-/// opened without links all the same.
+/// Returns the directory that a user names, with links in its path resolved. Names below it are
+/// opened without following links.
 pub(crate) fn directory(path: &Path) -> Directory {
     Directory::at(resolved(path))
 }
 
-/// Where a path leads after all links.
+/// Resolves all links of a path.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Where a path leads after all links; itself where it leads nowhere.
+/// Resolves all links of a path; returns the path itself if that fails.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     real(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Removes a directory that is empty.
+/// Removes an empty directory.
 pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Lets a file be started as a program.
+/// Makes a file executable.
 pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
@@ -202,7 +196,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A rename is durable only when the directory is.
+/// Syncs the parent directory, which makes a rename durable.
 fn sync_above(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let directory = File::open(above.unwrap_or(Path::new(".")))?;

@@ -1,48 +1,48 @@
-//! Objects that are not opened, and the way out for a person.
+//! Refused file system objects, with a hint for the user.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An object below a workspace that is no plain file or directory of its own. It travels inside an
-/// [`io::Error`], so that every layer above can pass it on as one.
+/// An object below a workspace that is not a regular file or directory. Wrapped in an
+/// [`io::Error`], so that every layer can propagate it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The object that was met: the link itself, never its target.
+    /// Path of the object: of the link itself, not of its target.
     pub path: PathBuf,
-    /// The reason.
+    /// Reason for the refusal.
     pub reason: Reason,
 }
 
-/// Reasons to leave an object alone.
+/// Reasons to refuse an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// A symbolic link.
     Link,
-    /// A directory, pipe, device or socket in the place of a file.
+    /// A directory, pipe, device or socket instead of a file.
     NotAFile,
-    /// A device, a pipe or a directory where the user has asked for a file to be written.
+    /// A device, a pipe or a directory as the target of a write that the user asked for.
     Special,
-    /// Something else in the place of a directory.
+    /// Anything other than a directory in its place.
     NotADirectory,
-    /// A file with a second name, which would be changed under that name too.
+    /// A file with a second name, whose content would change too.
     HardLink,
     /// A path that leaves its directory.
     Outside,
-    /// More bytes than any sensible file of this name has.
+    /// A file larger than any valid file of this name.
     TooLarge {
-        /// The most bytes that are read.
+        /// Maximum number of bytes read.
         limit: u64,
     },
 }
 
 impl Refused {
-    /// The refusal inside an error, if it is one.
+    /// Returns the refusal wrapped in an error, if it is one.
     pub fn in_error(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// The command that gets the object out of the way.
+    /// Returns the command that resolves the problem.
     pub fn hint(&self) -> String {
         let path = self.path.display();
         match self.reason {

@@ -1,36 +1,38 @@
-//! System calls relative to an open directory. The one file that another operating system replaces.
+//! System calls relative to an open directory. Porting to another operating system replaces this
+//! file.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::directory::FoundKind;
+use super::kind::FoundKind;
 
-/// Mode of each new directory and file.
+/// Mode of new directories.
 const DIRECTORY_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 
-/// Ways to open a file.
+/// Modes of opening a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// For reading.
     Read,
     /// For reading and writing in place.
     Update,
-    /// For reading and writing in place; made where it is missing.
+    /// For reading and writing in place; created if missing.
     UpdateOrCreate,
-    /// For writing at the end; made where it is missing.
+    /// For appending; created if missing.
     Append,
-    /// For writing; must be missing.
+    /// For writing a new file; fails if it exists.
     Create,
 }
 
-/// Opens a directory by path; the last part of the path must not be a link.
+/// Opens a directory by path; the last component must not be a link.
 pub(super) fn open_base(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(
         CWD,
@@ -54,8 +56,7 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Opens something that should be a file. The caller looks at what was opened: a pipe or a device
-/// opens at once and without waiting.
+/// Opens a file. The caller must check its kind: a pipe or a device opens without blocking.
 pub(super) fn open_file(at: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<File> {
     let how = match access {
         Access::Read => OFlags::RDONLY,
@@ -68,7 +69,7 @@ pub(super) fn open_file(at: BorrowedFd<'_>, name: &OsStr, access: Access) -> io:
     Ok(rustix::fs::openat(at, name, how | always, FILE_MODE)?.into())
 }
 
-/// Kind of a name in a directory, links not followed; `None` where there is nothing.
+/// Returns the kind of an entry without following links; `None` if it does not exist.
 pub(super) fn kind(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FoundKind>> {
     match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(of_type(FileType::from_raw_mode(stat.st_mode)))),
@@ -77,7 +78,7 @@ pub(super) fn kind(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FoundK
     }
 }
 
-/// Kind of a path, links followed but for the last part.
+/// Returns the kind of a path, following links except in the last component.
 pub(super) fn kind_of_path(path: &Path) -> io::Result<Option<FoundKind>> {
     kind(CWD, path.as_os_str())
 }
@@ -91,7 +92,7 @@ fn of_type(kind: FileType) -> FoundKind {
     }
 }
 
-/// Makes a directory; `false` where the name is taken.
+/// Creates a directory; `false` if the name is taken.
 pub(super) fn make_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
     match rustix::fs::mkdirat(at, name, DIRECTORY_MODE) {
         Ok(()) => Ok(true),
@@ -100,12 +101,27 @@ pub(super) fn make_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<boo
     }
 }
 
-/// The same by path.
+/// Creates a directory by path; `false` if the name is taken.
 pub(super) fn make_base(path: &Path) -> io::Result<bool> {
     make_directory(CWD, path.as_os_str())
 }
 
-/// Removes a name: a file, or a link itself.
+/// Creates a directory and its missing parents by path, private to the user. Follows links.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the parents of a base are opened by their path"
+)]
+pub(super) fn make_directories(path: &Path) -> io::Result<()> {
+    if path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+/// Removes a file, or a link itself.
 pub(super) fn unlink(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(at, name, AtFlags::empty())?)
 }
@@ -115,7 +131,7 @@ pub(super) fn remove_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<(
     Ok(rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Moves a name over another one.
+/// Renames an entry, replacing the target.
 pub(super) fn rename(
     from: BorrowedFd<'_>,
     name: &OsStr,
@@ -125,7 +141,7 @@ pub(super) fn rename(
     Ok(rustix::fs::renameat(from, name, to, new)?)
 }
 
-/// Lets two names in a directory change places in one step.
+/// Swaps two names in a directory atomically.
 pub(super) fn exchange(at: BorrowedFd<'_>, a: &OsStr, b: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(
         at,
@@ -136,7 +152,7 @@ pub(super) fn exchange(at: BorrowedFd<'_>, a: &OsStr, b: &OsStr) -> io::Result<(
     )?)
 }
 
-/// Moves a name to another one that must be free.
+/// Renames an entry; fails if the target exists.
 pub(super) fn rename_to_free(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(
         at,
@@ -147,25 +163,25 @@ pub(super) fn rename_to_free(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io
     )?)
 }
 
-/// Gives a file a second name that must be free.
+/// Gives a file a second name; fails if that exists.
 pub(super) fn link(at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::linkat(at, from, at, to, AtFlags::empty())?)
 }
 
-/// Whether the file system or the kernel lacks a system call, or one of its flags.
+/// Returns `true` if the file system or the kernel lacks a system call or one of its flags.
 pub(super) fn is_unsupported(error: &io::Error) -> bool {
     let number = error.raw_os_error();
     let lacks = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
     lacks.iter().any(|lack| number == Some(lack.raw_os_error()))
 }
 
-/// Waits until the names in a directory are on the disk.
+/// Syncs the names in a directory to disk.
 pub(super) fn sync(directory: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fsync(directory)?)
 }
 
-/// Takes the rights of group and others from an open directory. Failure is no error: who owns the
-/// directory decides.
+/// Removes the permissions of group and others from an open directory. Ignores failure, because
+/// only the owner may change them.
 pub(super) fn make_private(directory: BorrowedFd<'_>) {
     if let Ok(stat) = rustix::fs::fstat(directory) {
         let mode = Mode::from_raw_mode(stat.st_mode);
@@ -175,7 +191,7 @@ pub(super) fn make_private(directory: BorrowedFd<'_>) {
     }
 }
 
-/// Names in an open directory with their kinds, in no order.
+/// Returns the entries of an open directory with their kinds, unsorted.
 pub(super) fn list(directory: BorrowedFd<'_>) -> io::Result<Vec<(std::ffi::OsString, FoundKind)>> {
     use std::os::unix::ffi::OsStrExt as _;
     let mut found = Vec::new();
@@ -189,13 +205,14 @@ pub(super) fn list(directory: BorrowedFd<'_>) -> io::Result<Vec<(std::ffi::OsStr
             FileType::Unknown => kind(directory.as_fd(), name)?,
             known => Some(of_type(known)),
         };
-        // A name that went meanwhile is not there.
+        // Skips a name that has disappeared meanwhile.
         found.extend(kind.map(|kind| (name.to_owned(), kind)));
     }
     Ok(found)
 }
 
-/// Whether an error says that something else than a plain file or directory lies in its place.
+/// Returns `true` if an error is due to the kind of the object: a link, a device, a directory, and
+/// so on.
 pub(super) fn is_of_kind(error: &io::Error) -> bool {
     let number = error.raw_os_error();
     let kinds = [

@@ -1,22 +1,22 @@
-//! Temporary names: random, so that nothing can lie in wait under one, and of one pattern, so that
-//! a later writer knows those of killed ones.
+//! Temporary file names: random, so that nothing can be planted under them, and of one pattern, so
+//! that a later writer recognizes those of killed processes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt as _;
 
-use super::directory::FoundKind;
 use super::file;
+use super::kind::FoundKind;
 use super::sys::{self, Access};
 
-/// A temporary file that nobody has written to for so long belongs to nobody.
+/// Age in seconds after which a temporary file counts as abandoned.
 const STALE_SECONDS: i64 = 10 * 60;
-/// Longest part of the target's name in a temporary one: names end at 255 bytes.
+/// Maximum length of the target's name in a temporary name, in bytes; file names end at 255.
 const LONGEST: usize = 128;
 const SUFFIX: &str = ".tmp";
 const DIGITS: usize = 32;
 
-/// A name that was never used: `.<target>.<32 hexadecimal digits>.tmp`.
+/// Returns a fresh name: `.<target>.<32 hexadecimal digits>.tmp`.
 pub(super) fn name(target: &OsStr) -> OsString {
     let target = target.to_string_lossy();
     let target: String = target
@@ -28,7 +28,7 @@ pub(super) fn name(target: &OsStr) -> OsString {
     format!(".{target}.{random}{SUFFIX}").into()
 }
 
-/// The target that a temporary name was made for; `None` for any other name.
+/// Returns the target of a temporary name; `None` for any other name.
 pub fn is_temporary(name: &str) -> Option<&str> {
     let (target, random) = name
         .strip_prefix('.')?
@@ -38,8 +38,8 @@ pub fn is_temporary(name: &str) -> Option<&str> {
     (random.len() == DIGITS && random.bytes().all(is_digit)).then_some(target)
 }
 
-/// Removes what killed writers have left in a directory. `now` is the time, in seconds since 1970,
-/// that the file system gave to a file that was just written.
+/// Removes abandoned temporary files from a directory. `now` is the modification time of a file
+/// just written, in seconds since 1970.
 pub(super) fn sweep(directory: BorrowedFd<'_>, now: i64) {
     for (name, kind) in sys::list(directory).unwrap_or_default() {
         let is_ours = kind == FoundKind::File

@@ -10,7 +10,7 @@ fn reason<T>(result: io::Result<T>) -> Option<Reason> {
     Refused::in_error(&error).map(|refused| refused.reason)
 }
 
-/// A directory `own` beside a directory `outside` with a file in it.
+/// Creates a directory `own` next to a directory `outside` that contains a file.
 fn tree() -> (tempfile::TempDir, Directory) {
     let top = tempfile::tempdir().unwrap();
     fs::create_dir_all(top.path().join("outside/below")).unwrap();
@@ -48,7 +48,7 @@ fn a_link_is_met_at_every_step() {
         assert_eq!(reason(alias.check()), Some(Reason::Link), "{path}");
         assert_eq!(reason(alias.create()), Some(Reason::Link), "{path}");
     }
-    // What a person names is resolved once.
+    // Links in a path given by the user are resolved once.
     assert!(named::directory(&top.path().join("alias")).is_there());
     assert_eq!(
         fs::read(top.path().join("outside/file")).unwrap(),

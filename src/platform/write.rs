@@ -1,5 +1,5 @@
-//! Writing below a directory: whole files by a private temporary one and a rename, lines at the end,
-//! bytes in place.
+//! Writes below a directory: replacement by a temporary file and a rename, appends, and in-place
+//! updates.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -7,17 +7,18 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::directory::{Directory, FoundKind, Place};
+use super::directory::{Directory, Place};
+use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
 use super::sys::{self, Access};
 use super::temporary;
 
-/// A write of so many bytes costs more than a look for what killed writers have left.
+/// Size in bytes from which a write costs more than a sweep for abandoned temporary files.
 const LARGE: u64 = 64 << 10;
 
 impl Directory {
-    /// Replaces a file by what `write` writes, or leaves it as it was. It is on the disk when this
-    /// returns, and readable by its owner alone.
+    /// Replaces a file by the output of `write`, or leaves it unchanged. On return the file is on
+    /// disk and readable by its owner alone.
     pub fn replace_file_with(
         &self,
         name: impl AsRef<Path>,
@@ -26,26 +27,26 @@ impl Directory {
         replace(&self.place(name.as_ref())?, true, write)
     }
 
-    /// Replaces a file by these bytes, or leaves it as it was.
+    /// Replaces a file by these bytes, or leaves it unchanged.
     pub fn replace_file(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.replace_file_with(name, |file| file.write_all(bytes))
     }
 
-    /// Replaces a file that can be made again at any time, without waiting for the disk.
+    /// Replaces a derived file, without syncing it to disk.
     pub fn replace_derived(&self, name: impl AsRef<Path>, parts: &[&[u8]]) -> io::Result<()> {
         replace(&self.place(name.as_ref())?, false, |file| {
             parts.iter().try_for_each(|part| file.write_all(part))
         })
     }
 
-    /// Adds bytes at the end of a file, in one write; makes it where it is missing.
+    /// Appends bytes to a file in one write; creates it if missing.
     pub fn append(&self, name: impl AsRef<Path>, bytes: &[u8], sync: bool) -> io::Result<()> {
         let mut file = self.open_as(name.as_ref(), Access::Append)?;
         file.write_all(bytes)?;
         if sync { file.sync_data() } else { Ok(()) }
     }
 
-    /// Opens a file for reading and writing in place; `None` where there is none.
+    /// Opens a file for reading and writing in place; `None` if it does not exist.
     pub fn open_for_update(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
         match self.open_as(name.as_ref(), Access::Update) {
             Ok(file) => Ok(Some(file)),
@@ -54,8 +55,8 @@ impl Directory {
         }
     }
 
-    /// Opens a file for reading and writing in place, or for locks; an empty one is made where there
-    /// is none.
+    /// Opens a file for reading and writing in place, or for locking; creates an empty one if
+    /// missing.
     pub fn open_or_create(&self, name: impl AsRef<Path>) -> io::Result<File> {
         self.open_as(name.as_ref(), Access::UpdateOrCreate)
     }
@@ -67,7 +68,7 @@ fn replace(
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let parent = place.parent.as_fd();
-    // A rename would replace the link itself; whoever put it there is to be told.
+    // A rename would replace a link; an error informs the user instead.
     match sys::kind(parent, &place.name)? {
         None | Some(FoundKind::File) => {}
         Some(FoundKind::Link) => return Err(Refused::error(&place.shown, Reason::Link)),
@@ -88,7 +89,7 @@ fn replace(
         }
     })();
     if written.is_err() {
-        // The first error is the one that matters; a later writer sweeps what stays.
+        // The first error is the relevant one; a later writer sweeps the remaining file.
         drop(sys::unlink(parent, &temporary));
         return written;
     }

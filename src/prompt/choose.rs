@@ -1,28 +1,28 @@
-//! Which rules stand in a prompt: those that may, and of them those that there is room for.
+//! Selection of rules for a prompt: eligible rules within the token budget.
 //!
-//! What a rule is worth is what use has shown of it, how new it is, and what it has in common with the
-//! input. Deliberately absent: chance. The same rules, input and time give the same prompt; what an
-//! experiment withholds is decided elsewhere, and its room stays empty.
+//! The worth of a rule combines its utility, its age and its relevance for the input. Deliberately
+//! absent: randomness. Same rules, input and time give the same prompt. The caller decides which
+//! rules an experiment withholds; their tokens stay unused.
 
 use chrono::{DateTime, Utc};
 
 use crate::model::{Reflexion, UTILITY_FLOOR};
 use crate::search::Corpus;
 
+use super::choice::{Choice, Omitted, confidence, tokens};
 use super::render::item;
-use super::{Choice, Omitted, confidence, tokens};
 
-/// How much a rule that was never tried is preferred to one that was tried often.
+/// Weight of the exploration bonus for rarely used rules.
 const CURIOSITY: f64 = 0.3;
-/// After so many days half of what newness adds is gone.
+/// Half-life of the recency bonus in days.
 const HALF_LIFE_DAYS: f64 = 90.0;
 
-/// The rules that go into the prompt, in the order in which they stand there, and the others.
+/// Splits rules into selected ones, in prompt order, and omitted ones.
 ///
-/// Shown are the most useful first, as the reference does. What is cut when room runs out is what
-/// matters least for this input; the newest rule is never cut, for it is the one that somebody is
-/// waiting to see obeyed.
-pub(super) fn choose<'a>(
+/// Selected rules are sorted by utility, as in the reference implementation. If the budget is
+/// exceeded, the rules with the least worth for this input are omitted. The newest rule is always
+/// selected, since users expect to see its effect.
+pub(crate) fn choose<'a>(
     rules: &[&'a Reflexion],
     choice: &Choice<'_>,
 ) -> (Vec<&'a Reflexion>, Vec<Omitted>) {
@@ -107,7 +107,7 @@ pub(super) fn choose<'a>(
     (chosen.into_iter().map(|(_, rule)| rule).collect(), omitted)
 }
 
-/// Between 0.2, nothing in common with the input, and 1, the rule that has most in common with it.
+/// Relevance of each rule: from 0.2 (no match with the input) to 1 (best match).
 fn relevance(rules: &[(usize, &Reflexion)], input: Option<&str>) -> Vec<f64> {
     let Some(input) = input else {
         return vec![1.0; rules.len()];
@@ -125,7 +125,7 @@ fn relevance(rules: &[(usize, &Reflexion)], input: Option<&str>) -> Vec<f64> {
     relevance
 }
 
-/// Between 0.5, long ago, and 1, now.
+/// Recency: from 0.5 (old) to 1 (now).
 #[expect(
     clippy::cast_precision_loss,
     reason = "seconds of centuries stay far below 2^52"
@@ -138,9 +138,8 @@ fn newness(rule: &Reflexion, now: DateTime<Utc>) -> f64 {
     0.5 + 0.5 * (-days / HALF_LIFE_DAYS).exp2()
 }
 
-/// How useful a rule may be: what use has shown, and the more the less it was tried (the upper
-/// confidence bound UCB1, Auer and others 2002). Where there is no room for all rules, each gets its
-/// turn.
+/// Expected usefulness: utility plus a bonus that falls with use (upper confidence bound UCB1, Auer
+/// et al. 2002). So all rules get a turn when the budget does not fit them all.
 fn promise(rule: &Reflexion, all: f64) -> f64 {
     let tried = rule.times_injected.unwrap_or(0.0).max(0.0);
     rule.utility() + CURIOSITY * (all.ln_1p() / (1.0 + tried)).sqrt()

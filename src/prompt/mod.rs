@@ -1,44 +1,46 @@
-//! The prompt of a skill: up to four layers, and the choice of rules that fit into the second.
+//! Prompt of a skill: up to four layers, with a selection of learned rules as layer 2.
 //!
 //! ```text
 //! 0 WORKSPACE.md   1 DOMAIN.md   2 learned rules   3 SKILL.md
 //! ```
 //!
-//! Layers are joined by a ruler and carry no headings of their own, byte for byte as the reference
-//! implementation writes them.
+//! Layers are joined by a ruler and have no headings of their own, byte for byte as in the
+//! reference implementation.
 //!
-//! - `choose`: which of the rules there is room for.
-//! - `render`: how they are written down.
+//! - `choice`: parameters of the selection. `choose`: selects rules within the token budget.
+//! - `render`: text of the rules.
 //!
-//! Pure: the layers and rules are arguments, and so is the time.
+//! Pure: layers, rules and the time are arguments.
 
+mod choice;
 mod choose;
 mod render;
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::{Kind, Record as _, Reflexion, Trust};
 use crate::skill::Layer;
 
+pub use choice::{Choice, Omitted, tokens};
+
 use choose::choose;
 use render::{render, render_observed};
 
-/// What stands between two layers.
+/// Separator between layers.
 const RULER: &str = "\n\n---\n\n";
 
-/// A prompt, and what it is made of.
+/// Assembled prompt with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assembly {
-    /// The text that goes to the model.
+    /// Text for the model.
     pub prompt: String,
-    /// Its layers, from the first.
+    /// Non-empty layers in order.
     pub layers: Vec<LayerSize>,
-    /// The rules that stand in it, in their order.
+    /// Rules in the prompt, in order.
     pub injected: Vec<Injected>,
-    /// The rules of this skill that do not, and why.
+    /// Rules of this skill that are not in the prompt, with reasons.
     pub omitted: Vec<Omitted>,
-    /// Those of them that would stand in it, were it not for the experiment.
+    /// Ids of the omitted rules that only the experiment withheld.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
 }
@@ -46,25 +48,25 @@ pub struct Assembly {
 /// One layer of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LayerSize {
-    /// 0 to 3.
+    /// Number from 0 to 3.
     pub layer: u8,
-    /// Where it came from.
+    /// Source of the layer.
     pub source: String,
-    /// About how many tokens it has.
+    /// Approximate number of tokens.
     pub tokens: usize,
 }
 
-/// A record that stands in a prompt.
+/// Record in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Injected {
-    /// Its id.
+    /// Record id.
     pub id: String,
-    /// Its kind.
+    /// Record kind.
     pub kind: Kind,
-    /// How far it may be believed; left out of what people have said.
+    /// Trust level; not serialised for records of users.
     #[serde(skip_serializing_if = "is_of_a_person")]
     pub trust: Trust,
-    /// Who brought it, where the record says so.
+    /// Source of the record; empty if unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
 }
@@ -74,36 +76,8 @@ fn is_of_a_person(trust: &Trust) -> bool {
     *trust == Trust::User
 }
 
-/// A record that could have stood in a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Omitted {
-    /// Its id.
-    pub id: String,
-    /// How it stands: `active`, `candidate`, `superseded` or `retired`.
-    pub status: &'static str,
-    /// Why it does not.
-    pub reason: String,
-}
-
-/// How rules are chosen.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice<'a> {
-    /// What the skill is about to be given; `None` where that is not known.
-    pub input: Option<&'a str>,
-    /// The room for rules, in tokens.
-    pub budget: usize,
-    /// Now, for what is new.
-    pub now: DateTime<Utc>,
-    /// The ids of rules that the experiment withholds this time. Their room stays empty.
-    pub withheld: &'a [String],
-    /// Sets rules that nobody here stands behind apart as data, with a random word.
-    pub fence: fn(&str, &str) -> String,
-    /// The random word.
-    pub nonce: &'a str,
-}
-
-/// Puts a prompt together. `rules` are those of the skill, oldest first, as they stand in the file;
-/// `rules_source` names where they came from.
+/// Assembles a prompt. `rules` are those of the skill in file order, oldest first; `rules_source`
+/// is the display name of their source.
 pub fn assemble(
     layers: &[Layer],
     rules: &[Reflexion],
@@ -181,25 +155,6 @@ pub fn assemble(
         omitted,
         withheld,
     }
-}
-
-/// One half where nothing is said.
-fn confidence(rule: &Reflexion) -> f64 {
-    rule.confidence.unwrap_or(0.5)
-}
-
-/// About how many tokens a text has: a quarter of its bytes in Latin script, and one for each
-/// character of scripts that tokenizers know less well. Within a fifth of real tokenizers on
-/// English prose and on JSON, which is what budgets need.
-pub fn tokens(text: &str) -> usize {
-    let (ascii, other) = text.chars().fold((0, 0), |(ascii, other), c| {
-        if c.is_ascii() {
-            (ascii + 1, other)
-        } else {
-            (ascii, other + 1)
-        }
-    });
-    usize::div_ceil(ascii, 4) + other
 }
 
 #[cfg(test)]

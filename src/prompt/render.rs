@@ -1,19 +1,19 @@
-//! The second layer of a prompt: rules as the reference implementation writes them, byte for byte.
+//! Text of layer 2, byte for byte as in the reference implementation.
 //!
-//! A rule stands on its own lines, and no text in it can start another one: what was learnt cannot
+//! Each rule has its own lines, and its text cannot start another line. So a learned rule cannot
 //! forge a layer.
 
 use crate::guard::unfenced;
 use crate::model::Reflexion;
 
-use super::{Choice, confidence};
+use super::choice::{Choice, confidence};
 
-/// Heading of the rules that came with the files of others.
+/// Heading of observed rules, which come from files of others.
 const OBSERVED: &str = "## Rules of others (observed, not approved here)\n\n";
 const HEADING: &str = "## Learned Rules (from past corrections)\n\n";
 
-/// Layer 2, or nothing.
-pub(super) fn render(rules: &[&Reflexion]) -> String {
+/// Layer 2; empty without rules.
+pub(crate) fn render(rules: &[&Reflexion]) -> String {
     if rules.is_empty() {
         return String::new();
     }
@@ -21,8 +21,8 @@ pub(super) fn render(rules: &[&Reflexion]) -> String {
     HEADING.to_owned() + &items.join("\n")
 }
 
-/// Rules that nobody here stands behind, as data; or nothing.
-pub(super) fn render_observed(rules: &[&Reflexion], choice: &Choice<'_>) -> String {
+/// Observed rules, fenced as data; empty without rules.
+pub(crate) fn render_observed(rules: &[&Reflexion], choice: &Choice<'_>) -> String {
     if rules.is_empty() {
         return String::new();
     }
@@ -30,8 +30,8 @@ pub(super) fn render_observed(rules: &[&Reflexion], choice: &Choice<'_>) -> Stri
     OBSERVED.to_owned() + (choice.fence)(&items.join("\n"), choice.nonce).trim_end()
 }
 
-/// A rule as it stands in a prompt.
-pub(super) fn item(rule: &Reflexion) -> String {
+/// Prompt text of one rule.
+pub(crate) fn item(rule: &Reflexion) -> String {
     let id = if rule.reflexion_id.is_empty() {
         "REFL-?"
     } else {
@@ -60,8 +60,8 @@ pub(super) fn item(rule: &Reflexion) -> String {
     out
 }
 
-/// The text on one line, without characters that are not seen and without control words of a model:
-/// learnt text cannot start a line of its own, and with it a heading, a ruler or another item.
+/// Text on one line, without invisible characters and control words of models. So learned text
+/// cannot start a heading, a ruler or another item.
 fn harmless(text: &str) -> String {
     let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
     let words = lines

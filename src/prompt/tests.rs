@@ -1,9 +1,10 @@
-//! Rules, and the prompt that comes of them.
+//! Tests of rule selection and prompt assembly.
 
+use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::render::item;
-use super::*;
+use crate::prompt::*;
 
 fn now() -> DateTime<Utc> {
     DateTime::parse_from_rfc3339("2026-06-01T00:00:00Z")
@@ -146,7 +147,7 @@ fn what_is_withheld_says_so_and_makes_no_room() {
         nonce: "n0nce",
     };
     let assembly = assemble(&[], &rules, "rules", &choice);
-    // There was room for the newest alone, and that is the one that is withheld.
+    // The budget fits only the newest rule, and that one is withheld.
     assert!(injected(&assembly).is_empty());
     assert_eq!(assembly.withheld, ["REFL-002"]);
     let reasons: Vec<&str> = assembly.omitted.iter().map(|o| &*o.reason).collect();

@@ -1,6 +1,6 @@
-//! Where a database is and how to log in: its URL, taken apart.
+//! Database address and login, parsed from a URL.
 //!
-//! A URL holds a password, so there is no `Display`, and `Debug` shows host and name only.
+//! A URL holds a password, so there is no `Display`, and `Debug` shows only host and name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use url::Url;
 use super::error::Error;
 use super::policy::{Circumstances, Encryption, Given, Policy};
 
-/// How long a connection may take to come about.
+/// Default time limit for connecting.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a silent connection stays unasked, how often it is then asked, and how often in vain. What
-/// was sent and not received for a minute ends it too.
+/// TCP keepalive: idle time before the first probe, interval between probes, number of probes. The
+/// connection also ends after one minute of unacknowledged data.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -38,14 +38,15 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Reads `postgres://user:password@host:port/name?sslmode=…`.
+    /// Parses `postgres://user:password@host:port/name?sslmode=…`.
     ///
-    /// How the way is secured, `policy` says: by default the certificate of another machine has to be one
-    /// that this system trusts, for this host, and the login is bound to it.
+    /// The security policy decides how the connection is secured. By default a remote server needs a
+    /// certificate that this system trusts for this host, and the login is bound to the TLS
+    /// channel.
     ///
     /// # Errors
     ///
-    /// [`Error::Url`], in words that repeat nothing of the URL but the name of a parameter.
+    /// [`Error::Url`]. The text repeats nothing of the URL except parameter names.
     pub fn parse(given: &str) -> Result<Self, Error> {
         let bad = |reason: &str| Error::Url(reason.to_owned());
         let mut url =
@@ -125,7 +126,7 @@ impl Address {
         })
     }
 
-    /// Host, port and name: what may be shown.
+    /// Host, port and database name, without credentials.
     pub fn shown(&self) -> String {
         let host = self.config.get_hosts().first().map(|host| match host {
             Host::Tcp(name) => name.clone(),
@@ -138,17 +139,17 @@ impl Address {
         format!("{}:{port}/{name}", host.unwrap_or_default())
     }
 
-    /// The URL with which this login comes to the same database. It holds the password.
+    /// URL of another login to the same database. It contains the password.
     pub(super) fn for_login(&self, role: &str, password: &str) -> String {
         let mut url = self.url.clone();
-        // Supabase's pooler tells projects apart by what follows the name of the role.
+        // Supabase's pooler selects the project by the suffix of the role name.
         let user = match self.url.username().split_once('.') {
             Some((_, project)) if url.host_str().is_some_and(|h| h.contains(".pooler.")) => {
                 format!("{role}.{project}")
             }
             _ => role.to_owned(),
         };
-        // These fail only for URLs without a host, whose user is a parameter.
+        // These setters fail only for URLs without a host, whose user is a query parameter.
         let is_set = url.set_username(&user).is_ok() && url.set_password(Some(password)).is_ok();
         let rest: Vec<(String, String)> = url
             .query_pairs()
@@ -167,29 +168,28 @@ impl Address {
         }
         write_spaces_out(&mut url);
         if url.path().trim_start_matches('/').is_empty() {
-            // Else the login's own name would be taken for that of the database.
+            // Without a path, the driver would use the login's name as the database name.
             let name = self.config.get_dbname().or(self.config.get_user());
             url.set_path(&format!("/{}", name.unwrap_or_default()));
         }
         url.to_string()
     }
 
-    /// Whether nobody can sit between us and the server.
+    /// Returns `true` if all hosts are local, so that no other machine can intercept the
+    /// connection.
     pub(super) fn is_here(&self) -> bool {
         all_here(&self.config)
     }
 
-    /// What the driver wants to know.
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// How the way there is secured.
     pub(super) fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The text without the password.
+    /// Replaces the password in `text` with `[password]`.
     pub(super) fn scrub(&self, text: &str) -> String {
         let password = self.config.get_password().map(String::from_utf8_lossy);
         match password {
@@ -199,15 +199,15 @@ impl Address {
     }
 }
 
-/// Spells spaces as databases read them, `%20`, and not as forms do.
+/// Encodes spaces in the query as `%20`, which the driver expects, and not as `+`.
 fn write_spaces_out(url: &mut Url) {
-    // A plus itself is written `%2B`.
+    // A literal plus is encoded as `%2B`.
     let query = url.query().map(|query| query.replace('+', "%20"));
     url.set_query(query.as_deref());
 }
 
-/// Whether all hosts are this machine. Names that only look like an address of it are not; where an
-/// address is given beside a name, the address is what counts.
+/// Returns `true` if all hosts are this machine. Host names that only resemble a loopback address
+/// do not count. If host addresses are given, they decide instead of the names.
 fn all_here(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
     let is_here = |host: &Host| match host {
@@ -269,7 +269,7 @@ mod tests {
             any(),
             false,
         );
-        // A name that begins like an address, and a name of this machine at another address.
+        // A name that starts like a loopback address, and a local name with a remote address.
         check("postgres://u@127.evil.example/db", Always, system(), false);
         check(
             "postgres://u@localhost/db?hostaddr=192.0.2.7",

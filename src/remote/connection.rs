@@ -1,4 +1,4 @@
-//! One session with the database.
+//! Database session.
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_postgres::error::SqlState;
@@ -6,15 +6,22 @@ use tokio_postgres::{AsyncMessage, Client, Transaction};
 
 use super::address::Address;
 use super::dial::{Dialled, dial};
-use super::error::Error;
-use super::limits;
+use super::error::{Error, whole};
 
-/// The oldest server that is supported.
+/// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
+const LIMITS: &str = "
+    select pg_catalog.set_config(s.name, s.wanted, false)
+    from (values ('lock_timeout', '10s'), ('statement_timeout', '10min'),
+                 ('idle_in_transaction_session_timeout', '1min')) s (name, wanted)
+    where pg_catalog.current_setting(s.name) = '0'";
+
+/// Oldest supported server version.
 const OLDEST_SERVER: i32 = 150_000;
-/// The oldest pgvector: the first that goes on searching where row-level security leaves too few.
+/// Oldest supported pgvector version: the first with iterative scans, which continue when row-level
+/// security removes candidates.
 const OLDEST_PGVECTOR: (u32, u32) = (0, 8);
 
-/// A session.
+/// Open database session.
 pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) address: Address,
@@ -30,12 +37,12 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Logs in. Needs a runtime that runs until the connection is dropped.
+    /// Logs in. The runtime has to run until the connection is dropped.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
         Self::open_hearing(address, None).await
     }
 
-    /// The same, and passes on what is said on the channels that are listened to.
+    /// Logs in and forwards the payloads of notifications to `heard`.
     pub(super) async fn open_hearing(
         address: &Address,
         heard: Option<UnboundedSender<String>>,
@@ -45,7 +52,7 @@ impl Connection {
             session: mut connection,
             security,
         } = dial(address).await?;
-        // What ends a connection is said to whoever asks it something next.
+        // An error that ends the connection reaches the caller with the next statement.
         let task = tokio::spawn(async move {
             while let Some(Ok(message)) =
                 std::future::poll_fn(|task| connection.poll_message(task)).await
@@ -61,24 +68,36 @@ impl Connection {
             security,
             task,
         };
-        limits::set(&opened).await?;
+        opened.set_limits().await?;
         Ok(opened)
     }
 
-    /// What a failed statement says: what was being done, and the server's message.
+    /// Sets the default time limits.
+    async fn set_limits(&self) -> Result<(), Error> {
+        let failed = self.failed("time limits cannot be set");
+        self.client.batch_execute(LIMITS).await.map_err(failed)
+    }
+
+    /// Removes the statement and idle limits: a migration works on all rows.
+    pub(super) async fn lift_limits(&self) -> Result<(), Error> {
+        let failed = self.failed("time limits cannot be set");
+        let set = "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
+        self.client.batch_execute(set).await.map_err(failed)
+    }
+
+    /// Converts the error of a failed statement; `doing` describes the failed step.
     pub(super) fn failed(&self, doing: &str) -> impl Fn(tokio_postgres::Error) -> Error + use<> {
         let address = self.address.clone();
         let doing = doing.to_owned();
         move |error| failure(&address, &doing, &error)
     }
 
-    /// Opens a transaction.
     pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
         let failed = self.failed("a transaction cannot be opened");
         self.client.transaction().await.map_err(failed)
     }
 
-    /// Where pgvector's type and operators are: the schema that the extension was put into.
+    /// Quoted name of the schema that contains the pgvector extension.
     pub(super) async fn vector_schema(&self) -> Result<String, Error> {
         let row = self
             .client
@@ -92,7 +111,8 @@ impl Connection {
         Ok(row.get(0))
     }
 
-    /// What tells the database, and the user in it, from every other; one that was made anew has another name.
+    /// Unique name of the database and the user of this session. A recreated database gets a new
+    /// name.
     pub(super) async fn name(&self) -> Result<String, Error> {
         let rows = self
             .client
@@ -107,7 +127,7 @@ impl Connection {
         name.ok_or_else(|| Error::Nobody(self.address.shown()))
     }
 
-    /// The server's version, if it is new enough.
+    /// Versions and role of the server.
     pub(super) async fn server(&self) -> Result<Server, Error> {
         let row = self
             .client
@@ -130,26 +150,26 @@ impl Connection {
     }
 }
 
-/// What stands at the other end.
+/// Properties of the server and of the role that logged in.
 #[derive(Debug)]
 pub(super) struct Server {
     number: i32,
     pub(super) version: String,
     pub(super) role: String,
-    /// The version of pgvector in this database.
+    /// Installed pgvector version; `None` if not installed.
     pub(super) pgvector: Option<String>,
-    /// The version that could be installed in it.
+    /// pgvector version that can be installed; `None` if not available.
     pub(super) pgvector_available: Option<String>,
 }
 
 impl Server {
-    /// What is wrong with the server, if anything.
+    /// Reason why the server is too old; `None` if it is supported.
     pub(super) fn trouble(&self) -> Option<String> {
         (self.number < OLDEST_SERVER)
             .then(|| format!("PostgreSQL is {}, needed is 15 or newer", self.version))
     }
 
-    /// What is wrong with pgvector, installed or about to be.
+    /// Reason why the installed or available pgvector is unsuitable; `None` if it is supported.
     pub(super) fn pgvector_trouble(&self) -> Option<String> {
         let version = self.pgvector.as_ref().or(self.pgvector_available.as_ref());
         let Some(version) = version else {
@@ -161,7 +181,7 @@ impl Server {
     }
 }
 
-/// See [`Connection::failed`].
+/// Converts a driver error into [`Error`]. See [`Connection::failed`].
 pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return Error::Locked {
@@ -181,18 +201,4 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
         message: address.scrub(&message),
         denied,
     }
-}
-
-/// An error with its causes, on one line.
-pub(super) fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.extend([": ", &said]);
-        }
-        next = cause.source();
-    }
-    text
 }

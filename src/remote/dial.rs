@@ -1,10 +1,11 @@
-//! Dialling: from an address to a session that has logged in.
+//! Connecting: from an address to a logged-in session.
 //!
-//! Hosts and their addresses are tried one after the other until one answers. A server that asks for a
-//! login that the policy refuses ends the search: the next one could be a friend of the first.
+//! Hosts and their addresses are tried in order until one answers. A server that asks for a login
+//! method that the policy refuses ends the attempts, since the other hosts may belong to the same
+//! attacker.
 //!
-//! Invariants: an address that counts as this machine is never left for another one, whatever the name
-//! resolves to. Each attempt has a time limit that covers the handshake and the login.
+//! Invariants: a host that counts as local is never contacted at a remote address, regardless of
+//! name resolution. Each attempt has a time limit that covers the handshake and the login.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -26,10 +27,10 @@ use super::policy::{Binding, Encryption, Trusted};
 use super::stream::{Established, Guarded, Socket};
 use super::tls;
 
-/// The driver's part that has to be polled.
+/// Driver connection, which has to be polled.
 pub(super) type Session = Driver<Guarded, Guarded>;
 
-/// A session that has logged in.
+/// Logged-in session.
 pub(super) struct Dialled {
     pub(super) client: Client,
     pub(super) session: Session,
@@ -39,14 +40,14 @@ pub(super) struct Dialled {
 
 /// Reason why an attempt failed.
 enum Failed {
-    /// Nobody answers, or not in time: the next address may.
+    /// No answer within the time limit; the next address is tried.
     Unreachable(String),
     Tls(String),
     Refused(String),
     Login(Refusal),
 }
 
-/// The request for TLS, and what a server answers that speaks it.
+/// TLS request of the protocol, and the two answers of a server.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const TLS_GRANTED: u8 = b'S';
 const TLS_DENIED: u8 = b'N';
@@ -100,14 +101,14 @@ pub(super) async fn dial(address: &Address) -> Result<Dialled, Error> {
     })
 }
 
-/// A place that a socket can be opened to.
+/// Socket address or socket path.
 enum Target {
     Tcp(SocketAddr),
     #[cfg(unix)]
     Unix(std::path::PathBuf),
 }
 
-/// The places of a host.
+/// Resolves a host to its targets.
 async fn targets(
     address: &Address,
     host: Option<&Host>,
@@ -143,7 +144,7 @@ async fn targets(
     Ok(targets)
 }
 
-/// One attempt: the socket, TLS, the login, and the kind of server that is wanted.
+/// One attempt: socket, TLS, login, and check of `target_session_attrs`.
 async fn attempt(
     address: &Address,
     host: Option<&Host>,
@@ -171,7 +172,7 @@ async fn attempt(
     };
     let must_bind = binding == ChannelBinding::Require;
     let guard = LoginGuard::new(policy.methods, must_bind);
-    // The driver is told that TLS comes at once, and finds that it is there.
+    // The stream is encrypted already, so the driver must not negotiate TLS itself.
     let mut config = address.config().clone();
     config
         .ssl_mode(SslMode::Require)
@@ -194,11 +195,11 @@ async fn attempt(
     })
 }
 
-/// Reason why the driver did not log in.
+/// Classifies the error of a failed login.
 fn failed(error: &tokio_postgres::Error, must_bind: bool) -> Failed {
     if let Some(said) = error.as_db_error() {
         let message = said.message().to_owned();
-        // It is starting or stopping: another one may be up.
+        // The server is starting or stopping; another host may be available.
         return if *said.code() == SqlState::CANNOT_CONNECT_NOW {
             Failed::Unreachable(message)
         } else {
@@ -212,15 +213,16 @@ fn failed(error: &tokio_postgres::Error, must_bind: bool) -> Failed {
     if let Some(refusal) = refusal {
         return Failed::Login(*refusal);
     }
-    let reason = super::connection::whole(error);
-    // It offers a binding that this side cannot make, as with a certificate signed by Ed25519.
+    let reason = super::error::whole(error);
+    // The server offers a binding that this client cannot compute, for example for Ed25519
+    // certificates.
     if must_bind && reason.contains("channel binding") {
         return Failed::Login(Refusal::Unbound);
     }
     Failed::Unreachable(reason)
 }
 
-/// Notices a server that is gone without a word, within about a minute.
+/// Sets socket options that detect a vanished server within about a minute.
 fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let socket = SockRef::from(socket);
@@ -239,7 +241,7 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Asks for TLS, and verifies the certificate, as the policy says.
+/// Negotiates TLS and verifies the certificate according to the policy.
 async fn encrypt(
     address: &Address,
     host: Option<&Host>,
@@ -283,7 +285,7 @@ async fn encrypt(
     Ok((Socket::Tls(Box::new(stream)), security))
 }
 
-/// Whether the server takes no writes.
+/// Returns `true` if the server is read-only.
 async fn is_read_only(client: &Client, session: &mut Session) -> Result<bool, Failed> {
     let gone = || Failed::Unreachable("it closed the connection".to_owned());
     let asked = client.simple_query("show transaction_read_only");

@@ -1,209 +1,224 @@
-//! Everything that can go wrong with the shared store.
+//! Errors of the shared store.
 //!
-//! No variant holds a URL: a database is named by host and name, without user and password.
+//! No variant holds a URL. A database is named by host, port and name, without user and password.
 
 use crate::store;
 
-use super::limits::Holder;
+use super::holder::Holder;
 use super::login_guard::Refusal;
-use super::sync::Shrinking;
+use super::shrinking::Shrinking;
 
-/// Why the shared store did not do what was asked.
+/// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A URL that is none, or asks for something that does not exist.
-    #[error("the URL of the database is not usable: {0}")]
+    /// Invalid URL or unsupported option.
+    #[error("invalid database URL: {0}")]
     Url(String),
-    /// There is no way to secure the connection.
+    /// The connection cannot be secured.
     #[error("no secure connection to `{database}`: {reason}")]
     Tls {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// What is wrong.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Nobody answers.
+    /// No server answers.
     #[error("cannot reach `{database}`: {reason}")]
     Unreachable {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// What the system said.
+        /// Message of the operating system.
         reason: String,
     },
-    /// The database does not let this role in.
+    /// The server rejects the login.
     #[error("`{database}` refuses the login: {reason}")]
     Refused {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// What the server said.
+        /// Message of the server.
         reason: String,
     },
-    /// The server asks for a login that would give the password away, or that proves nothing.
+    /// The server asks for a login that would reveal the password, or that does not authenticate
+    /// the server.
     #[error("`{database}` {refusal}")]
     Login {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// The reason.
+        /// Refused login method.
         refusal: Refusal,
     },
-    /// Another session holds a lock for too long.
+    /// Another session holds a lock past the time limit.
     #[error("{doing}: {} holds a lock on it", holder.as_ref().map_or_else(|| "another session".to_owned(), ToString::to_string))]
     Locked {
-        /// What was being done.
+        /// Failed step.
         doing: String,
-        /// The session, where the server says which it is.
+        /// Session that holds the lock; `None` if unknown.
         holder: Option<Holder>,
     },
-    /// The server is older than what is needed, or lacks something.
+    /// The server is too old or lacks a required feature.
     #[error("`{database}` cannot be used: {reason}")]
     Unsuitable {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// What is missing.
+        /// Missing requirement.
         reason: String,
     },
-    /// The database belongs to something else.
-    #[error("`{0}` is not a store of memctl")]
+    /// The database has no schema of memctl.
+    #[error("`{0}` has no memctl schema")]
     Foreign(String),
-    /// Something of another program has a name that we need.
-    #[error("`{object}` exists and is not ours: {reason}; nothing was changed")]
+    /// An object of another program uses a required name.
+    #[error("`{object}` exists and belongs to another program: {reason}; nothing was changed")]
     Taken {
-        /// A schema or a table.
+        /// Schema, table or function.
         object: String,
-        /// How it differs.
+        /// Difference from the expected object.
         reason: String,
     },
-    /// A migration that was applied is not the one that this program has.
-    #[error("the migration {version} `{name}` was applied with another text")]
+    /// An applied migration differs from the one in this program.
+    #[error("the migration {version} `{name}` was applied with different SQL")]
     Changed {
-        /// Its number.
+        /// Version number.
         version: i32,
-        /// Its name.
+        /// Name of the migration.
         name: String,
     },
-    /// A newer program has been here.
+    /// The schema is newer than this program.
     #[error("`{database}` has the schema {found}; this memctl knows {known}")]
     Newer {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// The version there.
+        /// Schema version of the database.
         found: i32,
-        /// The newest one here.
+        /// Newest version that this program knows.
         known: i32,
     },
     /// Migrations are missing.
     #[error("`{database}` has the schema {found}; this memctl needs {known}")]
     Older {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// The version there.
+        /// Schema version of the database.
         found: i32,
-        /// The newest one here.
+        /// Version that this program needs.
         known: i32,
     },
-    /// A name that no login can have.
+    /// Invalid login name.
     #[error(
         "`{}` cannot be the name of a user: allowed are up to 40 of a–z, 0–9 and `_`, a letter first",
         .0.escape_debug()
     )]
     Name(String),
-    /// A user id that is none.
+    /// Invalid user id.
     #[error("`{}` is not a user id: it has the form `2f1c…-…` of a UUID", .0.escape_debug())]
     UserId(String),
-    /// A login that exists.
+    /// The login exists already.
     #[error("the login `{0}` exists already")]
     Exists(String),
     /// A statement failed.
     #[error("{doing}: {message}")]
     Statement {
-        /// What was being done.
+        /// Failed step.
         doing: String,
-        /// What the server said.
+        /// Message of the server.
         message: String,
-        /// Whether it said that the role lacks a right.
+        /// `true` if the role lacks a privilege.
         denied: bool,
     },
-    /// The proof that rows are kept apart fails.
-    #[error("nothing is sent to `{database}`, since it does not keep users apart: {reason}")]
+    /// The isolation check failed.
+    #[error("`{database}` does not isolate users, so nothing was sent: {reason}")]
     Unsafe {
-        /// Host and name.
+        /// Host, port and name.
         database: String,
-        /// What is wrong.
+        /// Failed checks.
         reason: String,
     },
-    /// Much would go.
+    /// The operation would remove more than a tenth of the records.
     #[error("{0}: nothing was changed")]
     Shrinks(Shrinking),
-    /// Vectors cannot be made.
-    #[error("vectors cannot be made: {reason}")]
+    /// Embedding failed.
+    #[error("cannot create vectors: {reason}")]
     Vectors {
-        /// What went wrong.
+        /// Message of the embedder.
         reason: String,
     },
-    /// The login belongs to no user.
-    #[error("`{0}` knows this login as nobody's")]
+    /// The login is not mapped to a user.
+    #[error("this login is not mapped to a user in `{0}`")]
     Nobody(String),
-    /// A copy of a memory in another database.
-    #[error("`{shown}` is not the database that the memory `{origin}` lies in")]
+    /// The directory is a copy of a memory in another database.
+    #[error("`{shown}` is not the database of the memory `{origin}`")]
     OtherDatabase {
-        /// Host and name of the one that was named.
+        /// Host, port and name of the given database.
         shown: String,
-        /// The name of the memory.
+        /// Name of the memory.
         origin: String,
     },
-    /// There is no memory of this name.
-    #[error("no memory `{0}` lies in the database")]
+    /// The database has no memory of this name.
+    #[error("memory `{0}` not found in the database")]
     NoMemory(String),
-    /// A name that no memory can have.
+    /// Invalid memory name.
     #[error("`{}` cannot be the name of a memory: allowed are up to 64 letters, digits, `.`, `_` and `-`", .0.escape_debug())]
     MemoryName(String),
-    /// This directory is a copy of something else.
-    #[error("this memory lies in `{shown}` already, as `{origin}`")]
+    /// The directory is already a copy of a different memory.
+    #[error("this memory is already stored in `{shown}` as `{origin}`")]
     Joined {
-        /// Host and name of the database.
+        /// Host, port and name of that database.
         shown: String,
-        /// Its name there.
+        /// Name of that memory.
         origin: String,
     },
-    /// There are records on both sides.
+    /// The directory and the memory in the database both have records.
     #[error(
         "`{origin}` is there, and this memory has {records} records of its own: nothing was changed"
     )]
     BothFull {
-        /// The name of the memory in the database.
+        /// Name of the memory in the database.
         origin: String,
-        /// How many records are here.
+        /// Number of records in the directory.
         records: u64,
     },
-    /// A workspace shares its files under this name.
+    /// The name belongs to a workspace that pushes its files.
     #[error("`{0}` is the name of a workspace that shares its own files")]
     Shared(String),
-    /// This workspace shares its files, under another name.
+    /// This workspace pushes its files under another name.
     #[error("this workspace shares its files as `{0}`")]
     SharedAs(String),
-    /// Another writer takes long.
+    /// Another writer holds the write lock past the time limit.
     #[error("another program has been writing to `{origin}` for {waited_ms} ms")]
     Busy {
-        /// The name of the memory.
+        /// Name of the memory.
         origin: String,
-        /// How long was waited.
+        /// Time waited, in milliseconds.
         waited_ms: u128,
     },
-    /// The turn was lost.
-    #[error("somebody else has written to `{0}` in between: nothing was stored")]
+    /// Another writer stored records during this turn.
+    #[error("another program wrote to `{0}` at the same time: nothing was stored")]
     Overtaken(String),
-    /// A record that no row can hold.
-    #[error("{kind} `{}` cannot lie in a database: its id has to be of letters, digits, `.`, `_` and `-`, and its text without NUL", id.escape_debug())]
+    /// A record that cannot be stored as a row.
+    #[error("{kind} `{}` cannot be stored in a database: its id must consist of letters, digits, `.`, `_` and `-`, and its text must not contain NUL", id.escape_debug())]
     Unfit {
-        /// Its kind.
+        /// Record kind.
         kind: crate::model::Kind,
-        /// Its id.
+        /// Record id.
         id: String,
     },
-    /// Nothing was heard for too long.
+    /// The database did not answer within the time limit.
     #[error("the database does not answer")]
     NoAnswer,
-    /// The files here.
+    /// Error of the local store.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+/// Error text with all causes, on one line.
+pub(super) fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.extend([": ", &said]);
+        }
+        next = cause.source();
+    }
+    text
 }

@@ -1,12 +1,14 @@
-//! What lies in a database before our schema does, and whether it may be taken over.
+//! Check for existing objects in a database before the first migration.
 //!
-//! Somebody who has used the seeds' SQL has their tables with rows in them; these fit, and get what is
-//! missing. Whatever else has one of our names belongs to another program, and nothing is changed then.
+//! Tables created from the seeds' SQL are compatible: they keep their rows and get the missing
+//! columns. Any other object with one of our names belongs to another program, and the migration is
+//! refused.
 
 use super::connection::Connection;
 use super::error::Error;
 
-/// Tables of the seeds with their columns. A table with these, and no other that must be filled, fits.
+/// Tables of the seeds with their columns. A table is compatible if it has all of these and no
+/// other column that must be filled.
 const SEEDS: [(&str, &[(&str, &str)]); 4] = [
     (
         "context_eng_memories",
@@ -72,10 +74,11 @@ const SEEDS: [(&str, &[(&str, &str)]); 4] = [
     ),
 ];
 
-/// Tables that no seed has: whoever has one of this name made it for something else.
+/// Tables that no seed creates. An existing table of this name belongs to another program.
 const OURS: [&str; 4] = ["executions", "corrections", "reflexions", "fixes"];
 
-/// Policies of the seeds, which ours take the place of. Others would let in whom ours keep out.
+/// Policies of the seeds, which the migration replaces. Any other policy could grant access that
+/// ours deny.
 const SEED_POLICIES: [&str; 11] = [
     "Users can read their own memory",
     "Users can insert their own memory",
@@ -90,15 +93,15 @@ const SEED_POLICIES: [&str; 11] = [
     "Admins can view all logs",
 ];
 
-/// Functions of the seeds that ours take the place of. A function cannot change its kind, so an older
-/// one has to go first, by the hand of whoever made it.
+/// Functions of the seeds, which the migration replaces. A replacement cannot change the return
+/// type, so the administrator has to drop an existing one first.
 const FUNCTIONS: [&str; 3] = [
     "hybrid_search_context_eng_memories",
     "match_memory",
     "cleanup_expired_memory",
 ];
 
-/// Fails where something in the database has a name of ours and does not fit.
+/// Returns [`Error::Taken`] if an incompatible object uses one of our names.
 pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error> {
     let failed = connection.failed("the tables of the database cannot be listed");
     let client = &connection.client;
@@ -135,7 +138,7 @@ pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error
         }
         for (column, kind) in expected {
             let found = columns.iter().find(|row| row.get::<_, &str>(0) == *column);
-            // A type is written with its schema where that is not in the search path.
+            // A type is qualified with its schema unless the schema is in the search path.
             let found = found.map(|row| row.get::<_, &str>(1));
             if found.is_none_or(|found| found.rsplit('.').next() != Some(kind)) {
                 let reason = match found {

@@ -1,69 +1,69 @@
-//! Login guard: looks at what a server says before the driver answers it.
+//! Login guard: inspects the server's messages before the driver answers them.
 //!
-//! The driver answers whatever it is asked, in clear text and as MD5 too. So each message goes through
-//! here until the server has let the session in; a question that the policy does not allow ends it, and
-//! the password stays here.
+//! The driver answers every authentication request, even with a password in clear text or as MD5.
+//! So each message passes through the guard until the login is complete. A request that the policy
+//! does not allow ends the session, and the password is not sent.
 //!
-//! Invariants: no byte of a message reaches the driver before the whole message was looked at. A message
-//! has a greatest length, and the work that a server may ask for has a limit.
+//! Invariants: the driver receives no byte of a message before the guard has checked the whole
+//! message. The length of a message and the hashing work that a server may request are limited.
 
 use super::policy::Methods;
 
-/// Greatest length of a message before the login, in bytes. A real one has a few hundred.
+/// Maximum length of a message before the login, in bytes. Real messages have a few hundred.
 const LONGEST: usize = 64 << 10;
-/// Greatest number of SCRAM rounds, each a hash: 4,096 are usual, a million take about a second.
+/// Maximum number of SCRAM iterations. 4,096 are usual; a million take about a second.
 const MOST_ROUNDS: u64 = 1_000_000;
 
-/// Reason why a login was ended before anything of the password left.
+/// Reason why a login was aborted before any part of the password was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The server asks for the password itself.
+    /// The server asks for the password in clear text.
     #[error("asks for the password in clear text; it was not sent")]
     ClearText,
     /// The server asks for an MD5 hash of the password.
     #[error(
-        "asks for the password as an MD5 hash, which is as good as the password; it was not sent"
+        "asks for the password as an MD5 hash, which can replace the password; it was not sent"
     )]
     Md5,
-    /// The server offers SCRAM without a binding to the channel.
+    /// The server offers SCRAM without channel binding.
     #[error(
-        "does not bind the login to the encrypted channel, so it may be somebody in between; nothing was sent"
+        "does not bind the login to the encrypted channel, so an attacker may relay it; nothing was sent"
     )]
     Unbound,
-    /// The server asks for no login, and so proves nothing.
+    /// The server asks for no authentication, so it does not authenticate itself.
     #[error("asks for no password, and so has not proven that it is the right server")]
     Unproven,
-    /// The server asks for SCRAM, which the URL does not allow.
-    #[error("asks for a login by SCRAM, which `require_auth` does not name")]
+    /// The server asks for SCRAM, which `require_auth` does not allow.
+    #[error("asks for a SCRAM login, which `require_auth` does not allow")]
     Scram,
-    /// The server asks for something that is not supported.
-    #[error("asks for a kind of login that is not supported")]
+    /// The server asks for an unsupported method.
+    #[error("asks for an unsupported login method")]
     Unknown,
-    /// The server asks for too many rounds of hashing.
-    #[error("asks for more rounds of hashing than any server needs")]
+    /// The server asks for too many hash iterations.
+    #[error("asks for too many hash iterations")]
     Rounds,
-    /// The bytes are no messages of PostgreSQL.
-    #[error("does not speak as a PostgreSQL server does")]
+    /// The bytes are not valid PostgreSQL messages.
+    #[error("does not follow the PostgreSQL protocol")]
     Garbled,
 }
 
-/// Messages of a server until it has let the session in.
+/// Buffer and state of the server's messages during the login.
 #[derive(Debug)]
 pub(super) struct LoginGuard {
     methods: Methods,
     must_bind: bool,
-    /// Whether the server asked for a proof that was allowed.
+    /// `true` once the server has asked for an allowed authentication.
     has_asked: bool,
     is_over: bool,
     bytes: Vec<u8>,
-    /// Bytes that the driver has.
+    /// Number of bytes passed to the driver.
     taken: usize,
-    /// Bytes that it may have.
+    /// Number of bytes that passed the check.
     sound: usize,
 }
 
 impl LoginGuard {
-    /// A guard that allows these methods; with `must_bind`, SCRAM only bound to the channel.
+    /// Guard that allows `methods`. With `must_bind`, SCRAM needs channel binding.
     pub(super) fn new(methods: Methods, must_bind: bool) -> Self {
         Self {
             methods,
@@ -76,23 +76,23 @@ impl LoginGuard {
         }
     }
 
-    /// Whether the login is over and everything has been handed on.
+    /// Returns `true` once the login is complete and the buffer is empty.
     pub(super) fn is_over(&self) -> bool {
         self.is_over && self.taken == self.bytes.len()
     }
 
-    /// Bytes for the driver, at most so many.
+    /// Checked bytes for the driver, at most `most`.
     pub(super) fn hand_on(&mut self, most: usize) -> &[u8] {
         let end = self.sound.min(self.taken.saturating_add(most));
         let start = std::mem::replace(&mut self.taken, end);
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// Takes what the server has sent.
+    /// Adds bytes from the server and checks all complete messages.
     ///
     /// # Errors
     ///
-    /// The reason why the session has to end.
+    /// The reason to end the session.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.bytes.drain(..self.taken);
         self.sound -= self.taken;
@@ -125,7 +125,7 @@ impl LoginGuard {
         Ok(())
     }
 
-    /// Judges an authentication request.
+    /// Checks an authentication request against the policy.
     fn judge(&mut self, body: &[u8]) -> Result<(), Refusal> {
         let Some((code, rest)) = body.split_first_chunk::<4>() else {
             return Err(Refusal::Garbled);
@@ -155,12 +155,12 @@ impl LoginGuard {
     }
 }
 
-/// Number of rounds that a server's first SCRAM message asks for: `r=…,s=…,i=4096`.
+/// Iteration count in a server's first SCRAM message: `r=…,s=…,i=4096`.
 fn rounds(message: &[u8]) -> u64 {
     let mut parts = message.split(|byte| *byte == b',');
     let asked = parts.find_map(|part| part.strip_prefix(b"i="));
     let digits = asked.and_then(|digits| std::str::from_utf8(digits).ok());
-    // Something else than a number is for the driver to refuse.
+    // The driver rejects a value that is not a number.
     digits.map_or(0, |digits| match digits.parse() {
         Ok(rounds) => rounds,
         Err(_) if digits.len() > 9 => u64::MAX,
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn questions_that_give_the_password_away_never_reach_the_driver() {
         let check = |methods, must_bind, asked: &[u8], expected: Result<(), Refusal>| {
-            // Whole, and byte by byte.
+            // As a whole, and byte by byte.
             for step in [asked.len(), 1] {
                 let mut guard = LoginGuard::new(methods, must_bind);
                 let mut came = asked.chunks(step).map(|bytes| guard.receive(bytes));

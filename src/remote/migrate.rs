@@ -1,7 +1,8 @@
-//! The schema in its versions: what is there, and what is still to be applied.
+//! Schema migrations.
 //!
-//! Each file is applied in one transaction with the line that says so, so that a version is there as a
-//! whole or not at all. A file never changes once it has been released; its checksum proves that.
+//! Each file is applied in one transaction together with its row in `memctl.migrations`, so a
+//! version is applied completely or not at all. A released file never changes; its checksum
+//! verifies that.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -11,20 +12,20 @@ use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
 use super::foreign;
-use super::limits;
+use super::locks;
 
-/// A version of the schema.
+/// Schema migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Migration {
-    /// Its number, counted from 1 without a gap.
+    /// Version number, counted from 1 without gaps.
     pub version: i32,
-    /// What it is about.
+    /// Short name.
     pub name: &'static str,
     #[serde(skip)]
     sql: &'static str,
 }
 
-/// All of them, in their order.
+/// All migrations in order.
 const MIGRATIONS: [Migration; 7] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
@@ -35,7 +36,7 @@ const MIGRATIONS: [Migration; 7] = [
     migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
 ];
 
-/// The one that makes the tables; before it, tables of those names are not ours.
+/// Version that creates the tables. Before it, tables of these names belong to another program.
 const TABLES_ARE_OURS_FROM: i32 = 2;
 
 const fn migration(version: i32, name: &'static str, sql: &'static str) -> Migration {
@@ -48,37 +49,37 @@ impl Migration {
     }
 }
 
-/// The newest version that this program knows.
+/// Newest version that this program knows.
 pub(super) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-/// What `remote init` did.
+/// Result of `remote init`.
 #[derive(Debug, Serialize)]
 pub struct InitReport {
-    /// Host and name.
+    /// Host, port and name.
     pub database: String,
-    /// The version that the schema has now.
+    /// Schema version after the run.
     pub schema: i32,
-    /// What has been applied now.
+    /// Migrations applied in this run.
     pub applied: Vec<Migration>,
-    /// The server's version.
+    /// PostgreSQL version.
     pub server: String,
-    /// pgvector's version.
+    /// pgvector version.
     pub pgvector: String,
-    /// What deserves attention.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Brings the schema of a database to the newest version, or finds that it is.
+/// Applies all missing migrations.
 pub async fn init(address: &Address) -> Result<InitReport, Error> {
     match Box::pin(migrated(address)).await {
-        Err(error) => Err(limits::name_holder(address, error, true).await),
+        Err(error) => Err(locks::name_holder(address, error, true).await),
         done => done,
     }
 }
 
 async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let mut connection = Connection::open(address).await?;
-    limits::let_work(&connection).await?;
+    connection.lift_limits().await?;
     let server = connection.server().await?;
     let trouble = server.trouble().or_else(|| server.pgvector_trouble());
     if let Some(reason) = trouble {
@@ -87,9 +88,10 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
             reason,
         });
     }
-    // Two of us take turns; the lock ends with the session. Anybody may hold it, so the wait has a limit.
+    // The advisory lock serialises concurrent runs and ends with the session. Any role can hold it,
+    // so the wait has a limit.
     let failed = connection.failed("the lock of the schema cannot be had");
-    let lock = format!("select pg_advisory_lock({})", limits::INIT_LOCK);
+    let lock = format!("select pg_advisory_lock({})", locks::INIT_LOCK);
     connection
         .client
         .execute(&lock, &[])
@@ -108,7 +110,7 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
         transaction.commit().await.map_err(failed)?;
         applied.push(migration.clone());
     }
-    // Columns and partitions that somebody has added since have statistics.
+    // Columns and partitions that were added since then have statistics.
     let failed = connection.failed("the planner cannot be made to forget values");
     let hide = "select memctl.hide_statistics()";
     connection.client.execute(hide, &[]).await.map_err(failed)?;
@@ -127,7 +129,7 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
     })
 }
 
-/// Applies one migration, and pgvector before it where that is missing.
+/// Applies one migration, and installs pgvector first if it is missing.
 async fn apply(
     address: &Address,
     server: &Server,
@@ -140,7 +142,7 @@ async fn apply(
     );
     let failed = |e| failure(address, &doing, &e);
     if server.pgvector.is_none() {
-        // Where Supabase keeps extensions, and where a plain server does.
+        // Supabase keeps extensions in the schema `extensions`, a plain server in `public`.
         let install = "do $$ begin
             if to_regnamespace('extensions') is not null then
               create extension if not exists vector with schema extensions;
@@ -160,7 +162,7 @@ async fn apply(
         .await
         .map_err(failed)?
         .get(0);
-    // Whatever stands first in the search path of the administrator, names mean the same.
+    // Pins the search path, so that names resolve the same for every administrator.
     transaction
         .batch_execute(
             "set local search_path = pg_catalog, pg_temp; set local check_function_bodies = on",
@@ -180,8 +182,8 @@ async fn apply(
     Ok(())
 }
 
-/// The version of the schema; `None` where there is none. Fails where it was made by a newer program,
-/// or from other files than ours.
+/// Schema version; `None` if there is no schema. Fails if a newer program created the schema, or if
+/// the checksum of a migration differs.
 pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Error> {
     let failed = connection.failed("the version of the schema cannot be read");
     let there = connection
@@ -238,7 +240,7 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
     Ok(Some(newest))
 }
 
-/// Fails unless the schema is exactly the newest one.
+/// Fails unless the schema has exactly the newest version.
 pub(super) async fn demand(connection: &Connection) -> Result<(), Error> {
     match version(connection).await? {
         None => Err(Error::Foreign(connection.address.shown())),

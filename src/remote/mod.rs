@@ -1,22 +1,23 @@
-//! The shared store: a PostgreSQL database with pgvector, plain or Supabase's.
+//! Shared store: a PostgreSQL database with pgvector, plain or Supabase.
 //!
-//! - `address`: a database's URL, and what of it may be shown. `policy`: how the way there is secured.
-//! - `dial`: from an address to a session, by `stream`, `tls` and `login_guard`, which keeps the password from
-//!   servers that ask for it.
-//! - `connection`: a session, and what its errors say. `limits`: how long it waits, and for whom.
-//! - `migrate`: the schema in its versions. `foreign`: what else lies in the database.
-//! - `users`: logins, each of one user. `check`: the proof that rows are kept apart. `status`: counts.
-//! - `search`, `prune`: the shared store asked itself, and rid of what has expired.
-//! - `sync`: a memory and the shared store, brought to the same state.
-//! - `primary`: memories that lie in the shared store, with files that are a copy.
-//! - `schema/*.sql`: tables, functions, policies, with the reasons for each.
+//! - `address`: parsed database URL. `policy`: security policy of a connection.
+//! - `dial`: connects and logs in, using `stream`, `tls` and `login_guard`, which refuses to reveal
+//!   the password.
+//! - `connection`: a session and its errors. `locks`, `holder`: lookup of lock
+//!   holders.
+//! - `migrate`: schema versions. `foreign`: existing objects of other programs.
+//! - `users`: logins, each mapped to one user. `check`: isolation check. `status`: row counts.
+//! - `search`, `prune`: search of the shared store, and removal of expired rows.
+//! - `sync`: synchronisation of a local store with the shared store.
+//! - `primary`: memories with the database as their primary store and local files as a copy.
+//! - `schema/*.sql`: tables, functions and policies, each with a rationale.
 //!
-//! Invariants: a database without our schema is read by nobody but [`init`], which changes nothing in
-//! it unless all of it fits. Who somebody is, the database decides by the role that logged in; nothing
-//! that is sent here names a user. A password stands in no error and in no file.
+//! Invariants: only [`init`] works on a database without our schema, and it changes nothing unless
+//! all existing objects are compatible. The database derives the user from the role that logged in;
+//! no request names a user. No error and no file contains a password.
 //!
-//! Deliberately absent: retries (the caller knows whether a thing may be done twice), and a pool (one
-//! command, one session).
+//! Deliberately absent: retries (only the caller knows if an operation may run twice), and a
+//! connection pool (one command uses one session).
 
 mod address;
 mod check;
@@ -24,36 +25,42 @@ mod connection;
 mod dial;
 mod error;
 mod foreign;
-mod limits;
+mod holder;
+mod locks;
 mod login_guard;
 mod migrate;
 mod policy;
 mod primary;
 mod prune;
 mod search;
+pub(crate) mod sharing;
+mod shrinking;
 mod status;
 mod stream;
 mod sync;
 mod tls;
 mod users;
 
+pub use sharing::SharedEmbedder;
+
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
-pub use limits::Holder;
+pub use holder::Holder;
 pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init};
 pub use primary::{JoinReport, PgStore, join};
 pub use prune::{RemotePruneReport, prune};
 pub use search::{RemoteHit, RemoteQuestion, search};
+pub use shrinking::Shrinking;
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Moved, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise, VectorsReport, Way,
-    fill_vectors, sync,
+    Moved, OnSync, SyncOptions, SyncReport, SyncStage, Vectorise, VectorsReport, Way, fill_vectors,
+    sync,
 };
 pub use users::{UserReport, add_user};
 
-/// The tables that hold what is remembered, each with rows of all users.
+/// Tables that hold records, each with rows of all users.
 const TABLES: [&str; 8] = [
     "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
     "agent_sessions", "agent_execution_logs",

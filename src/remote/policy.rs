@@ -1,19 +1,19 @@
-//! Security rules of one connection: the URL's options, and safe defaults for the rest.
+//! Security policy of a connection: options of the URL, and safe defaults for the rest.
 //!
-//! Invariants: the certificate is verified unless the host is this machine or the URL says otherwise. A
-//! password leaves in clear text or as MD5 only where `require_auth` names that. With `sslmode=require`,
-//! which verifies nothing, the login has to be bound to the channel, and no option lifts that.
+//! Invariants: the certificate is verified unless the host is local or the URL disables it. A
+//! password is sent in clear text or as MD5 only if `require_auth` allows it. `sslmode=require`
+//! verifies no certificate, so the login has to be bound to the channel, and no option lifts that.
 
 use std::path::PathBuf;
 
-/// Signers of the server's certificate that count.
+/// Trusted issuers of the server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trusted {
-    /// Any certificate is taken: the connection may be encrypted, and the server is unknown.
+    /// Any certificate: the connection may be encrypted, but the server is not authenticated.
     Anybody,
-    /// The roots of this system.
+    /// Root certificates of this system.
     System,
-    /// The certificates in this file.
+    /// Certificates in this file.
     File(PathBuf),
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Binding {
     Always,
 }
 
-/// Ways to log in that the server may ask for.
+/// Login methods that the server may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -43,11 +43,11 @@ pub(super) struct Methods {
     pub(super) scram: bool,
     pub(super) md5: bool,
     pub(super) clear_text: bool,
-    /// No login at all: `trust`, `peer`, or a certificate.
+    /// No authentication by password: `trust`, `peer`, or a certificate.
     pub(super) none: bool,
 }
 
-/// Options of a URL that concern security, as they were given.
+/// Security options as given in the URL.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub(super) mode: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct Given {
     pub(super) require_auth: Option<String>,
 }
 
-/// Facts about the server and the login that the defaults depend on.
+/// Properties of the server and the login that determine the defaults.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances {
     /// All hosts are loopback addresses or local sockets.
@@ -66,23 +66,23 @@ pub(super) struct Circumstances {
     pub(super) has_password: bool,
 }
 
-/// Security rules of one connection.
+/// Security policy of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
     pub(super) encryption: Encryption,
     pub(super) trusted: Trusted,
     pub(super) methods: Methods,
-    /// Binding over TLS, and demanded of a plain connection only where the URL says `require`.
+    /// Applies over TLS; a plain connection needs a binding only if the URL says `require`.
     pub(super) binding: Binding,
     pub(super) is_binding_given: bool,
 }
 
 impl Policy {
-    /// Decides from what the URL says.
+    /// Derives the policy from the options.
     ///
     /// # Errors
     ///
-    /// The reason why the options do not go together, without a value of them.
+    /// The reason why the options conflict, without their values.
     pub(super) fn decide(given: &Given, here: Circumstances) -> Result<Self, &'static str> {
         let root = match given.root.as_deref() {
             None | Some("") => None,
@@ -98,7 +98,7 @@ impl Policy {
             (Some("verify-ca" | "verify-full") | None, None) => {
                 (Encryption::Always, Trusted::System)
             }
-            // Naming a certificate means that a connection without it is not wanted.
+            // A given certificate implies that TLS is required.
             (Some("prefer" | "require" | "verify-ca" | "verify-full") | None, Some(root)) => {
                 (Encryption::Always, root)
             }
@@ -156,7 +156,7 @@ impl Policy {
 }
 
 impl Methods {
-    /// Whether nothing but SCRAM is allowed.
+    /// Returns `true` if only SCRAM is allowed.
     fn only_scram(self) -> bool {
         self == Self {
             scram: true,
@@ -165,12 +165,13 @@ impl Methods {
     }
 }
 
-/// Reads `require_auth`, a list with the names that libpq gives the methods.
+/// Parses `require_auth`, a list of libpq's method names.
 fn methods(given: Option<&str>, here: Circumstances) -> Result<Methods, &'static str> {
     let Some(given) = given else {
         return Ok(Methods {
             scram: true,
-            // There is no password to prove the server by, or the system vouches for the socket.
+            // Without a password the server cannot authenticate itself; a socket is trusted by the
+            // system.
             none: !here.has_password || here.is_socket,
             ..Methods::default()
         });
@@ -206,7 +207,7 @@ mod tests {
         ..FAR
     };
 
-    /// `sslmode sslrootcert channel_binding require_auth`, a dash for none.
+    /// Fields: `sslmode sslrootcert channel_binding require_auth`; `-` means not given.
     fn decide(given: &str, here: Circumstances) -> Result<Policy, &'static str> {
         let mut words = given
             .split(' ')
@@ -277,7 +278,7 @@ mod tests {
         };
         assert!(decide("-", open).unwrap().methods.none);
         assert!(!decide("-", HERE).unwrap().methods.none);
-        // Somebody who stands in between could say that no login is needed.
+        // A man in the middle could claim that no login is needed.
         let policy = decide(
             "require",
             Circumstances {

@@ -1,33 +1,33 @@
-//! Removes from the shared store what has expired.
+//! Removal of expired rows from the shared store.
 //!
-//! A user's rows leave tombstones, so that they go from every workspace that has pulled them; rows that
-//! other programs wrote go altogether. An administrator, who has no rows, cleans up for everybody as `pg_cron`
-//! does.
+//! A user's expired rows become tombstones, so that every workspace that pulled them removes them
+//! too. Rows that other programs wrote are deleted. An administrator owns no rows and removes those
+//! of all users, as `pg_cron` does.
 
 use serde::Serialize;
 
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
-/// What was removed.
+/// Result of [`prune`].
 #[derive(Debug, Serialize)]
 pub struct RemotePruneReport {
-    /// Host and name.
+    /// Host, port and name.
     pub database: String,
-    /// How many rows; of all users, where an administrator asked.
+    /// Number of removed rows; of all users if an administrator runs it.
     pub removed: u64,
-    /// Whether they are those of all users.
+    /// `true` if the count covers all users.
     pub of_all: bool,
-    /// Whether nothing was removed.
+    /// `true` if nothing was removed.
     pub dry_run: bool,
 }
 
-/// Removes what has expired; `dry_run` counts it.
+/// Removes expired rows; with `dry_run`, only counts them.
 pub async fn prune(address: &Address, dry_run: bool) -> Result<RemotePruneReport, Error> {
-    limits::named(address, pruned(address, dry_run)).await
+    locks::named(address, pruned(address, dry_run)).await
 }
 
 async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, Error> {
@@ -61,7 +61,7 @@ async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, E
              where {own} and {expired} and origin is not null and deleted_at is null"
         );
         removed = transaction.execute(&bury, &[]).await.map_err(&failed)?;
-        // A login has no right to delete: with it, it could lock the table against everybody.
+        // Logins have no right to delete, since that right would also allow locking the table.
         let delete = "select memctl.delete_expired()";
         let row = transaction.query_one(delete, &[]).await;
         let deleted: i64 = row.map_err(&failed)?.get(0);

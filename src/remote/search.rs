@@ -1,69 +1,70 @@
-//! Asks the shared store itself: procedures by words and meaning, memories by meaning.
+//! Search of the shared store: procedures by keyword and semantic rank, memories by semantic rank.
 //!
-//! What is asked are the functions of the seeds, within the rows of the user who logged in. Their two
-//! answers become one as the first of them is made: by reciprocal ranks, of the words where they were looked
-//! for, and of the distance over both.
+//! It calls the functions of the seeds, which see only the rows of the user who logged in. The two
+//! result lists are merged by reciprocal rank fusion: over the keyword rank, if there is one, and
+//! the rank by distance across both lists.
 //!
-//! Deliberately absent: the other kinds. They have no vectors there, and are found where they were pulled.
+//! Deliberately absent: the other kinds. They have no vectors there; a local search finds them
+//! after a pull.
 
 use crate::model::{Kind, MemoryType};
 
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 use super::sync::as_vector;
 
-/// How little the first ranks stand out; the seeds' number.
+/// Constant of reciprocal rank fusion, as in the seeds.
 const RRF_K: f64 = 50.0;
 
-/// What is looked for.
+/// Query of the shared store.
 #[derive(Debug)]
 pub struct RemoteQuestion<'a> {
-    /// The words.
+    /// Query text.
     pub text: &'a str,
-    /// Their vector.
+    /// Vector of the query text.
     pub vector: &'a [f32],
-    /// What made it: only rows of the same are compared.
+    /// Embedder of the vector. Only vectors of the same embedder are compared.
     pub embedder: &'a str,
-    /// Of this kind only: procedures or memories.
+    /// Restricts the search to procedures or memories.
     pub kind: Option<Kind>,
-    /// Of this type only, of memories.
+    /// Restricts the search to memories of this type.
     pub memory_type: Option<MemoryType>,
-    /// How many at most.
+    /// Maximum number of hits.
     pub limit: u32,
 }
 
-/// One row.
+/// One hit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteHit {
     /// Procedure or memory.
     pub kind: Kind,
-    /// Its id in its workspace; the row's where another program wrote it.
+    /// Record id in its workspace, or the row id if another program wrote the row.
     pub id: String,
-    /// The workspace that shares it; `None` where another program wrote it.
+    /// Workspace that pushed the record; `None` if another program wrote the row.
     pub origin: Option<String>,
-    /// The record, if it is one of a workspace.
+    /// JSON text of the record; `None` if another program wrote the row.
     pub entry: Option<String>,
-    /// Its text.
+    /// Text content.
     pub content: String,
-    /// Higher is better.
+    /// Fusion score; higher is better.
     pub score: f64,
-    /// Its rank by words, from 1.
+    /// Keyword rank, from 1; `None` without a keyword match.
     pub keyword: Option<usize>,
-    /// Its rank by meaning, from 1.
+    /// Semantic rank, from 1; `None` without a distance.
     pub semantic: Option<usize>,
-    /// How far its vector is from that of the question; `None` where it has none.
+    /// Cosine distance to the query vector; `None` without a comparable vector.
     pub distance: Option<f64>,
 }
 
-/// Searches the shared store, best first.
+/// Searches the shared store. The best hit comes first.
 pub async fn search(
     address: &Address,
     question: &RemoteQuestion<'_>,
 ) -> Result<Vec<RemoteHit>, Error> {
-    limits::named(address, found(address, question)).await
+    locks::named(address, found(address, question)).await
 }
 
 async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<RemoteHit>, Error> {
@@ -138,7 +139,7 @@ async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<R
     Ok(hits)
 }
 
-/// The hits with their ranks by meaning and their scores, best first.
+/// Assigns semantic ranks and scores, and sorts by score.
 fn fused(mut hits: Vec<RemoteHit>) -> Vec<RemoteHit> {
     let far = |hit: &RemoteHit| hit.distance.unwrap_or(f64::INFINITY);
     hits.sort_by(|a, b| far(a).total_cmp(&far(b)));

@@ -1,4 +1,4 @@
-//! What a user has in the shared store, and how it stands.
+//! Status of the shared store, and row counts of a user.
 
 use serde::Serialize;
 
@@ -6,44 +6,44 @@ use super::TABLES;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
-/// The standing of a database, seen by the user who logged in.
+/// Status of a database, seen by the user who logged in.
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
-    /// Host and name.
+    /// Host, port and name.
     pub database: String,
     /// `verified`, `encrypted` or `plain`.
     pub connection: &'static str,
-    /// The server's version.
+    /// PostgreSQL version.
     pub server: String,
-    /// pgvector's version.
+    /// pgvector version; `None` if not installed.
     pub pgvector: Option<String>,
-    /// The version of the schema.
+    /// Schema version.
     pub schema: i32,
-    /// The newest version that this program knows.
+    /// Newest schema version that this program knows.
     pub newest_schema: i32,
-    /// The role that logged in.
+    /// Role that logged in.
     pub role: String,
-    /// The user that it is; `None` for an administrator's role, which is nobody.
+    /// User id; `None` for an administrator's role, which is not mapped to a user.
     pub user_id: Option<String>,
-    /// The user's rows.
+    /// Row counts of the user.
     pub tables: Vec<TableCount>,
 }
 
-/// How many rows of a table are the user's.
+/// Number of the user's rows in one table.
 #[derive(Debug, Serialize)]
 pub struct TableCount {
-    /// The table.
+    /// Table name.
     pub table: &'static str,
-    /// Rows, without those that were deleted.
+    /// Number of rows without tombstones.
     pub rows: i64,
 }
 
-/// Looks at a database. Changes nothing.
+/// Reads the status. Changes nothing.
 pub async fn status(address: &Address) -> Result<StatusReport, Error> {
-    limits::named(address, counted(address)).await
+    locks::named(address, counted(address)).await
 }
 
 async fn counted(address: &Address) -> Result<StatusReport, Error> {
@@ -63,7 +63,7 @@ async fn counted(address: &Address) -> Result<StatusReport, Error> {
     let user_id: Option<String> = row.get(0);
     let mut tables = Vec::new();
     for table in TABLES {
-        // Names of ours: nothing that anybody has typed.
+        // Only constant names are interpolated, no user input.
         let count = format!(
             "select count(*) from public.{table}
              where deleted_at is null and user_id = (select memctl.current_user_id())"

@@ -1,7 +1,7 @@
-//! Stream of one session: a socket or TLS over it, behind the login guard.
+//! Stream of one session: a socket, or TLS over it, behind the login guard.
 //!
-//! The driver takes it as a TLS stream that is established already. It would otherwise negotiate TLS by
-//! itself, and then nothing could look at the messages of a plain connection.
+//! The driver gets it as an established TLS stream. Otherwise the driver would negotiate TLS
+//! itself, and the guard could not inspect the messages of an unencrypted connection.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -21,7 +21,7 @@ use super::login_guard::LoginGuard;
 /// TLS over TCP.
 pub(super) type Encrypted = <MakeRustlsConnect as MakeTlsConnect<TcpStream>>::Stream;
 
-/// A way to a server.
+/// Transport to a server.
 pub(super) enum Socket {
     Tcp(TcpStream),
     #[cfg(unix)]
@@ -29,7 +29,7 @@ pub(super) enum Socket {
     Tls(Box<Encrypted>),
 }
 
-/// A socket whose messages are looked at until the login is over.
+/// Socket with a login guard, which inspects messages until the login is complete.
 pub(super) struct Guarded {
     socket: Socket,
     guard: LoginGuard,
@@ -41,7 +41,7 @@ impl Guarded {
     }
 }
 
-/// Does what is asked with whichever socket it is.
+/// Evaluates an expression with the inner socket.
 macro_rules! with_socket {
     ($socket:expr, $name:ident => $done:expr) => {
         match $socket {
@@ -109,7 +109,7 @@ impl TlsStream for Guarded {
     }
 }
 
-/// Handshake that is over: the stream was established before the driver got it.
+/// Completed handshake: the driver receives the stream with TLS already established.
 pub(super) struct Established;
 
 impl TlsConnect<Guarded> for Established {

@@ -1,4 +1,4 @@
-//! TLS by `rustls` with `ring`, as everywhere else in this program.
+//! TLS with `rustls` and `ring`.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::policy::Trusted;
 
-/// Makes a connector that trusts these. With `is_direct` it says which protocol follows, as a server asks
-/// that takes TLS without being asked for it first.
+/// TLS connector with the given trust. `is_direct` adds the ALPN protocol that servers require for
+/// TLS without a previous request.
 ///
 /// # Errors
 ///
-/// The reason why there is none, in words.
+/// The reason as text.
 pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -55,8 +55,9 @@ pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustls
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Takes every certificate, as `sslmode=require` says, and still demands that the other side holds
-/// its key. The login is then bound to the channel, which keeps others from standing in between.
+/// Verifier that accepts every certificate, as `sslmode=require` defines, but checks that the
+/// server holds its private key. The login is bound to the channel, which prevents a man in the
+/// middle.
 #[derive(Debug)]
 struct Anybody {
     provider: Arc<CryptoProvider>,

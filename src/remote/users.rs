@@ -1,5 +1,5 @@
-//! Logins. A login is a role of the server that belongs to one user; a user may have many, one for
-//! each machine.
+//! Logins. A login is a server role that belongs to one user. A user can have several, one per
+//! machine.
 
 use postgres_protocol::password::scram_sha_256;
 use serde::Serialize;
@@ -7,33 +7,33 @@ use serde::Serialize;
 use super::address::Address;
 use super::connection::{Connection, failure};
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
-/// What a new login is told, once.
+/// Data of a new login, shown once.
 #[derive(Debug, Serialize)]
 pub struct UserReport {
-    /// The user.
+    /// User id.
     pub user_id: String,
-    /// The role that logs in.
+    /// Role name.
     pub login: String,
-    /// The URL for `DATABASE_URL`. It holds the password, which nobody can find out again.
+    /// URL for `DATABASE_URL`. It contains the password, which cannot be recovered later.
     pub url: String,
-    /// What deserves attention.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Makes a login for a new user, or one more for the user of this id.
+/// Creates a login for a new user, or another login for an existing user.
 ///
-/// A login of this name may have been removed (`drop role`). The new one does not become its user, unless
-/// that user's id is given.
+/// If a removed login (`drop role`) had this name, the new login gets that user only if `user_id`
+/// is given.
 pub async fn add_user(
     address: &Address,
     name: &str,
     user_id: Option<&str>,
     random: fn() -> String,
 ) -> Result<UserReport, Error> {
-    limits::named(address, added(address, name, user_id, random)).await
+    locks::named(address, added(address, name, user_id, random)).await
 }
 
 async fn added(
@@ -60,10 +60,10 @@ async fn added(
     migrate::demand(&connection).await?;
     let role = format!("memctl_{name}");
     let password = format!("{}{}", random(), random()).replace('-', "");
-    // The server gets what proves the password, and so cannot write it into its log. Neither text has a
-    // character that would end the quotation.
+    // The server gets only the SCRAM verifier, so the password cannot appear in its log. Neither
+    // text contains a quote.
     let verifier = scram_sha_256(password.as_bytes());
-    // A session that somebody has left open in a transaction keeps its locks for five minutes, and no longer.
+    // Limits how long a session that is idle in a transaction can hold its locks.
     let create = format!(
         "create role \"{role}\" login password '{verifier}'; grant memctl_user to \"{role}\";
          alter role \"{role}\" set idle_in_transaction_session_timeout = '5min'"

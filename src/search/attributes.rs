@@ -1,37 +1,37 @@
-//! What the index knows of a document besides its words: enough to filter by, and to recognise it.
+//! Document attributes in the index: enough to filter by and to identify a document.
 
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{Document, Expiry, Kind, MemoryType, SkillPath, Trust};
 
-/// What a document is, besides its words.
+/// Attributes of a document, apart from its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Tells this version of this record from every other.
+    /// Identifies this version of this record.
     pub key: u64,
-    /// Tells its text from every other: equal texts have equal vectors.
+    /// Hash of the text: equal texts have equal vectors.
     pub text: u64,
-    /// Seconds since 1970; [`i64::MIN`] where nobody knows.
+    /// Creation time in seconds since 1970; [`i64::MIN`] if unknown.
     pub created: i64,
-    /// Seconds since 1970; [`i64::MAX`] where it does not expire.
+    /// Expiry time in seconds since 1970; [`i64::MAX`] if the document does not expire.
     pub expires: i64,
-    /// `name_hash` of its `domain/skill`, 0 where it has none.
+    /// `name_hash` of `domain/skill`; 0 for none.
     pub skill: u32,
-    /// `name_hash` of its domain, 0 where it has none.
+    /// `name_hash` of the domain; 0 for none.
     pub domain: u32,
-    /// `name_hash` of whose it is, 0 where it is nobody's in particular.
+    /// `name_hash` of the user; 0 for none.
     pub user: u32,
-    /// Its place in [`Kind::ALL`].
+    /// Index in [`Kind::ALL`].
     pub kind: u8,
-    /// How far it may be believed, from 0.
+    /// Trust level, from 0.
     pub trust: u8,
-    /// Which type of note it is, from 1; 0 where it is none.
+    /// Memory type, from 1; 0 for none.
     pub note: u8,
 }
 
 impl Attributes {
-    /// Those of a document. `key` tells this version of its record from every other.
+    /// Attributes of a document. `key` identifies this version of its record.
     pub fn of(document: &Document, key: u64) -> Self {
         let skill = document.skill.as_deref();
         let path = skill.and_then(|skill| skill.parse::<SkillPath>().ok());
@@ -43,7 +43,7 @@ impl Attributes {
             expires: match Expiry::of(expires) {
                 Expiry::Never => i64::MAX,
                 Expiry::At(end) => end.timestamp(),
-                // What ends nobody knows when is not found.
+                // Records with an unreadable expiry time are never found.
                 Expiry::Unreadable => i64::MIN,
             },
             skill: skill.map_or(0, name_hash),
@@ -56,7 +56,7 @@ impl Attributes {
     }
 }
 
-/// Those of a text that is no record, for rankings outside the memory.
+/// Attributes of plain text, for rankings outside the store.
 impl Default for Attributes {
     fn default() -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Default for Attributes {
     }
 }
 
-/// A time of a record in seconds since 1970.
+/// Seconds since 1970 of an RFC 3339 time; `None` if it does not parse.
 pub fn seconds(time: &str) -> Option<i64> {
     let parsed = DateTime::parse_from_rfc3339(time).ok()?;
     Some(parsed.timestamp())
@@ -105,8 +105,8 @@ pub(super) const fn note_number(memory_type: MemoryType) -> u8 {
     }
 }
 
-/// The hash under which skills and domains are compared, never 0. A filter by it lets another name
-/// through once in four thousand million: who must be sure looks at the record.
+/// Hash for comparing skills and domains, never 0. About one name in 2³² collides, so exact access
+/// checks must compare the record itself.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "half of the bits is enough for a filter"
@@ -115,7 +115,7 @@ pub(super) fn name_hash(name: &str) -> u32 {
     (xxh3_64(name.as_bytes()) as u32).max(1)
 }
 
-/// The hash by which texts are told apart.
+/// Hash that identifies a text.
 pub(super) fn text_hash(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }

@@ -1,13 +1,14 @@
-//! A few texts, ranked by words and forgotten: for choosing among what is at hand anyway.
+//! Temporary keyword ranking over a few texts in memory.
 
 use super::attributes::Attributes;
-use super::best::Hit;
-use super::build::Builder;
-use super::fuse::Fusion;
-use super::rank::{Part, Question, Ranker};
+use super::fusion::fuse::Fusion;
+use super::fusion::top_k::Hit;
+use super::part::Part;
+use super::rank::{Question, Ranker};
 use super::segment::Segment;
+use super::segment_builder::Builder;
 
-/// Texts, ready to be asked.
+/// Texts to search.
 #[derive(Debug, Default)]
 pub struct Corpus {
     texts: Builder,
@@ -19,7 +20,7 @@ impl Corpus {
         self.texts.add(&Attributes::default(), text);
     }
 
-    /// The texts that hold a word of the query, best first; equal ones in their order.
+    /// Texts that contain a query word, best first; ties in insertion order.
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let bytes = self.texts.segment();
         let parts = Segment::open(&bytes).map(|segment| Part::new(segment, None, None));
@@ -30,7 +31,7 @@ impl Corpus {
             limit: self.texts.len(),
             weight: |_| 1.0,
         };
-        // A segment that was made this moment is not damaged.
+        // A segment built in memory cannot be damaged.
         let ranked = Ranker::new(parts.into_iter().collect()).rank(&question);
         let hit = |ranked: &super::rank::Ranked| Hit {
             document: ranked.document,

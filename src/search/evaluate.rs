@@ -1,25 +1,25 @@
-//! How good a ranking is: the usual measures. Answers are relevant or not, or relevant to a degree.
+//! Retrieval metrics for rankings with binary or graded relevance.
 
-/// The measures of one query, or the means over many. Each from 0 to 1, higher is better.
+/// Metrics of one query, or means over many. Each is from 0 to 1, higher is better.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Metrics {
-    /// The share of the relevant that comes first.
+    /// Share of the relevant answers at rank 1.
     pub recall_at_1: f64,
-    /// The share of the relevant among the first five.
+    /// Share of the relevant answers in the first five.
     pub recall_at_5: f64,
-    /// The share of the relevant among the first ten.
+    /// Share of the relevant answers in the first ten.
     pub recall_at_10: f64,
-    /// Whether anything relevant is among the first five.
+    /// 1 if the first five contain a relevant answer, else 0.
     pub hit_at_5: f64,
-    /// One over the rank of the first relevant; 0 beyond ten.
+    /// Reciprocal rank of the first relevant answer; 0 beyond rank ten.
     pub mrr_at_10: f64,
-    /// Discounted cumulative gain among the first ten, as a share of the best possible.
+    /// Discounted cumulative gain of the first ten, relative to the ideal ranking.
     pub ndcg_at_10: f64,
 }
 
 impl Metrics {
-    /// Measures a ranking: for each rank from the first on, how much what stands there is worth, 0 where
-    /// it is not relevant; `relevant` is what all that is to be found is worth, in any order.
+    /// Metrics of a ranking. `ranking` is the gain at each rank, 0 if not relevant; `relevant` is
+    /// the gains of all relevant answers, in any order.
     #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
     pub fn of(ranking: &[f64], relevant: &[f64]) -> Self {
         let top = |k: usize| &ranking[..ranking.len().min(k)];
@@ -41,7 +41,7 @@ impl Metrics {
         }
     }
 
-    /// The means; all 0 where there is nothing to measure.
+    /// Means; all 0 if `all` is empty.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries are small")]
     pub fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len().max(1) as f64;
@@ -56,14 +56,14 @@ impl Metrics {
     }
 }
 
-/// What gains are worth from the first rank on: the later, the less.
+/// Discounted gain: later ranks count less.
 #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
 fn discounted(gains: &[f64]) -> f64 {
     let at = |(rank, gain): (usize, &f64)| gain / (rank as f64 + 2.0).log2();
     gains.iter().enumerate().map(at).sum()
 }
 
-/// The value below which this share of the values lies (nearest rank); 0 where there are none.
+/// Percentile by nearest rank; 0 if `values` is empty.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn measures_are_what_a_hand_computes() {
-        // Relevant at ranks 2, 4 and 11, one of four never found.
+        // Relevant at ranks 2, 4 and 11; one of four is never found.
         let mut ranking = [0.0; 12];
         (ranking[1], ranking[3], ranking[10]) = (1.0, 1.0, 1.0);
         let metrics = Metrics::of(&ranking, &[1.0; 4]);

@@ -1,7 +1,7 @@
-//! Which documents a search may find at all.
+//! Filter for documents that a search may return.
 //!
-//! Applied before anything is counted or ranked: what is not admitted has no part in how rare a word
-//! is, so that nothing about it can be learnt from the scores of others.
+//! It applies before counting and ranking. Excluded documents do not affect term rarity, so scores
+//! reveal nothing about them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,28 +10,29 @@ use crate::model::{Kind, MemoryType, Scope, SkillPath, Trust, Viewer};
 
 use super::attributes::{Attributes, kind_number, name_hash, note_number, trust_number};
 
-/// What a document must be to be found. The default admits everything, even what has expired.
+/// Conditions for a document to be found. The default admits everything, including expired
+/// documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// Seconds since 1970: what has expired by then is not found.
+    /// Current time in seconds since 1970; excludes documents expired by then.
     pub now: i64,
-    /// Of this kind.
+    /// Required kind.
     pub kind: Option<Kind>,
-    /// Of this skill.
+    /// Required skill.
     pub skill: Option<SkillPath>,
-    /// Within this scope.
+    /// Required scope.
     pub scope: Scope,
-    /// For this viewer, of the kinds that have a user.
+    /// Viewer, for kinds that have a user.
     pub viewer: Viewer,
-    /// A note of this type.
+    /// Required memory type.
     pub memory_type: Option<MemoryType>,
-    /// To be believed at least so far.
+    /// Minimum trust.
     pub trust: Option<Trust>,
-    /// Made at this time or later, in seconds since 1970.
+    /// Earliest creation time, in seconds since 1970.
     pub since: Option<i64>,
-    /// Made before this time, in seconds since 1970.
+    /// End of the creation time range (exclusive), in seconds since 1970.
     pub until: Option<i64>,
-    /// One of these versions of records, by their keys.
+    /// Allowed record versions, by key.
     pub keys: Option<Arc<HashSet<u64>>>,
 }
 
@@ -52,7 +53,7 @@ impl Default for Filter {
     }
 }
 
-/// A filter as numbers, ready to be asked a million times.
+/// Filter as numbers, for fast evaluation per document.
 #[derive(Debug)]
 pub(super) struct Admission {
     now: i64,
@@ -67,11 +68,11 @@ pub(super) struct Admission {
     keys: Option<Arc<HashSet<u64>>>,
 }
 
-/// Of the kinds that have a user, only what is his.
+/// Restriction to one user's documents, for kinds that have a user.
 #[derive(Debug)]
 struct Own {
     kinds: [bool; Kind::ALL.len()],
-    /// `None` is nobody.
+    /// `None` matches no document of such a kind.
     user: Option<u32>,
 }
 
@@ -83,7 +84,8 @@ impl Own {
         }
     }
 
-    /// Whether it is his, and of no domain: then it is his in every scope but the empty one.
+    /// Returns true if a document belongs to the user and has no domain: it is then visible in
+    /// every non-empty scope.
     fn is_in_every_domain(&self, document: &Attributes) -> bool {
         let has_user = self.kinds.get(usize::from(document.kind)) == Some(&true);
         has_user && document.domain == 0 && document.skill == 0 && self.user == Some(document.user)
@@ -96,7 +98,7 @@ impl Own {
 }
 
 impl Filter {
-    /// Whether it admits everything that has not expired.
+    /// Returns true if the filter admits every document that has not expired.
     pub(super) fn asks_for_nothing(&self) -> bool {
         let nothing = Self {
             now: self.now,
@@ -138,7 +140,7 @@ impl Admission {
             && self.skill.is_none_or(|skill| document.skill == skill)
             && self.note.is_none_or(|note| document.note == note)
             && self.since.is_none_or(|since| document.created >= since)
-            // What does not say when it was made is not known to be older.
+            // An unknown creation time does not count as before `until`.
             && self.until.is_none_or(|until| document.created < until && document.created > i64::MIN)
             && self.keys.as_ref().is_none_or(|keys| keys.contains(&document.key))
             && self

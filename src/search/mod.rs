@@ -1,54 +1,45 @@
-//! Ranking over [`Document`](crate::model::Document)s. Knows no store and no network.
+//! Ranking over [`Document`](crate::model::Document)s, independent of store and network.
 //!
-//! - `text`: how words are taken from text, the same for documents and queries.
-//! - `embed`, `export`: the built-in sentence transformer; one in a folder of the user's.
-//! - `transformer`, `operators`, `wordpiece`: how one is run, what of, and its tokenizer.
-//! - `attributes`, `filter`: what a document is besides its words, and which may be found.
-//! - `segment`, `build`: documents as bytes that are searched where they lie, and how they are made.
-//! - `slots`: their vectors, likewise.
+//! - `text`: word analysis, the same for documents and queries.
+//! - `embed`, `export`: the built-in sentence transformer, and the loader for a user's own.
+//! - `transformer`, `operators`, `wordpiece`: inference, its operators, its tokenizer.
+//! - `attributes`, `filter`: document attributes, and the filter over them.
+//! - `segment`, `build`: index segments that are searched in place, and their construction.
+//! - `slots`: quantized vectors of a segment, also searched in place.
 //! - `keyword`: BM25 over segments.
-//! - `kin`: what a mistyped word of a query may have meant.
-//! - `fuse`, `best`: two rankings made one; the best of many.
-//! - `view`: what both rankings say, document by document.
-//! - `rank`: all of that behind one type, the only ranking that the program uses.
-//! - `corpus`: a few texts, ranked by words and forgotten.
+//! - `kin`: correction of mistyped query words.
+//! - `fuse`, `best`: fusion of two rankings; top-k selection.
+//! - `view`: keyword and semantic scores per document.
+//! - `rank`: the ranker, the only ranking of the program.
+//! - `corpus`: temporary ranking of a few texts.
 //! - `parallel`: work on all processors.
-//! - `evaluate`: how good a ranking is.
+//! - `evaluate`: retrieval metrics.
 //!
-//! Pure: no files, no clock, nothing asynchronous. Bytes come from whoever keeps them.
+//! Pure: no files, no clock, no async code. Callers supply the bytes.
 
-mod attributes;
-mod best;
-mod build;
-mod corpus;
-mod embed;
-mod evaluate;
-mod export;
-mod filter;
-mod fuse;
-mod keyword;
-mod kin;
-mod operators;
-mod parallel;
-mod rank;
-mod segment;
-mod slots;
-mod text;
-mod transformer;
-mod view;
-mod wordpiece;
+pub(crate) mod attributes;
+pub(crate) mod corpus;
+pub(crate) mod evaluate;
+pub(crate) mod filter;
+pub(crate) mod fusion;
+pub(crate) mod lexical;
+pub(crate) mod part;
+pub(crate) mod rank;
+pub(crate) mod segment;
+pub(crate) mod segment_builder;
+pub(crate) mod vector;
 
 pub use attributes::{Attributes, seconds};
-pub use best::Hit;
-pub use build::{Builder, merge};
 pub use corpus::Corpus;
-pub use embed::{DIMENSIONS, EMBEDDER, built_in};
 pub use evaluate::{Metrics, percentile};
-pub use export::Export;
 pub use filter::Filter;
-pub use fuse::{Fusion, Rrf};
-pub use rank::{ByWords, Part, Question, Ranked, Ranker};
+pub use fusion::fuse::{Fusion, Rrf};
+pub use fusion::top_k::Hit;
+pub use lexical::text::{snippet, words};
+pub use part::Part;
+pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
-pub use slots::{QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header};
-pub use text::{snippet, words};
-pub use transformer::{EmbedError, Transformer, Vector};
+pub use segment_builder::{Builder, merge};
+pub use vector::quantized_vectors::{
+    QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header,
+};

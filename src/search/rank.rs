@@ -1,110 +1,77 @@
-//! Documents, ready to be ranked by words, by meaning, or by both.
+//! Ranking of documents by keywords, by meaning, or by both.
 //!
-//! The one ranking of this program: `memory search`, hints and `eval retrieval` all come here, so
-//! what is measured is what is used. Exact: every admitted document is looked at, up to millions of
-//! them. Makes no vectors: who asks brings them, for as many documents as there are.
+//! The only ranking of the program: `memory search`, hints and `eval retrieval` use it, so
+//! evaluations measure what users get. It is exact: every admitted document is scored, up to
+//! millions. It computes no vectors; callers supply them for as many documents as they have.
 
 use crate::model::Kind;
 
-use super::best::{Best, Hit, Ladder};
-use super::fuse::{Fusion, coverage, rrf};
-use super::keyword::{self, Scores};
-use super::parallel::each;
-use super::segment::{Damaged, Segment};
-use super::slots::{QueryVector, Slots};
-use super::view::{Half, View};
+use super::fusion::fuse::{Fusion, coverage, rrf};
+use super::fusion::top_k::{Best, Hit, Ladder};
+use super::fusion::view::{Half, View};
+use super::lexical::keyword::{self, Scores};
+use super::part::Part;
+use super::segment::Damaged;
+use super::vector::quantized_vectors::{QueryVector, Slots};
+use crate::platform::parallel::each;
 
-/// The least fused score of a document whose meaning is known: what shares a passing word with the
-/// query and means something else lies below it.
+/// Minimum fused score of a document with a known cosine. It excludes documents that share an
+/// incidental word with the query but differ in meaning.
 const LEAST: f64 = 0.1;
 
-/// So many of each ranking take part where they are fused by rank.
+/// Number of hits per ranking in rank fusion.
 const POOL: usize = 1_000;
 
-/// So many vectors are worth a second thread, and so many scores.
+/// Minimum number of vectors, and of scores, for a second thread.
 const MANY_VECTORS: usize = 10_000;
 const MANY_SCORES: usize = 100_000;
 
-/// Some of the documents.
-#[derive(Debug)]
-pub struct Part<'a> {
-    /// Their words.
-    pub segment: Segment<'a>,
-    /// Their vectors, as far as there are any.
-    pub vectors: Option<Slots<'a>>,
-    /// Which of them may be found at all, one value a document; `None` is all of them.
-    pub admitted: Option<Vec<bool>>,
-    /// The place of the first of them among all documents; set by [`Ranker::new`].
-    pub(super) start: u32,
-}
-
-impl<'a> Part<'a> {
-    /// All documents of a segment.
-    pub fn new(
-        segment: Segment<'a>,
-        vectors: Option<Slots<'a>>,
-        admitted: Option<Vec<bool>>,
-    ) -> Self {
-        Self {
-            segment,
-            vectors,
-            admitted,
-            start: 0,
-        }
-    }
-
-    pub(super) fn admits(&self, document: usize) -> bool {
-        let value = |admitted: &Vec<bool>| admitted.get(document).copied().unwrap_or(false);
-        self.admitted.as_ref().is_none_or(value) && document < self.segment.len()
-    }
-}
-
-/// Documents, ready to be ranked.
+/// Ranker over one or more parts.
 #[derive(Debug)]
 pub struct Ranker<'a> {
     pub(super) parts: Vec<Part<'a>>,
     total: usize,
 }
 
-/// What is asked.
+/// Query with its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The words.
+    /// Query text.
     pub text: &'a str,
-    /// The vector of the words. Without it there is no ranking by meaning, and every fusion is the
-    /// keyword ranking; likewise where the words are in a script that the model has not learnt.
+    /// Query vector. Without it, or if the model does not know the script of the text, the ranking
+    /// uses keywords only, regardless of `fusion`.
     pub vector: Option<&'a [f32]>,
-    /// How two rankings become one.
+    /// Method of combining the two rankings.
     pub fusion: Fusion,
-    /// How many answers at most.
+    /// Maximum number of results.
     pub limit: usize,
-    /// What a score counts by the kind of its document.
+    /// Factor for the score, by kind of the document.
     pub weight: fn(Kind) -> f64,
 }
 
-/// A document that fits the query.
+/// Document that matches the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// The document's number, in the order of insertion, over all parts.
+    /// Document number in insertion order, over all parts.
     pub document: usize,
-    /// Higher is better; comparable within one answer only.
+    /// Higher is better; comparable only within one result.
     pub score: f64,
-    /// Its rank by words, from 1; `None` where it holds none of them.
+    /// Keyword rank, from 1; `None` without a query word.
     pub keyword: Option<usize>,
-    /// Its rank by meaning, from 1; `None` where it has no vector or is too far.
+    /// Semantic rank, from 1; `None` without a vector or if too distant.
     pub semantic: Option<usize>,
-    /// Its BM25 score; 0 where it holds none of the words.
+    /// BM25 score; 0 without a query word.
     pub words: f64,
-    /// The cosine of its vector and the query's; `None` where there is none to compare.
+    /// Cosine with the query vector; `None` if either vector is missing.
     pub cosine: Option<f32>,
 }
 
-/// How well documents fit the words of a query: the half of an answer that needs no vector.
+/// Keyword scores of a query: the half that needs no vector.
 #[derive(Debug, Default)]
 pub struct ByWords(Scores);
 
 impl<'a> Ranker<'a> {
-    /// The documents of these parts.
+    /// Ranker over the documents of these parts.
     pub fn new(mut parts: Vec<Part<'a>>) -> Self {
         let mut total = 0;
         for part in &mut parts {
@@ -114,7 +81,7 @@ impl<'a> Ranker<'a> {
         Self { parts, total }
     }
 
-    /// The part that a document is in, and its place there.
+    /// Part of a document and its index there; `None` if the number is out of range.
     pub fn place(&self, document: usize) -> Option<(usize, usize)> {
         let part = self
             .parts
@@ -124,21 +91,21 @@ impl<'a> Ranker<'a> {
         (place < self.parts[part].segment.len()).then_some((part, place))
     }
 
-    /// The half of an answer that needs no vector, for [`Self::rank_with`]: whoever waits for the
-    /// query's vector has time for it.
+    /// Computes the keyword scores for [`Self::rank_with`], for example while the query vector is
+    /// computed.
     ///
     /// # Errors
     ///
-    /// Where a segment is damaged.
+    /// Returns [`Damaged`] if a segment is damaged.
     pub fn by_words(&self, query: &str) -> Result<ByWords, Damaged> {
         keyword::score(&self.parts, query).map(ByWords)
     }
 
-    /// The documents that fit the query, best first.
+    /// Documents that match the query, best first.
     ///
     /// # Errors
     ///
-    /// Where a segment is damaged.
+    /// Returns [`Damaged`] if a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
         let wants_words = question.fusion != Fusion::Semantic || question.asked().is_none();
         let words = if wants_words {
@@ -149,8 +116,8 @@ impl<'a> Ranker<'a> {
         Ok(self.rank_with(question, &words))
     }
 
-    /// The same, where the half by words is there already: of the same documents, admitted by the
-    /// same filter, for the same words.
+    /// Ranks with precomputed keyword scores. They must be for the same documents, filter and query
+    /// text.
     pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
         let ByWords(words) = words;
         let cosines = match (question.asked(), question.fusion) {
@@ -168,7 +135,7 @@ impl<'a> Ranker<'a> {
         self.with_ranks(&views, &fused)
     }
 
-    /// Says of each hit what either half says of it.
+    /// Adds ranks and scores of both halves to each hit.
     fn with_ranks(&self, views: &[View<'_>], fused: &[Hit]) -> Vec<Ranked> {
         let half = |hit: &Hit, half: Half| {
             let (part, place) = self.place(hit.document)?;
@@ -263,8 +230,8 @@ impl<'a> Ranker<'a> {
         all.sorted()
     }
 
-    /// For each part the cosine of every admitted document's vector and the query's; [`f32::NAN`]
-    /// where there is none, and nothing at all for a part without vectors.
+    /// Cosines of each part's admitted documents with the query: [`f32::NAN`] without a vector,
+    /// empty for a part without vectors.
     fn cosines(&self, query: &QueryVector) -> Vec<Vec<f32>> {
         each(&self.parts, self.total >= MANY_VECTORS, |part| {
             let cosines = |slots: Slots<'_>| slots.cosines(query, part.admitted.as_deref());
@@ -272,12 +239,11 @@ impl<'a> Ranker<'a> {
         })
     }
 
-    /// Documents that have no vector yet, at most so many: first those that fit the query best by
-    /// words, then the newest.
+    /// Up to `limit` documents without a vector: first the best keyword matches, then the newest.
     ///
     /// # Errors
     ///
-    /// Where a segment is damaged.
+    /// Returns [`Damaged`] if a segment is damaged.
     pub fn without_vector(&self, query: &str, limit: usize) -> Result<Vec<usize>, Damaged> {
         let is_empty = |document: usize| {
             self.place(document).is_some_and(|(part, place)| {
@@ -310,11 +276,11 @@ impl<'a> Ranker<'a> {
         Ok(wanted)
     }
 
-    /// The words of a query, and in how many of the admitted documents each stands.
+    /// Words of a query, each with the number of admitted documents that contain it.
     ///
     /// # Errors
     ///
-    /// Where a segment is damaged.
+    /// Returns [`Damaged`] if a segment is damaged.
     pub fn terms(&self, query: &str) -> Result<Vec<(String, usize)>, Damaged> {
         let count = |word: String| {
             let holding = keyword::holding(&self.parts, &word)?;
@@ -325,15 +291,16 @@ impl<'a> Ranker<'a> {
 }
 
 impl Question<'_> {
-    /// The vector that is compared. Without words there is nothing that it could not have been made of.
+    /// Query vector to compare; `None` if the model does not know the script of the text. An empty
+    /// text always passes.
     fn asked(&self) -> Option<&[f32]> {
         self.vector
             .filter(|_| self.text.is_empty() || is_readable(self.text))
     }
 }
 
-/// Whether most letters are Latin. Of other scripts the model knows single characters, and finds
-/// texts alike that merely share some of them.
+/// Returns true if most letters are Latin. For other scripts the model knows only single characters
+/// and matches texts that merely share some of them.
 fn is_readable(query: &str) -> bool {
     let (latin, letters) = query
         .chars()

@@ -1,42 +1,42 @@
-//! A segment: some thousands of documents, analysed once, as bytes that are searched where they lie.
+//! Index segment: some thousands of analysed documents, as bytes that are searched in place.
 //!
 //! ```text
-//! header   104 bytes: magic, analysis, counts, where the sections start, checksums of the columns that
-//!          ranking needs and of the others, when the first document expires, checksum of all that
-//! columns  one array a property, a value a document: key, text, created, expires (8 bytes each),
-//!          skill, domain, user, length (4 each), kind, trust, note (1 each)
-//! terms    16 bytes a term, in the order of the names: end of its name, end of its postings, how many
-//!          documents hold it, checksum of all that
-//! names    the terms' texts, one behind the other
-//! postings for each term the documents that hold it and how often: `varint(gap * 2 + more)`, and
-//!          `varint(count)` where `more` says that the count is not 1
+//! header   104 bytes: magic, analysis, counts, section offsets, checksums of the columns that
+//!          ranking needs and of the others, earliest expiry time, checksum of the header
+//! columns  one array per attribute, one value per document: key, text, created, expires (8 bytes
+//!          each), skill, domain, user, length (4 each), kind, trust, note (1 each)
+//! terms    16 bytes per term, in name order: end of its name, end of its postings, number of
+//!          documents that contain it, checksum of name, postings and number
+//! names    texts of the terms, concatenated
+//! postings documents of each term, with frequencies: `varint(gap * 2 + more)`, and
+//!          `varint(count)` if `more` says that the count is not 1
 //! ```
 //!
-//! A search reads little of that: of the columns length and kind, which lie side by side, and the
-//! rest only where a filter asks for it. All numbers are little-endian. A segment never changes once it is made. Bytes that are no whole
-//! segment are no segment; damage behind the columns is found when the term is used. Nothing
-//! in it is a text: what a document says is read where it is kept.
+//! A search reads little of that: the adjacent columns length and kind, and other columns only for
+//! a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
+//! incomplete bytes; damage after the columns is detected when a term is used. Segments hold no
+//! document texts.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::attributes::Attributes;
 use super::filter::Filter;
 
-/// Bumped whenever the layout above changes.
+/// Changes with the layout above.
 pub(super) const MAGIC: &[u8; 8] = b"mctlseg3";
-/// Bumped whenever `text` takes other words from a text, which makes every older segment useless.
+/// Changes with the word analysis in `text`, which invalidates all older segments.
 pub const ANALYSIS: u32 = 1;
 pub(super) const HEADER: usize = 104;
-/// How many bytes of columns a document has.
+/// Bytes of columns per document.
 pub(super) const COLUMNS: usize = 4 * 8 + 4 * 4 + 3;
 pub(super) const TERM: usize = 16;
 
-/// The bytes are not what they were when they were made.
+/// Error for bytes that fail a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the search index is damaged")]
 pub struct Damaged;
 
-/// A segment, ready to be searched.
+/// Opened segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
     documents: usize,
@@ -49,7 +49,7 @@ pub struct Segment<'a> {
     postings: &'a [u8],
 }
 
-/// How often a document holds a term.
+/// Frequency of a term in one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
     pub(super) document: u32,
@@ -57,7 +57,7 @@ pub(super) struct Posting {
 }
 
 impl<'a> Segment<'a> {
-    /// The segment that these bytes are; `None` where they are none of this version, or not whole.
+    /// Opens a segment; `None` if the bytes are incomplete or of another version.
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
         let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
@@ -85,44 +85,43 @@ impl<'a> Segment<'a> {
         (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
     }
 
-    /// Looks whether what it says of its documents is what it once said. Terms are looked at when they
-    /// are used.
+    /// Verifies the checksums of all columns. Terms are verified when they are used.
     ///
     /// # Errors
     ///
-    /// Where it is not.
+    /// Returns [`Damaged`] on a mismatch.
     pub fn verify(&self) -> Result<(), Damaged> {
         let intact = ColumnSums::of(self.columns, self.documents) == self.sums;
         intact.then_some(()).ok_or(Damaged)
     }
 
-    /// The same for what ranking without a filter needs, which is a tenth of it.
+    /// Verifies only the columns that a ranking without a filter reads, about a tenth of all.
     ///
     /// # Errors
     ///
-    /// Where it is not what it once was.
+    /// Returns [`Damaged`] on a mismatch.
     pub fn verify_for_ranking(&self) -> Result<(), Damaged> {
         let (_, ranking, _) = split(self.columns, self.documents);
         let intact = xxh3_64(ranking) == self.sums.ranking;
         intact.then_some(()).ok_or(Damaged)
     }
 
-    /// How many documents it holds.
+    /// Number of documents.
     pub fn len(&self) -> usize {
         self.documents
     }
 
-    /// Whether it holds none.
+    /// Returns true if the segment has no documents.
     pub fn is_empty(&self) -> bool {
         self.documents == 0
     }
 
-    /// How many words its documents have together.
+    /// Total number of words in all documents.
     pub(super) fn words(&self) -> u64 {
         self.words
     }
 
-    /// What a document is.
+    /// Attributes of a document.
     pub fn attributes(&self, document: usize) -> Attributes {
         Attributes {
             key: self.key(document),
@@ -138,34 +137,34 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Which version of which record a document is.
+    /// Key of a document: identifies the version of its record.
     pub fn key(&self, document: usize) -> u64 {
         self.wide(0, document)
     }
 
-    /// The place of a document's kind in [`Kind::ALL`](crate::model::Kind::ALL).
+    /// Index of a document's kind in [`Kind::ALL`](crate::model::Kind::ALL).
     pub fn kind(&self, document: usize) -> u8 {
         self.byte(0, document)
     }
 
-    /// How many words a document has.
+    /// Number of words in a document.
     pub(super) fn length(&self, document: usize) -> u32 {
         self.narrow(3, document)
     }
 
-    /// How many words each document has, in four bytes.
+    /// Number of words in each document, as four bytes each.
     pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
         let start = self.documents * 44;
         let bytes = self.columns.get(start..start + self.documents * 4);
         bytes.unwrap_or_default().as_chunks().0
     }
 
-    /// Whether the filter admits every document, as far as that is known without asking for each.
+    /// Returns true if the filter certainly admits every document, without checking each.
     pub fn admits_all(&self, filter: &Filter) -> bool {
         filter.asks_for_nothing() && self.soonest > filter.now
     }
 
-    /// Strikes out those of the documents that the filter does not admit.
+    /// Clears `admitted` for documents that the filter excludes.
     pub fn admit(&self, filter: &Filter, admitted: &mut [bool]) {
         let admission = filter.admission();
         for (document, admitted) in admitted.iter_mut().enumerate() {
@@ -189,17 +188,17 @@ impl<'a> Segment<'a> {
         self.columns.get(at).copied().unwrap_or_default()
     }
 
-    /// How many terms it knows.
+    /// Number of terms.
     pub(super) fn terms(&self) -> usize {
         self.terms.len() / TERM
     }
 
-    /// A term's name.
+    /// Name of a term.
     pub(super) fn name(&self, term: usize) -> &'a [u8] {
         self.names.get(self.span(term, 0)).unwrap_or_default()
     }
 
-    /// The documents that hold a term, by its number.
+    /// Postings of a term, by its number.
     pub(super) fn postings(&self, term: usize) -> Result<Postings<'a>, Damaged> {
         let bytes = self.postings.get(self.span(term, 4)).ok_or(Damaged)?;
         let row = term * TERM;
@@ -214,7 +213,7 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// The documents that hold a word; `None` where there are none.
+    /// Postings of a word; `None` if no document contains it.
     pub(super) fn find(&self, word: &str) -> Result<Option<Postings<'a>>, Damaged> {
         let (mut low, mut high) = (0, self.terms());
         while low < high {
@@ -225,14 +224,15 @@ impl<'a> Segment<'a> {
                 std::cmp::Ordering::Equal => return self.postings(middle).map(Some),
             }
         }
-        // A damaged name leads astray, and then stands beside the place where the word would be.
+        // A damaged name misleads the search. It then lies next to the word's position, where its
+        // checksum reveals it.
         for neighbour in low.saturating_sub(1)..self.terms().min(low + 1) {
             self.postings(neighbour)?;
         }
         Ok(None)
     }
 
-    /// A term's bytes among the names (field 0) or the postings (field 4).
+    /// Byte range of a term in the names (field 0) or the postings (field 4).
     fn span(&self, term: usize, field: usize) -> std::ops::Range<usize> {
         let end = |term: usize| u32_at(self.terms, term * TERM + field) as usize;
         let start = term.checked_sub(1).map_or(0, end);
@@ -240,7 +240,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// The documents that hold a term, in their order.
+/// Postings of a term, in document order.
 #[derive(Debug, Clone)]
 pub(super) struct Postings<'a> {
     bytes: &'a [u8],
@@ -249,7 +249,7 @@ pub(super) struct Postings<'a> {
 }
 
 impl Postings<'_> {
-    /// How many documents those are.
+    /// Number of documents that contain the term.
     pub(super) fn documents(&self) -> usize {
         self.left as usize
     }
@@ -291,7 +291,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// The checksums of the columns: of those that every ranking reads, and of the others.
+/// Checksums of the columns that every ranking reads, and of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ColumnSums {
     pub(super) ranking: u64,
@@ -308,7 +308,7 @@ impl ColumnSums {
     }
 }
 
-/// The columns before length and kind, these two, and those behind.
+/// Columns before length and kind, these two, and the columns after them.
 fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
     let (start, end) = (documents * 44, documents * 49);
     match (
@@ -321,7 +321,7 @@ fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
     }
 }
 
-/// The checksum of a term.
+/// Checksum of a term.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "half of the bits is enough to notice damage"

@@ -1,13 +1,14 @@
-//! The memory for other programs: one table of operations, and the fronts that offer it.
+//! Access to the memory for other programs: one table of operations, and the interfaces that offer
+//! it.
 //!
-//! - `operations`: what may be asked, with which arguments, and what the answer is.
+//! - `operations`: the operations, their arguments and answers.
 //! - `mcp`: the Model Context Protocol, over standard input and output, and over HTTP.
-//! - `http`: a server, for the clients of the source documents and for programs of one's own.
-//! - `token`: who asks there, proved by a signed token.
+//! - `http`: a server, for the clients of the source documents and for the user's own programs.
+//! - `token`: authentication by signed tokens.
 //!
-//! A front decides who asks and opens an [`Engine`](crate::engine::Engine) for that caller, anew for
-//! every call, so that each sees what others have written. The operation knows no front, and works in
-//! the scope and for the viewer of the engine that it is given.
+//! An interface identifies the caller and opens an [`Workspace`](crate::workspace::Workspace) for every
+//! call, so that each call sees the writes of others. The operation is independent of the
+//! interface, and works in the scope and for the viewer of that engine.
 
 pub mod http;
 pub mod mcp;

@@ -1,4 +1,4 @@
-//! What a skill says of itself, against what its directories say.
+//! Skill metadata, checked against the directory names.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::model::SkillPath;
 use super::front_matter::FrontMatter;
 use super::{Error, Problem, Role, Skill};
 
-/// Makes a skill of its metadata; the layers above it are still missing.
+/// Builds a skill from its metadata, without the layers above it.
 pub(super) fn skill(
     path: &SkillPath,
     dir: PathBuf,
@@ -37,7 +37,7 @@ pub(super) fn skill(
     let mut text = |key: &str| match setting(&metadata, key) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.trim().to_owned()),
-        // `name: 123` is a name to whoever wrote it.
+        // YAML reads `name: 123` as a number; it is still a name.
         Some(Value::Number(number)) => Some(number.to_string()),
         Some(Value::Bool(flag)) => Some(flag.to_string()),
         Some(Value::Array(_) | Value::Object(_)) => {
@@ -89,8 +89,8 @@ pub(super) fn skill(
     })
 }
 
-/// A setting at the top level, or below `metadata` as `memctl.<key>` or in a `memctl` map: the
-/// standard allows no keys of our own anywhere else.
+/// Setting at the top level, or below `metadata` as `memctl.<key>` or in a `memctl` map. The
+/// standard allows custom keys only below `metadata`.
 fn setting<'a>(metadata: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     let below = || {
         let map = metadata.get("metadata")?;

@@ -1,4 +1,4 @@
-//! A directory of skills: reading one by its name, and the files beside it.
+//! Skills directory: loads a skill by name, and lists its files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,37 +10,38 @@ use super::guardrails::{self, Guardrail};
 use super::root::{MAX_BYTES, Root, Within};
 use super::{Error, Examples, Skill, describe, examples, generated, layers};
 
-/// A directory of skills.
+/// Skills directory.
 #[derive(Debug, Clone)]
 pub struct Skills {
     pub(super) root: Root,
 }
 
 impl Skills {
-    /// Opens a skills directory, usually the one beside `.agentura`. Its parent is the project root.
+    /// Opens a skills directory, usually the one next to `.agentura`. Its parent is the project
+    /// root.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDirectory`] where there is none.
+    /// [`Error::NoDirectory`] if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Root::open(dir).map(|root| Self { root })
     }
 
-    /// The directory, absolute.
+    /// Absolute path of the skills directory.
     pub fn dir(&self) -> &Path {
         &self.root.skills
     }
 
-    /// The directory that the sources of layers and problems are relative to.
+    /// Project root; sources of layers and problems are relative to it.
     pub fn project(&self) -> &Path {
         &self.root.project
     }
 
-    /// Reads a skill.
+    /// Loads a skill.
     ///
     /// # Errors
     ///
-    /// [`Error`] where it does not exist, leads outside, or has no readable metadata.
+    /// [`Error`] if the skill does not exist, leads outside, or has no readable metadata.
     pub fn load(&self, path: &SkillPath) -> Result<Skill, Error> {
         let dir = self.dir_of(path);
         let file = dir.join("SKILL.md");
@@ -52,7 +53,8 @@ impl Skills {
             .root
             .read(&file, Within::Skills)?
             .ok_or_else(not_found)?;
-        // On file systems that ignore case `HR/x` opens too, and its records would go astray.
+        // On case-insensitive file systems `HR/x` also opens, and its records would belong to
+        // another name.
         if !Self::is_spelled(&self.root.skills, path.domain())
             || !Self::is_spelled(&self.root.skills.below(path.domain()), path.name())
         {
@@ -80,48 +82,49 @@ impl Skills {
         Ok(skill)
     }
 
-    /// The cases of a skill.
+    /// Examples of a skill.
     ///
     /// # Errors
     ///
-    /// [`Error`] where the directory of cases cannot be listed or leads outside.
+    /// [`Error`] if the directory of examples cannot be listed or leads outside.
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
         examples::examples(&self.root, &self.dir_of(path))
     }
 
-    /// The inputs to try a skill with.
+    /// Sample inputs of a skill.
     ///
     /// # Errors
     ///
-    /// [`Error`] where their directory cannot be listed or leads outside.
+    /// [`Error`] if their directory cannot be listed or leads outside.
     pub fn fixtures(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         examples::fixtures(&self.root, &self.dir_of(path))
     }
 
-    /// The input that is taken where none is given: `fixtures/sample_input.json`, if it exists.
+    /// Default input: `fixtures/sample_input.json`, if it exists.
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] where it leads outside.
+    /// [`Error::Outside`] if it leads outside.
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
         examples::sample_input(&self.root, &self.dir_of(path))
     }
 
-    /// The text of a file that belongs to a skill (an input), lines ending in `\n`.
+    /// Text of a file of a skill (an input), with `\n` line ends; `None` if the file does not
+    /// exist.
     ///
     /// # Errors
     ///
-    /// [`Error`] where it leads outside, is too large or cannot be read. A missing one is `None`.
+    /// [`Error`] if the file leads outside, is too large or cannot be read.
     pub fn read(&self, file: &Path) -> Result<Option<String>, Error> {
         let text = self.root.read(file, Within::Skills)?;
         Ok(text.map(|text| text.text))
     }
 
-    /// The GUARDRAILS.md files that exist for a skill: its own, then that of its domain.
+    /// Existing GUARDRAILS.md files for a skill: its own, then that of its domain.
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] where one leads outside.
+    /// [`Error::Outside`] if one leads outside.
     pub fn guardrail_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         let dir = self.dir_of(path);
         let mut files = Vec::new();
@@ -134,12 +137,12 @@ impl Skills {
         Ok(files)
     }
 
-    /// The new text of such a file, with one more guardrail; `None` where it is in there already.
-    /// Everything else in it stays as it is, to the byte.
+    /// Text of such a file with one more guardrail; `None` if it is already there. All other bytes
+    /// stay unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error`] where the file cannot be read, or is not UTF-8: writing it back would change it.
+    /// [`Error`] if the file cannot be read or is not UTF-8, since writing it back would change it.
     pub fn with_guardrail(
         &self,
         file: &Path,
@@ -151,45 +154,47 @@ impl Skills {
         Ok(guardrails::append(&text, guardrail))
     }
 
-    /// Where a file of a skill may be written, given relative to the skill's directory.
+    /// Path for writing a file of a skill, from a path relative to the skill's directory.
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] where it, or a directory on the way to it, is not inside the skills directory.
+    /// [`Error::Outside`] if the file, or a directory on the way to it, is not inside the skills
+    /// directory.
     pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
         self.root.place(&self.dir_of(path), relative)
     }
 
-    /// Where a file of a domain may be written.
+    /// Path for writing a file of a domain.
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] where it, or the domain's directory, is not inside the skills directory.
+    /// [`Error::Outside`] if the file, or the domain's directory, is not inside the skills
+    /// directory.
     pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
         self.root
             .place(&self.root.skills, &Path::new(domain).join(name))
     }
 
-    /// The skills directory, absolute.
+    /// Handle of the skills directory.
     pub fn directory(&self) -> &Directory {
         &self.root.skills
     }
 
-    /// The files of the regression cases of a skill, the oldest correction first.
+    /// Files of a skill's regression cases, oldest correction first.
     ///
     /// # Errors
     ///
-    /// [`Error`] where their directory cannot be listed or leads outside.
+    /// [`Error`] if their directory cannot be listed or leads outside.
     pub fn case_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         generated::case_files(&self.root, &self.dir_of(path))
     }
 
-    /// The text of a generated file, to the byte. A file of all cases may be larger than one that
-    /// people write.
+    /// Unchanged text of a generated file; `None` if it does not exist. The size limit is higher
+    /// than for handwritten files.
     ///
     /// # Errors
     ///
-    /// [`Error`] where it leads outside, is too large, or is not UTF-8. A missing one is `None`.
+    /// [`Error`] if the file leads outside, is too large, or is not UTF-8.
     pub fn generated(&self, file: &Path) -> Result<Option<String>, Error> {
         let bytes = self
             .root
@@ -200,7 +205,7 @@ impl Skills {
             .map_err(|error| self.root.io(file, std::io::Error::other(error)))
     }
 
-    /// The number of regression tests that corrections left, over all skills.
+    /// Number of regression tests generated from corrections, over all skills.
     pub fn count_generated_tests(&self) -> usize {
         let skills = self.list().unwrap_or_default().skills;
         skills
@@ -214,7 +219,7 @@ impl Skills {
     }
 
     fn is_spelled(dir: &Directory, name: &str) -> bool {
-        // Where the directory may not be listed there is nothing to compare with.
+        // If the directory cannot be listed, the spelling cannot be checked.
         dir.list()
             .map_or(true, |found| found.iter().any(|f| f.name == name))
     }

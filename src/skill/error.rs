@@ -1,6 +1,6 @@
-//! What makes a skill, or all of them, unusable.
+//! Errors that make a skill, or all skills, unusable.
 //!
-//! Every message names the file, relative to the project root; the caller adds what to do about it.
+//! Messages name the file relative to the project root; the caller adds a hint.
 
 use std::path::PathBuf;
 
@@ -8,44 +8,44 @@ use crate::model::SkillPath;
 
 use super::Role;
 
-/// Why a skill cannot be used.
+/// Error of a skill.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The skills directory is not there, or is no directory.
-    #[error("there is no skills directory at `{}`", path.display())]
+    /// The skills directory does not exist or is not a directory.
+    #[error("skills directory `{}` not found", path.display())]
     NoDirectory {
-        /// Where it was looked for.
+        /// Expected path.
         path: PathBuf,
     },
     /// No directory of that name has a SKILL.md.
-    #[error("there is no skill `{skill}`{}", did_you_mean(candidates))]
+    #[error("skill `{skill}` not found{}", did_you_mean(candidates))]
     NotFound {
-        /// What was asked for.
+        /// Requested skill.
         skill: SkillPath,
-        /// Skills with a similar name, the most similar first.
+        /// Skills with similar names, most similar first.
         candidates: Vec<SkillPath>,
     },
-    /// SKILL.md is there and says nothing about itself.
+    /// SKILL.md has no metadata.
     #[error(
         "`{}` has no metadata: put it between `---` lines at the top, or into a ```yaml block \
          under `## Skill Metadata`",
         path.display()
     )]
     NoMetadata {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// There is metadata, and not one key can be read from it.
+    /// No key of the metadata can be read.
     #[error("{}:{line}: the metadata cannot be read: {reason}", path.display())]
     Metadata {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The line in that file, from 1.
+        /// Line number in the file, from 1.
         line: usize,
-        /// What the YAML reader says.
+        /// Message of the YAML parser.
         reason: String,
     },
-    /// The metadata names a role that does not exist.
+    /// Unknown role in the metadata.
     #[error(
         "`{}` has the role `{}`; a role is one of {}",
         path.display(),
@@ -53,45 +53,45 @@ pub enum Error {
         Role::ALL.map(Role::as_str).join(", ")
     )]
     Role {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is written there.
+        /// Value in the file.
         value: String,
     },
-    /// A file is larger than any sensible one of its kind.
+    /// A file exceeds the size limit.
     #[error("`{}` has {bytes} bytes; at most {limit} are read", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// What is allowed.
+        /// Limit in bytes.
         limit: u64,
     },
     /// A symbolic link, or a path with `..`, leaves the skills directory.
     #[error("`{}` leads outside of the skills directory", path.display())]
     Outside {
-        /// The link, not its target: that is nobody's business.
+        /// Path of the link. Its target is not revealed.
         path: PathBuf,
     },
-    /// A symbolic link. None is followed, also where it stays inside.
+    /// A symbolic link. Links are not followed, even within the directory.
     #[error("`{}` is a symbolic link, and links are not followed", path.display())]
     Link {
-        /// The link, not its target: that is nobody's business.
+        /// Path of the link. Its target is not revealed.
         path: PathBuf,
     },
-    /// Something other than a file lies where a file belongs.
+    /// Not a regular file.
     #[error("`{}` is not a regular file", path.display())]
     NotAFile {
-        /// What lies there.
+        /// Path of the entry.
         path: PathBuf,
     },
-    /// The file system refused.
+    /// Error of the file system.
     #[error("cannot read `{}`", path.display())]
     Io {
-        /// What was to be read.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: std::io::Error,
     },
 }
@@ -106,7 +106,7 @@ fn did_you_mean(candidates: &[SkillPath]) -> String {
     }
 }
 
-/// The message of an error and of what caused it, on one line.
+/// Error and its cause on one line.
 pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         None => error.to_string(),

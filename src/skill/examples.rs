@@ -1,9 +1,8 @@
-//! Cases and inputs that lie beside a skill.
+//! Examples and inputs of a skill.
 //!
-//! `examples/*.json` hold `{"input", "output"}`: what the skill should answer, from the hand of its
-//! author; without a model the nearest of them is the answer. `fixtures/*.json` are inputs to try it
-//! with. Values are kept as the JSON text that stands in the file. A broken file is a problem that
-//! names it, and the others still load.
+//! `examples/*.json` hold `{"input", "output"}`: answers that the author expects. Without a model,
+//! the nearest example is the answer. `fixtures/*.json` are sample inputs. Values are kept as JSON
+//! text, unchanged. A broken file is reported as a problem, and the others still load.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +15,30 @@ use super::error::with_cause;
 use super::root::{Root, Within};
 use super::{Error, Problem, layers};
 
-/// What `run` takes where no input is given.
+/// Default input of `run`.
 const SAMPLE_INPUT: &str = "sample_input.json";
 
-/// One case: an input and the answer to it.
+/// Input and expected output.
 #[derive(Debug, Clone)]
 pub struct Example {
-    /// The name of its file without `.json`.
+    /// File name without `.json`.
     pub name: String,
-    /// The input, as it is written.
+    /// Input as JSON text, unchanged.
     pub input: Box<RawValue>,
-    /// The output, as it is written.
+    /// Output as JSON text, unchanged.
     pub output: Box<RawValue>,
 }
 
-/// The cases of a skill, sorted by name, and what was wrong with the others.
+/// Examples of a skill, sorted by name, and problems of unusable ones.
 #[derive(Debug, Clone, Default)]
 pub struct Examples {
-    /// Those that can be used.
+    /// Usable examples.
     pub cases: Vec<Example>,
-    /// One for each file that cannot.
+    /// One problem per unusable file, or per file with invalid UTF-8.
     pub problems: Vec<Problem>,
 }
 
-/// The form of the file. Further keys are an author's notes.
+/// File format. Other keys are notes of the author.
 #[derive(Deserialize)]
 struct Case {
     input: Box<RawValue>,
@@ -59,7 +58,7 @@ pub(super) fn examples(root: &Root, skill_dir: &Path) -> Result<Examples, Error>
         };
         let file = match root.read(&path, Within::Skills) {
             Ok(Some(file)) => file,
-            // It went away since it was listed.
+            // Deleted since the directory was listed.
             Ok(None) => continue,
             Err(error) => {
                 problem(None, with_cause(&error));
@@ -99,7 +98,8 @@ pub(super) fn sample_input(root: &Root, skill_dir: &Path) -> Result<Option<PathB
     Ok(root.kind(&path)?.map(|_| path))
 }
 
-/// The `*.json` files in a directory that may be missing, sorted; hidden ones left out.
+/// Sorted `*.json` files of a directory, without hidden ones; empty if the directory does not
+/// exist.
 fn json_files(root: &Root, dir: &Path) -> Result<Vec<PathBuf>, Error> {
     if root.kind(dir)? != Some(FoundKind::Directory) {
         return Ok(Vec::new());

@@ -1,52 +1,52 @@
-//! SKILL.md, split into metadata and prompt.
+//! Splits SKILL.md into metadata and prompt.
 //!
-//! Metadata stands in one of two places: between `---` lines at the top (the form of the Agent
-//! Skills standard), or in a `yaml` code block under a `## Skill Metadata` heading, there optionally
-//! below a `skill:` key. The heading and its block are taken out, and all the rest is the prompt.
+//! Metadata is either between `---` lines at the top (as in the Agent Skills standard), or in a
+//! `yaml` code block under a `## Skill Metadata` heading, optionally below a `skill:` key. The
+//! prompt is the file without the metadata, its heading and its block.
 //!
-//! Invariants: no input panics, recurses without bound or takes more than a moment. Metadata that
-//! YAML refuses is read line by line, with a remark; only where that finds no key either is the
-//! file refused. Unknown keys are kept.
+//! Invariants: no input panics, recurses without bound or takes long. If YAML parsing fails, the
+//! metadata is read line by line, with a remark. The file is refused only if that finds no key
+//! either. Unknown keys are kept.
 //!
-//! Deliberately absent: what the keys mean.
+//! Deliberately absent: the meaning of the keys.
 
 use serde_json::{Map, Value};
 
 use super::{lines, yaml};
 
-/// The metadata and prompt of one file.
+/// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrontMatter {
-    /// The keys in the order of the file. Never empty.
+    /// Keys in file order. Never empty.
     pub metadata: Map<String, Value>,
     /// The prompt, trimmed.
     pub body: String,
-    /// Why the metadata was read line by line, where it was: the line in the file and YAML's reason.
+    /// Line number in the file and YAML's reason, if the metadata had to be read line by line.
     pub tolerated: Option<(usize, String)>,
 }
 
-/// Why there is nothing to be had from a file.
+/// Reason why a file has no usable metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// It has no metadata, or empty metadata.
+    /// No metadata, or empty metadata.
     Missing,
-    /// It has some and nothing can be made of it.
+    /// Unreadable metadata.
     Unreadable {
-        /// The line in the file, from 1.
+        /// Line number in the file, from 1.
         line: usize,
-        /// What is wrong there.
+        /// Reason as text.
         reason: String,
     },
 }
 
-/// Metadata is for people to write; more than this is something else.
+/// Maximum size of metadata in bytes; handwritten metadata is far smaller.
 const MAX_METADATA: usize = 64 * 1024;
 
-/// Reads a file whose lines end in `\n`, without a byte order mark.
+/// Reads a file with `\n` line ends and without a byte order mark.
 ///
 /// # Errors
 ///
-/// [`Refused`] where no metadata can be read.
+/// [`Refused`] if no metadata can be read.
 pub fn read(text: &str) -> Result<FrontMatter, Refused> {
     let mut refused = Refused::Missing;
     for split in [at_the_top(text), in_a_section(text)] {
@@ -56,7 +56,7 @@ pub fn read(text: &str) -> Result<FrontMatter, Refused> {
         });
         match tried {
             Ok(read) => return Ok(read),
-            // The first reason that is more than "not there" is the one to tell.
+            // Prefer the first reason that is more specific than `Missing`.
             Err(reason) if refused == Refused::Missing => refused = reason,
             Err(_) => {}
         }
@@ -64,17 +64,17 @@ pub fn read(text: &str) -> Result<FrontMatter, Refused> {
     Err(refused)
 }
 
-/// A file cut up, and not yet understood.
+/// Unparsed parts of a file.
 struct Split<'a> {
     yaml: &'a str,
-    /// The number of the line in the file that `yaml` begins with.
+    /// Line number in the file where `yaml` begins.
     first_line: usize,
     body: String,
 }
 
 fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Refused> {
     let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
-    // Spaces before the dashes would make them something else.
+    // Indented dashes are not front matter.
     let start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let before = text[..start].matches('\n').count();
     let mut lines = text[start..].split_inclusive('\n');
@@ -99,7 +99,7 @@ fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Refused> {
     })
 }
 
-/// Three dashes or more, alone at the start of a line.
+/// Line of three or more dashes.
 fn is_rule(line: &str) -> bool {
     let line = line.trim_end();
     line.len() >= 3 && line.bytes().all(|b| b == b'-')
@@ -181,7 +181,7 @@ impl Split<'_> {
     }
 }
 
-/// The older form puts everything below one `skill:` key.
+/// The older form puts all keys below `skill:`.
 fn below_skill(mut map: Map<String, Value>) -> Map<String, Value> {
     match map.get_mut("skill") {
         Some(Value::Object(inner)) if !inner.is_empty() => std::mem::take(inner),
@@ -219,11 +219,11 @@ mod tests {
             json!({"name": "a"}),
             "one\n\n---\n\ntwo",
         );
-        // Both forms: the top wins and the section is part of the prompt.
+        // With both forms, the top wins and the section is part of the prompt.
         let section = "## Skill Metadata\n```yaml\nname: b\n```";
         let both = format!("---\nname: a\n---\n{section}\n");
         check(&both, json!({"name": "a"}), section);
-        // Empty front matter is as if there were none.
+        // Empty front matter counts as missing.
         check(
             "---\n---\n## Skill Metadata\n```yaml\nname: b\n```\nx",
             json!({"name": "b"}),
@@ -243,7 +243,7 @@ mod tests {
             json!({"name": "a"}),
             "x",
         );
-        // A block that does not follow its heading directly is somebody's example.
+        // A block that does not directly follow the heading is an example.
         assert_eq!(
             read("## Skill Metadata\nThis is how:\n```yaml\nname: a\n```\n"),
             Err(Refused::Missing)

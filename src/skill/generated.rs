@@ -1,23 +1,22 @@
-//! The regression tests that corrections left: which there are, and how many, for `status`.
+//! Regression tests generated from corrections: list and count, for `status`.
 //!
-//! A count has to be cheap, and right for files of any origin: Python files are counted by name,
-//! cases by the dashes of the `tests:` list, without reading the YAML as such. Whatever cannot be
-//! read counts as nothing; saying why is not the job of a count.
+//! The count has to be cheap and correct for files of any origin. Python files are counted by name,
+//! cases by the dashes of the `tests:` list, without a YAML parser. Unreadable files count as zero.
 
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::root::{Root, Within};
 
-/// The files of cases: ours, and the one of the reference implementation.
+/// Case files: ours, and that of the reference implementation.
 const CASE_FILES: [&str; 2] = ["test_promptfoo.yaml", "corrections.yaml"];
 
-/// Each case quotes its correction, and corrections can be long.
+/// Size limit in bytes. Each case quotes its correction, which can be long.
 pub(super) const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
     let dir = skill_dir.join("tests").join("generated");
-    // Most skills have none, and then this is all that is done.
+    // Most skills have no generated tests, so this is all their work.
     let found = root.skills.below(&dir).list().unwrap_or_default();
     let mut total = 0;
     for found in found {
@@ -35,7 +34,7 @@ pub(super) fn count(root: &Root, skill_dir: &Path) -> usize {
     total
 }
 
-/// The files `test_correction_<n>.json` of a skill, by their number.
+/// Files `test_correction_<n>.json` of a skill, sorted by number.
 pub(super) fn case_files(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let dir = skill_dir.join("tests").join("generated");
     let listed = root.skills.below(&dir).list();
@@ -59,10 +58,10 @@ fn is_python_test(name: &str) -> bool {
         .is_some_and(|number| !number.is_empty())
 }
 
-/// The number of items of the top-level `tests:` list.
+/// Number of items of the top-level `tests:` list.
 ///
-/// Whatever belongs to an item is indented deeper than its dash, so the dashes in the column of the
-/// first one are the items.
+/// Lines of an item are indented deeper than its dash, so dashes in the column of the first one are
+/// items.
 fn cases(yaml: &str) -> usize {
     let mut lines = yaml.lines().skip_while(|line| line.trim_end() != "tests:");
     if lines.next().is_none() {

@@ -1,34 +1,34 @@
-//! GUARDRAILS.md: mistakes that are not to be repeated, one section each.
+//! GUARDRAILS.md: mistakes to avoid, one section each.
 //!
-//! [`append`] adds the section of a correction to the text of such a file, and nothing else in it
-//! changes by a byte. What a person wrote in the correction is data: it ends up on one line, behind
-//! a label, and can therefore forge neither a heading nor a rule nor the mark of another correction.
+//! [`append`] adds the section of a correction and leaves all other bytes unchanged. The text of a
+//! correction is data: it goes on one line, after a label. So it cannot forge a heading, a rule or
+//! the source of another correction.
 //!
-//! [`join`] puts the sections together that two branches have added.
+//! [`join`] merges the sections of two branches.
 //!
-//! Deliberately absent: files. Which exist is [`super::Skills::guardrail_files`], and a missing one
-//! is never made: whoever wants guardrails has begun the file.
+//! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the existing files. A
+//! missing file is never created, since its existence is how a user opts in.
 
-/// The heading that stays the last: new sections go before it.
+/// Heading that stays last; new sections go before it.
 const MARKER: &str = "## When to Add New Guardrails";
 
-/// What a correction adds.
+/// Guardrail from a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guardrail<'a> {
-    /// The heading, in a few words. Empty: a general one.
+    /// Short heading; empty for a default.
     pub title: &'a str,
-    /// What went wrong. Empty: a general statement.
+    /// Description of the mistake; empty for a default.
     pub mistake: &'a str,
-    /// What to do instead.
+    /// Correct behaviour; empty for a default.
     pub rule: &'a str,
-    /// `CORR-003`. A file holds at most one guardrail of each correction.
+    /// Correction id, such as `CORR-003`. A file holds at most one guardrail per correction.
     pub correction_id: &'a str,
 }
 
-/// The text with the guardrail in it; `None` where that of this correction is there already.
+/// Text with the guardrail added; `None` if it has one for this correction already.
 ///
-/// Its number is one above the highest `GRD-<n>` in the text. It stands before the first heading
-/// `## When to Add New Guardrails`, or before the rule above that, or at the end.
+/// The number is one above the highest `GRD-<n>` in the text. The section goes before the first
+/// heading `## When to Add New Guardrails`, or before the `---` line above that, or at the end.
 pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
     let id = one_line(guardrail.correction_id, "unknown");
     let source = format!("**Source**: {id}");
@@ -50,13 +50,13 @@ pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
     Some(insert(text, &section))
 }
 
-/// The text with a section more, which ends with a line break, set off by a rule.
+/// Inserts a section that ends with a line break, with a `---` line before it.
 fn insert(text: &str, section: &str) -> String {
     let mut block = format!("\n---\n\n{section}");
     let at = if let Some(at) = marker(text) {
         block.push('\n');
-        // Straight below a line of text the dashes would make that line a heading; below a blank
-        // line one more would be a gap.
+        // Dashes directly below text would turn that text into a heading; after a blank line,
+        // another one would leave a gap.
         if ends_blank(&text[..at]) {
             block.remove(0);
         }
@@ -72,9 +72,9 @@ fn insert(text: &str, section: &str) -> String {
     [&text[..at], &block, &text[at..]].concat()
 }
 
-/// Joins two texts that went on apart from the same one: the sections that corrections have added on their
-/// side stand behind ours, with numbers of their own. `None` where a person has changed something else on
-/// both sides, so that only a person can join it.
+/// Merges two texts with a common base. The sections that corrections added to one side are
+/// appended to the other, with new numbers. Returns `None` if both sides have other changes, which
+/// need a manual merge.
 pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let known = sources(base);
     let is_new = |section: &&Section<'_>| !known.contains(&section.source);
@@ -116,12 +116,12 @@ pub fn join(base: &str, ours: &str, theirs: &str) -> Option<String> {
     Some(text)
 }
 
-/// A section that a correction has added.
+/// Section added from a correction.
 struct Section<'a> {
-    /// Where the rule before it begins.
+    /// Position of the `---` line before it.
     start: usize,
     end: usize,
-    /// From its heading to the line with its source.
+    /// Text from the heading to the source line.
     text: &'a str,
     source: &'a str,
 }
@@ -166,11 +166,11 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     found
 }
 
-/// Where the closing section begins: its heading, or the rule that sets it off.
+/// Position of the closing section: its heading, or the `---` line before it.
 fn marker(text: &str) -> Option<usize> {
     let mut fence: Option<&str> = None;
     let mut at = 0;
-    // Where a rule began that only blank lines have followed since.
+    // Position of a `---` line followed only by blank lines so far.
     let mut rule = None;
     let mut after_blank = true;
     for line in text.split_inclusive('\n') {
@@ -205,7 +205,7 @@ fn uses_crlf(text: &str) -> bool {
     text.find('\n').is_some_and(|at| text[..at].ends_with('\r'))
 }
 
-/// The highest `GRD-<n>` anywhere: a number that is still mentioned is not used again.
+/// Highest `GRD-<n>` anywhere in the text; a number that is still mentioned is not reused.
 fn highest_number(text: &str) -> u64 {
     text.split("GRD-")
         .skip(1)
@@ -217,7 +217,7 @@ fn highest_number(text: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The words of a text, on one line.
+/// Words of a text on one line, or `or_else` if there are none.
 fn one_line(text: &str, or_else: &str) -> String {
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(new, format!("{before}{inserted}{after}"));
         };
         let (one, m) = (section("001"), MARKER);
-        // Where a blank line stands already, no second one is made.
+        // An existing blank line is not doubled.
         let flush = one.trim_start_matches('\n');
         check("", "", &one);
         check("# G\n", "", &one);
@@ -268,13 +268,13 @@ mod tests {
         check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{flush}\n"));
         check("# G\n", m, &format!("{one}\n"));
         check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{flush}\n"));
-        // Dashes below text underline it: no rule.
+        // Dashes directly below text underline it and are not a separator.
         check(
             "# G\n\na\n---\n\n",
             &format!("{m}\n"),
             &format!("{flush}\n"),
         );
-        // Neither a mention nor an example is the heading.
+        // Neither a mention nor an example counts as the heading.
         check(&format!("see {m}\n```\n{m}\n```\n#{m}\n"), "", &one);
         check(&format!("```\n~~~\n{m}\n```\n\n"), m, &format!("{flush}\n"));
     }
@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(joined.matches("---").count(), 4, "{joined}");
             assert_eq!(join(&base, &joined, &theirs).unwrap(), joined);
             assert_eq!(join(&base, &ours, &base).unwrap(), ours);
-            // A person may have written on one side, but not on both.
+            // Other changes on one side are merged, on both sides they are not.
             let edited = ours.replace("# G", "# Guardrails");
             assert!(
                 join(&base, &edited, &theirs)
@@ -386,7 +386,7 @@ mod tests {
         }
     }
 
-    /// Lines as they stand in such files, and as somebody might forge them.
+    /// Lines of real files, and lines that an attacker could forge.
     fn lines() -> impl Strategy<Value = String> {
         let line = prop_oneof![
             Just(MARKER.to_owned()),
@@ -410,7 +410,7 @@ mod tests {
             let head = text.bytes().zip(new.bytes()).take_while(same).count();
             let tail = text.bytes().rev().zip(new.bytes().rev()).take_while(same).count();
             prop_assert!(head + tail >= text.len(), "{text:?} {new:?}");
-            // Whatever was written in the correction: one rule, no marker, one source.
+            // For every correction text: one rule, no marker, one source.
             let count = |what: &str| {
                 let of = |text: &str| text.lines().filter(|line| line.trim_end() == what).count();
                 of(&new) - of(&text)

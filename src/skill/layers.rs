@@ -1,8 +1,8 @@
-//! The layers of a prompt that are files: 0 the workspace, 1 the domain, 3 the skill.
+//! Prompt layers from files: 0 workspace, 1 domain, 3 skill.
 //!
-//! `WORKSPACE.md` is looked for in the skill, the domain, the skills directory and the project root;
-//! `DOMAIN.md` in the first three. The nearest that exists wins, also when it is empty: that is how
-//! a skill opts out of what its domain says. An empty layer is left out.
+//! `WORKSPACE.md` is looked up in the skill, the domain, the skills directory and the project root;
+//! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
+//! lets a skill opt out of its domain's layer. An empty layer is left out.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use super::{Error, Problem};
 /// One layer of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// 0 the workspace, 1 the domain, 3 the skill. 2 are the learned rules, which are no file.
+    /// 0 workspace, 1 domain, 3 skill. Layer 2 has the learned rules, which come from the store.
     pub number: u8,
-    /// Its file, relative to the project root.
+    /// Path relative to the project root.
     pub source: PathBuf,
-    /// Its text, trimmed; never empty.
+    /// Trimmed text; never empty.
     pub text: String,
 }
 
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// What the layers of `hr/x` are, as `number source text`, when these files exist.
+    /// Asserts the layers of `hr/x`, as `number source text`, for a tree of files.
     #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
     fn check(files: &[(&str, &str)], expected: &[&str]) {
         let tmp = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! Metadata line by line, for what no YAML reader accepts.
+//! Line-based metadata parser, for metadata that is invalid YAML.
 //!
-//! Real skill files hold `description: Use when: the user asks`, tabs, and values that begin with
-//! `@` or `%`. What their authors meant is plain to see, and this reads it: `key: value` at the
-//! start of a line, quotes, `|` and `>` blocks, continuation lines, and one level of lists and
-//! maps. It never fails and takes time in proportion to the text; what it cannot place it leaves out.
+//! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
+//! with `@` or `%`. This parser accepts `key: value` at the start of a line, quotes, `|` and `>`
+//! blocks, continuation lines, and one level of lists and maps. It never fails, takes linear time,
+//! and skips lines that it does not understand.
 
 use serde_json::{Map, Value};
 
-/// The keys and values that can be told; a later key of the same name wins, as in most YAML readers.
+/// Recognised keys and values. A later key of the same name wins, as in most YAML parsers.
 pub(super) fn read(text: &str) -> Map<String, Value> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Map::new();
@@ -28,13 +28,13 @@ pub(super) fn read(text: &str) -> Map<String, Value> {
     found
 }
 
-/// Splits `key: value`. The key stands at the very start and is one plain word.
+/// Splits `key: value`. The key starts the line and is one plain word.
 fn key_of(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_key = !key.is_empty() && key.len() <= 64 && key.chars().all(plain);
     let is_separated = rest.is_empty() || rest.starts_with([' ', '\t']);
-    // A list item is no key, though its dash would be allowed inside one.
+    // A list item is not a key, although keys may contain dashes.
     (is_key && is_separated && !key.starts_with('-')).then(|| (key, rest.trim()))
 }
 
@@ -68,7 +68,7 @@ fn value(rest: &str, more: &[&str]) -> Value {
     Value::String(unquoted(&text))
 }
 
-/// A block as it stands, without the indentation of its first line.
+/// Literal block, without the indentation of its first line.
 fn literal(lines: &[&str]) -> String {
     let indent = lines
         .iter()
@@ -81,7 +81,7 @@ fn literal(lines: &[&str]) -> String {
     kept.join("\n").trim_end().to_owned()
 }
 
-/// A block whose lines are one paragraph, blank lines beginning the next.
+/// Folded block: lines are joined, blank lines separate paragraphs.
 fn folded(lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines.iter().map(|line| line.trim()) {
@@ -97,7 +97,7 @@ fn folded(lines: &[&str]) -> String {
     text.trim().to_owned()
 }
 
-/// What stands under a key that has no value on its own line.
+/// Value of a key from the lines below it.
 fn nested(lines: &[&str]) -> Value {
     let mut filled = lines.iter().map(|l| l.trim()).filter(|l| !l.is_empty());
     let Some(first) = filled.clone().next() else {
@@ -116,7 +116,7 @@ fn nested(lines: &[&str]) -> Value {
     Value::String(filled.by_ref().collect::<Vec<_>>().join(" "))
 }
 
-/// Takes away quotes that stand around the whole; a quote that only begins is part of the text.
+/// Removes quotes around the whole text; an unmatched quote stays.
 fn unquoted(text: &str) -> String {
     let text = text.trim();
     let inner = |quote: char| {

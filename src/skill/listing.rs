@@ -1,4 +1,4 @@
-//! Which skills there are, and which of them somebody may have meant.
+//! List of skills, and suggestions for similar names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +8,27 @@ use crate::platform::FoundKind;
 use super::error::with_cause;
 use super::{Error, Problem, Skills};
 
-/// What lies in a directory of skills.
+/// Contents of a skills directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Every skill, sorted. They are named here, not read: loading one may still fail.
+    /// All skills, sorted. They are not loaded, so loading one may still fail.
     pub skills: Vec<SkillPath>,
-    /// What looks like a skill and cannot be one.
+    /// Directories that look like a skill and have an error.
     pub problems: Vec<Problem>,
 }
 
-/// How similar a name has to be to be worth a "did you mean".
+/// Minimum similarity (Jaro-Winkler) of a suggestion.
 const SIMILAR: f64 = 0.8;
-/// How many of them are worth reading.
+/// Maximum number of suggestions.
 const MAX_CANDIDATES: usize = 3;
 
 impl Skills {
-    /// Every `<domain>/<skill>/` that has a SKILL.md.
+    /// Lists every `<domain>/<skill>/` with a SKILL.md.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where the skills directory cannot be listed. A domain that cannot is a problem.
+    /// [`Error::Io`] if the skills directory cannot be listed. An unreadable domain is reported as
+    /// a problem.
     pub fn list(&self) -> Result<Listing, Error> {
         let mut found = Listing::default();
         for domain in self.directories(&self.root.skills, &mut found.problems)? {
@@ -68,13 +69,13 @@ impl Skills {
         Ok(found)
     }
 
-    /// Skills whose name is like what was typed, which may be a bare skill name; the most similar first.
+    /// Skills with names similar to `typed`, which may lack the domain; most similar first.
     pub fn similar(&self, typed: &str) -> Vec<SkillPath> {
         let typed = typed.trim().trim_matches('/').to_lowercase();
         let last = typed.rsplit('/').next().unwrap_or_default();
         let likeness = |skill: &SkillPath| {
             let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
-            // The right name in the wrong domain, or in none.
+            // Correct name with a wrong or missing domain.
             let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
             whole.max(name)
         };
@@ -89,7 +90,7 @@ impl Skills {
         alike.into_iter().map(|(_, skill)| skill).collect()
     }
 
-    /// The directories in a directory that could be a domain or a skill.
+    /// Subdirectories that can be a domain or a skill.
     fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
         let listed = self.root.skills.below(dir).list();
         let listed = listed.map_err(|source| self.root.io(dir, source))?;
@@ -197,7 +198,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no skill `hr/resume-scren`; did you mean `hr/resume-screen`?"
+            "skill `hr/resume-scren` not found; did you mean `hr/resume-screen`?"
         );
     }
 
@@ -218,7 +219,7 @@ mod tests {
             let error = skills.load(&path.parse().unwrap()).unwrap_err();
             assert!(matches!(error, Error::Link { .. }), "{path}: {error}");
         }
-        // A link inside is no better: one rule for all of them.
+        // A link within the directory is refused too.
         assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
         let listing = skills.list().unwrap();
         assert_eq!(names(&listing.skills), ["hr/x"]);

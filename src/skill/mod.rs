@@ -2,26 +2,27 @@
 //!
 //! ```text
 //! skills/
-//!   WORKSPACE.md                    layer 0: what holds for everybody
+//!   WORKSPACE.md                    layer 0: common to all skills
 //!   hr/
-//!     DOMAIN.md  GUARDRAILS.md      layer 1, and mistakes not to repeat
+//!     DOMAIN.md  GUARDRAILS.md      layer 1, and mistakes to avoid
 //!     resume-screen/
 //!       SKILL.md  GUARDRAILS.md     layer 3: metadata and the prompt
 //!       examples/*.json             {"input", "output"} cases
-//!       fixtures/*.json             inputs to try it with
-//!       tests/generated/            regression tests that corrections left
+//!       fixtures/*.json             sample inputs
+//!       tests/generated/            regression tests from corrections
 //! ```
 //!
 //! Invariants:
-//! - A skill is named by its directories. What its metadata says about name or domain is shown, and
-//!   a [`Problem`] where it differs, but never decides which rules, tests or records belong to it.
-//! - Nothing outside the skills directory is read, whatever symbolic links say. The one exception
-//!   is a `WORKSPACE.md` beside the skills directory, in the project root.
-//! - Only what makes a skill unusable is an [`Error`]. Everything else is a [`Problem`] on a skill
-//!   that works.
+//! - The directories name a skill. The name and domain in the metadata are for display only; a
+//!   difference is a [`Problem`]. They never decide which rules, tests or records belong to a
+//!   skill.
+//! - No file outside the skills directory is read, even through symbolic links. The one exception
+//!   is `WORKSPACE.md` next to the skills directory, in the project root.
+//! - Only a defect that makes a skill unusable is an [`Error`]. Everything else is a [`Problem`] of
+//!   a working skill.
 //!
-//! Deliberately absent: writing (other modules write, to places that [`Skills::place`] allows), and
-//! the learned rules, which are layer 2 and live in the store.
+//! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
+//! the learned rules, which are layer 2 and come from the store.
 
 mod describe;
 mod discover;
@@ -52,38 +53,38 @@ pub use layers::Layer;
 pub use listing::Listing;
 pub use root::MAX_BYTES;
 
-/// A skill, read whole.
+/// Loaded skill.
 #[derive(Debug, Clone)]
 pub struct Skill {
-    /// What it is called everywhere: the names of its directories.
+    /// Id of the skill, from the names of its directories.
     pub path: SkillPath,
-    /// Its directory, absolute.
+    /// Absolute path of the skill's directory.
     pub dir: PathBuf,
-    /// The name in its metadata, else that of its directory. For display only.
+    /// Name from the metadata, or of the directory. For display only.
     pub name: String,
-    /// What it does, in its author's words; empty where nothing is said.
+    /// Description by the author; empty if missing.
     pub description: String,
-    /// The model that its author asks for, as it is written there. Whoever picks the model decides
-    /// whether to follow; a skill may never name a program to execute.
+    /// Model that the author requests, verbatim. The caller decides if it follows. A skill may
+    /// never name a program to execute.
     pub model: Option<String>,
-    /// Its part among skills.
+    /// Role of the skill.
     pub role: Role,
-    /// The prompt: what is left of SKILL.md without the metadata, trimmed, lines ending in `\n`.
+    /// Prompt: SKILL.md without the metadata, trimmed, with `\n` line ends.
     pub body: String,
-    /// The top-level metadata keys in the order of the file, those unknown to us included.
+    /// Top-level metadata keys in file order, including unknown ones.
     pub keys: Vec<String>,
-    /// All metadata, as read.
+    /// All metadata.
     pub metadata: Map<String, Value>,
-    /// Layers 0 and 1, as far as they exist and say something.
+    /// Layers 0 and 1 that exist and are not empty.
     pub context: Vec<Layer>,
-    /// What is wrong with it and does not stop it.
+    /// Problems that do not make the skill unusable.
     pub problems: Vec<Problem>,
     /// SKILL.md, relative to the project root.
     source: PathBuf,
 }
 
 impl Skill {
-    /// The layers 0, 1 and 3 that say something, in the order of the prompt.
+    /// Non-empty layers 0, 1 and 3, in the order of the prompt.
     pub fn layers(&self) -> Vec<Layer> {
         let own = Layer {
             number: 3,
@@ -96,25 +97,25 @@ impl Skill {
     }
 }
 
-/// The part that a skill plays among skills. The default is the commonest.
+/// Role of a skill. The default is the most common one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// Hands work on.
+    /// Delegates work.
     Manager,
     /// Does one task.
     #[default]
     Specialist,
-    /// Gathers what a specialist needs.
+    /// Gathers input for a specialist.
     Field,
     /// Works in several steps, with tools.
     Agent,
 }
 
 impl Role {
-    /// Every role.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::Manager, Self::Specialist, Self::Field, Self::Agent];
 
-    /// As it stands in the metadata.
+    /// Spelling in the metadata.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Manager => "manager",
@@ -135,14 +136,14 @@ impl fmt::Display for Role {
     }
 }
 
-/// Something that is wrong in a file of a skill, and does not stop the skill.
+/// Defect in a file of a skill that does not make the skill unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, relative to the project root.
+    /// Path relative to the project root.
     pub path: PathBuf,
-    /// The line, from 1, where it can be told.
+    /// Line number from 1; `None` if unknown.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// Description of the defect.
     pub message: String,
 }
 
@@ -166,7 +167,7 @@ mod tests {
     use super::guardrails::Guardrail;
     use super::*;
 
-    /// The skills that come with the project are what people copy from.
+    /// Users copy the skills that come with the project.
     #[test]
     fn the_sample_skills_are_beyond_reproach() {
         let project = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -194,7 +195,8 @@ mod tests {
         map.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// All cases of a skill have one form, which its prompt describes and its sample input has too.
+    /// All examples of a skill share one format, which its prompt describes and its sample input
+    /// follows.
     fn check_cases(skills: &Skills, path: &SkillPath) {
         let skill = skills.load(path).unwrap();
         let examples = skills.examples(path).unwrap();

@@ -1,7 +1,7 @@
-//! The fence around the skills directory: every read of this module passes through here.
+//! Access to the skills directory; every read of this module goes through here.
 //!
-//! Links are not followed, neither the directory itself nor anything below it, wherever they lead: a
-//! skill that is wanted under two names is copied.
+//! Symbolic links are not followed, neither the directory itself nor anything below it, wherever
+//! they lead. Copy a skill to have it under two names.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -10,38 +10,38 @@ use crate::platform::{Directory, FoundKind, Reason, Refused, named};
 
 use super::Error;
 
-/// No file of a skill may be larger: 1 MiB, some two hundred times what fits a prompt well.
+/// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// A skills directory and the project that it lies in.
+/// Skills directory and its project.
 #[derive(Debug, Clone)]
 pub(super) struct Root {
-    /// As it was given, absolute.
+    /// Handle of the skills directory, with an absolute path.
     pub(super) skills: Directory,
-    /// The parent of `skills`.
+    /// Parent of `skills`.
     pub(super) project: PathBuf,
 }
 
-/// How far a file may lie from the skill.
+/// Directory that a file must be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
-    /// In the skills directory.
+    /// Skills directory.
     Skills,
-    /// Directly in the project root.
+    /// Project root, not its subdirectories.
     Project,
 }
 
-/// The text of a file, without a byte order mark and with `\n` at the end of lines.
+/// Text of a file, without a byte order mark and with `\n` line ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// Whether bytes that are no UTF-8 had to be replaced.
+    /// `true` if invalid UTF-8 was replaced.
     pub(super) lossy: bool,
 }
 
 impl Root {
     pub(super) fn open(dir: &Path) -> Result<Self, Error> {
-        // The parent of `a/..` is not `a`, and the one of `skills` is not the empty path.
+        // The parent of `a/..` is not `a`, and that of `skills` is not the empty path.
         let plain = dir.is_absolute() && !dir.components().any(|c| c == Component::ParentDir);
         let skills = if plain {
             Directory::at(dir)
@@ -61,12 +61,12 @@ impl Root {
         }
     }
 
-    /// The path as people are shown it: relative to the project root.
+    /// Path for display, relative to the project root.
     pub(super) fn shown(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.project).unwrap_or(path).to_owned()
     }
 
-    /// What a path below the skills directory is; `None` where there is nothing.
+    /// Kind of the entry at a path below the skills directory; `None` if it does not exist.
     pub(super) fn kind(&self, path: &Path) -> Result<Option<FoundKind>, Error> {
         match self.skills.kind(path) {
             Ok(Some(FoundKind::Link)) => Err(Error::Link {
@@ -78,18 +78,18 @@ impl Root {
         }
     }
 
-    /// Whether a file lies there.
+    /// Returns `true` if the path is a file.
     pub(super) fn has_file(&self, path: &Path) -> bool {
         self.skills.is_file(path)
     }
 
-    /// Reads a text file that may be missing.
+    /// Reads a text file; `None` if it does not exist.
     pub(super) fn read(&self, path: &Path, within: Within) -> Result<Option<Text>, Error> {
         let bytes = self.bytes(MAX_BYTES, path, within)?;
         Ok(bytes.map(|bytes| Text::from_bytes(&bytes)))
     }
 
-    /// Reads a file that may be missing, as it is.
+    /// Reads a file's bytes; `None` if it does not exist.
     pub(super) fn bytes(
         &self,
         limit: u64,
@@ -110,7 +110,7 @@ impl Root {
         }
     }
 
-    /// Checks that a file may be written there: neither it nor a directory on the way is a link.
+    /// Returns a path for writing. Fails if the file or a directory on the way to it is a link.
     pub(super) fn place(&self, dir: &Path, relative: &Path) -> Result<PathBuf, Error> {
         let target = dir.join(relative);
         let plain = relative
@@ -125,7 +125,7 @@ impl Root {
         Ok(target)
     }
 
-    /// The error for a path that could not be used.
+    /// Converts an I/O error for a path.
     pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
         let shown = self.shown(path);
         match reason(&source) {

@@ -1,18 +1,18 @@
-//! The Agent Skills standard: where a skill keeps to it, every agent that knows skills can load it.
+//! Agent Skills standard: every agent that supports skills can load a conforming skill.
 //!
-//! A deviation stops nothing here. Agents differ in what they allow beyond the standard, and real
-//! skills use it; this is for whoever wants to publish one.
+//! Deviations are only reported. Agents accept more than the standard, and real skills use that.
+//! The report is for authors who publish a skill.
 
 use serde_json::Value;
 
 use super::Skill;
 
-/// The only keys that the standard has.
+/// All top-level keys of the standard.
 const KEYS: [&str; 6] = [
     "name", "description", "license", "compatibility", "metadata", "allowed-tools",
 ];
 
-/// Where the metadata of a skill is not as the standard demands.
+/// Deviations of a skill's metadata from the standard.
 pub fn deviations(skill: &Skill) -> Vec<String> {
     let mut found = Vec::new();
     for key in skill

@@ -1,25 +1,25 @@
-//! Metadata as YAML.
+//! YAML metadata.
 //!
-//! Invariant: whatever the text, the answer comes within a moment: events, depth, aliases and the
-//! size of what they expand to are limited. The size of the text itself is up to the caller.
+//! Invariant: parsing is fast for every text. Events, depth, aliases and the size after alias
+//! expansion are limited. The caller limits the size of the text itself.
 
 use serde_json::{Map, Value};
 use serde_saphyr::DuplicateKeyPolicy;
 
 use super::lines;
 
-/// The bytes of all values, after aliases.
+/// Maximum total size of all values in bytes, after alias expansion.
 const MAX_SCALARS: usize = 256 * 1024;
 
-/// Reads a YAML map; the error is its line in the YAML, from 1, and the reason.
+/// Parses a YAML map. The error is the line in the YAML, from 1, and the reason.
 pub(super) fn read(yaml: &str) -> Result<Map<String, Value>, (usize, String)> {
-    // A comment, or nothing, is no error: it is nothing.
+    // Empty or comment-only metadata is an empty map.
     let says_nothing = |line: &str| line.trim().is_empty() || line.starts_with('#');
     if yaml.lines().all(says_nothing) {
         return Ok(Map::new());
     }
     let options = serde_saphyr::options! {
-        // Far above anything written by hand, far below what could hurt.
+        // Far above handwritten metadata, far below dangerous sizes.
         budget: serde_saphyr::budget! {
             max_events: 20_000,
             max_nodes: 10_000,
@@ -31,18 +31,18 @@ pub(super) fn read(yaml: &str) -> Result<Map<String, Value>, (usize, String)> {
             max_total_scalar_bytes: MAX_SCALARS,
         },
         duplicate_keys: DuplicateKeyPolicy::LastWins,
-        // Else a skill called `on` would be called `true`.
+        // Otherwise a skill called `on` would be called `true`.
         strict_booleans: true,
         with_snippet: false,
     };
     let mut map: Map<String, Value> =
         serde_saphyr::from_str_with_options(yaml, options).map_err(|error| explain(&error))?;
-    // `007` and `1.10` are texts here, and numbers to YAML.
+    // `007` and `1.10` are kept as text, although YAML reads them as numbers.
     if map.values().any(Value::is_number) {
         let spelled = lines::read(yaml);
         for (key, value) in map.iter_mut().filter(|(_, value)| value.is_number()) {
             if let Some(Value::String(text)) = spelled.get(key)
-                // Not an anchor or a tag.
+                // Excludes anchors and tags.
                 && text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
             {
                 let comment = text.find(" #").unwrap_or(text.len());
@@ -59,7 +59,7 @@ fn explain(error: &serde_saphyr::Error) -> (usize, String) {
         .and_then(|location| usize::try_from(location.line()).ok())
         .map_or(1, |line| line.max(1));
     let message = error.to_string();
-    // The first line is the reason; the place in it does not count from the start of the file.
+    // The first line is the reason; its position is relative to the YAML block.
     let reason = message.lines().next().unwrap_or_default();
     let reason = reason.split(" at line ").next().unwrap_or(reason);
     (line, reason.chars().take(200).collect())
@@ -106,7 +106,7 @@ mod tests {
             format!("<<: {}", "*x ".repeat(n / 2)),
             "---\n".repeat(1000),
         ] {
-            // Any answer will do; it has to come.
+            // Any result is fine, as long as it arrives.
             drop(read(&yaml));
         }
     }

@@ -1,8 +1,7 @@
-//! Writing to the workspace, with the errors of the store.
+//! Writes to the workspace, with store errors.
 //!
-//! A replaced file is never seen half-written, a link is never followed, and what is written is for
-//! its owner alone: `platform` sees to that. A name may be given relative to the directory, or as
-//! the path that `join` makes of both.
+//! Readers never see a partially written file, links are not followed, and new files are private:
+//! `platform` ensures all three. A name may be relative to the directory, or the joined path.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +11,7 @@ use crate::platform::Directory;
 
 use super::error::Error;
 
-/// Makes a directory and those above it, as far as they are missing.
+/// Creates a directory and its missing parents.
 pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {
     match directory.create() {
         Ok(_) => Ok(()),
@@ -20,7 +19,7 @@ pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {
     }
 }
 
-/// Replaces the whole file by what `write` writes, or leaves it as it was.
+/// Replaces the file by the output of `write`, or leaves it unchanged.
 pub(crate) fn replace_with(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -31,7 +30,7 @@ pub(crate) fn replace_with(
     replaced.map_err(Error::io("write", &directory.join(name)))
 }
 
-/// Replaces the whole file by what `write` writes, if it still is what `read` says; see
+/// Replaces the file by the output of `write`, if it is unchanged since `read`; see
 /// [`Directory::replace_unchanged`].
 pub(super) fn replace_unchanged(
     directory: &Directory,
@@ -43,7 +42,7 @@ pub(super) fn replace_unchanged(
     replaced.map_err(Error::io("write", path))
 }
 
-/// Replaces the whole file by these bytes, or leaves it as it was.
+/// Replaces the file by these bytes, or leaves it unchanged.
 pub(crate) fn replace(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -52,7 +51,7 @@ pub(crate) fn replace(
     replace_with(directory, name, |file| io::Write::write_all(file, bytes))
 }
 
-/// Removes a file, if it is there, and waits until its name is gone from the disk.
+/// Removes a file, if it exists, and syncs the directory.
 pub(crate) fn remove(directory: &Directory, name: impl AsRef<Path>) -> Result<(), Error> {
     let path = directory.join(name);
     let removed = directory.remove(&path).and_then(|was_there| {
@@ -62,7 +61,7 @@ pub(crate) fn remove(directory: &Directory, name: impl AsRef<Path>) -> Result<()
     removed.map_err(Error::io("remove", &path))
 }
 
-/// Gives a file another name, if it is there.
+/// Renames a file, if it exists.
 pub(super) fn set_aside(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -73,7 +72,7 @@ pub(super) fn set_aside(
     moved.map(drop).map_err(Error::io("move", &path))
 }
 
-/// Appends one line, or some, and waits until they are on the disk. `lines` ends with a line break.
+/// Appends one or more lines and syncs them to disk. `lines` ends with a line break.
 pub(super) fn append_line(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -82,7 +81,7 @@ pub(super) fn append_line(
     append(directory, name.as_ref(), lines, true)
 }
 
-/// Appends without waiting for the disk.
+/// Appends without syncing.
 pub(super) fn append_line_unsynced(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -96,7 +95,7 @@ fn append(directory: &Directory, name: &Path, lines: &str, sync: bool) -> Result
     appended.map_err(Error::io("append to", &directory.join(name)))
 }
 
-/// Opens a file that may be missing for reading and writing in place, creating nothing.
+/// Opens an existing file for reading and writing in place; `None` if it does not exist.
 pub(super) fn open_for_update(
     directory: &Directory,
     name: impl AsRef<Path>,
@@ -106,15 +105,14 @@ pub(super) fn open_for_update(
     opened.map_err(Error::io("write", &path))
 }
 
-/// Opens a file for reading and writing in place, or for locks; an empty one is made where there is
-/// none.
+/// Opens a file for reading and writing in place, or for locking; creates an empty one if missing.
 pub(super) fn open_or_create(directory: &Directory, name: impl AsRef<Path>) -> Result<File, Error> {
     let path = directory.join(name);
     let opened = directory.open_or_create(&path);
     opened.map_err(Error::io("open", &path))
 }
 
-/// Waits until what was removed from a directory is gone from the disk.
+/// Syncs a directory after removals.
 pub(super) fn sync(directory: &Directory) -> Result<(), Error> {
     directory.sync().map_err(Error::io("write", directory))
 }

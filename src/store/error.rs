@@ -1,4 +1,4 @@
-//! What can go wrong in the store, and what is merely noticed.
+//! Errors of the store, and problems found in its files.
 
 use std::fmt;
 use std::io;
@@ -8,83 +8,86 @@ use serde::Serialize;
 
 use crate::model::Kind;
 
-/// Why the store did not do what was asked.
+/// Error of a database, in its own words.
+pub type Fault = Box<dyn std::error::Error + Send + Sync>;
+
+/// Error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried, to complete "cannot …".
+        /// The attempted action, to complete "cannot …".
         action: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process has held the lock for longer than the time limit.
+    /// Another process held the lock for longer than the time limit.
     #[error("`{}` has been locked by another process for {waited_ms} ms", path.display())]
     Locked {
-        /// The workspace's memory directory.
+        /// The memory directory of the workspace.
         path: PathBuf,
-        /// How long this process has waited.
+        /// Time waited, in milliseconds.
         waited_ms: u128,
     },
-    /// Another program, which takes no lock, changes the file again and again. Nothing of this write is in it.
+    /// Another program, which takes no lock, keeps changing the file. The write counts as not done.
     #[error("`{}` is being changed by another program", path.display())]
     Changing {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by a newer program: it is read, but not written.
+    /// A newer program wrote the file: it can be read, but not written.
     #[error("`{}` has format {found}, and this program writes format {ours}", path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
-        /// The format that it says it has.
+        /// Format of the file.
         found: u64,
-        /// The newest format that this program writes.
+        /// Newest format that this program writes.
         ours: u64,
     },
-    /// Two versions of a file cannot be made one.
-    #[error("`{name}` cannot be joined: {reason}")]
+    /// Two versions of a file cannot be merged.
+    #[error("`{name}` cannot be merged: {reason}")]
     Unjoinable {
-        /// The file.
+        /// Name of the file.
         name: &'static str,
-        /// Why.
+        /// Reason.
         reason: &'static str,
     },
-    /// The file is damaged in a place that must be whole for this operation.
+    /// The file is damaged in a part that this operation needs.
     #[error("{0}")]
     Damaged(Problem),
     /// No record has this id.
     #[error("{} `{}` not found", kind.map_or("record", Kind::name), id.escape_debug())]
     NotFound {
-        /// The kind that was looked for, where it was known.
+        /// Requested kind, if known.
         kind: Option<Kind>,
-        /// The id, prefix or `latest` that was looked for.
+        /// Requested id or id prefix, or `latest`.
         id: String,
-        /// Ids that look like it, best first.
+        /// Similar ids, best first.
         similar: Vec<String>,
     },
-    /// No workspace that was pulled, or more than one, is called like this.
-    #[error("`{}` is the beginning of the name of no single workspace that was pulled", beginning.escape_debug())]
+    /// No workspace that was pulled, or more than one, has a name with this prefix.
+    #[error("no single pulled workspace has a name that starts with `{}`", beginning.escape_debug())]
     NoOrigin {
-        /// What was given.
+        /// The given prefix.
         beginning: String,
-        /// Those that were pulled.
+        /// Names of the pulled workspaces.
         known: Vec<String>,
     },
-    /// More than one id starts like this.
-    #[error("`{}` is the beginning of {count} ids", id.escape_debug())]
+    /// More than one id has this prefix.
+    #[error("`{}` is a prefix of {count} ids", id.escape_debug())]
     Ambiguous {
-        /// What was given.
+        /// The given prefix.
         id: String,
-        /// How many ids start with it.
+        /// Number of matching ids.
         count: usize,
-        /// A few of them.
+        /// Some of the matching ids.
         examples: Vec<String>,
     },
-    /// The undo journal holds a text that cannot stand among the records.
+    /// The undo journal holds text that cannot be stored as a record.
     #[error("the undo journal holds no valid {kind} for `{id}`")]
     InvalidJournal {
         /// The kind of the record.
@@ -95,37 +98,37 @@ pub enum Error {
     /// A record with this id exists already.
     #[error("`{id}` exists already")]
     Exists {
-        /// The id.
+        /// Id of the record.
         id: String,
     },
-    /// The scope of the caller does not cover this.
+    /// The caller's scope does not cover the record.
     #[error("`{}` is outside the scope", what.escape_debug())]
     OutOfScope {
-        /// The skill or record that was to be written.
+        /// The skill or record.
         what: String,
     },
-    /// The memory is switched off.
+    /// The memory is disabled.
     #[error("memory is disabled by `{}`", path.display())]
     Disabled {
-        /// The marker that says so.
+        /// Path of the marker that disables it.
         path: PathBuf,
     },
-    /// The memory lies in a database, and nobody has said how to get there.
-    #[error("the memory `{}` lies in a database that is not named", path.display())]
+    /// The memory's primary is a database, and no connection is configured.
+    #[error("the memory `{}` is stored in a database, and no connection is configured", path.display())]
     NoPrimary {
-        /// The memory directory.
+        /// Path of the memory directory.
         path: PathBuf,
     },
-    /// The database that the memory lies in did not do what was asked.
+    /// The primary database reported an error.
     #[error(transparent)]
-    Primary(super::Fault),
-    /// A record could not be turned into JSON.
+    Primary(Fault),
+    /// A record could not be serialized as JSON.
     #[error("cannot write the record as JSON")]
     Serialize(#[from] serde_json::Error),
 }
 
 impl Error {
-    /// Makes a closure that turns an [`io::Error`] into an [`Error::Io`] with its path.
+    /// Returns a closure that turns an [`io::Error`] into an [`Error::Io`] with this path.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {
@@ -136,7 +139,7 @@ impl Error {
     }
 }
 
-/// Something in a file that is not as it should be. Reading goes on around it.
+/// A problem in a file. Reading continues around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The file.
@@ -145,30 +148,30 @@ pub struct Problem {
     pub offset: u64,
     /// Line in the file, from 1.
     pub line: u64,
-    /// What kind of problem it is, and so what may be done about it.
+    /// Kind of problem, which decides what can be done about it.
     pub kind: ProblemKind,
-    /// What is wrong, as a lower-case fragment.
+    /// Description, as a lower-case fragment.
     pub message: String,
 }
 
-/// What kind of problem a [`Problem`] is.
+/// Kind of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
-    /// The file ends inside an entry, as after a crash. The next write mends it.
+    /// The file ends inside an entry, as after a crash. The next write repairs it.
     TornTail,
-    /// Bytes that belong to no entry. Only `doctor --repair` touches them.
+    /// Bytes that belong to no entry. Only `doctor --repair` changes them.
     Damage,
-    /// An entry that is kept but cannot be read as a record of its kind.
+    /// An entry that cannot be parsed as a record of its kind. It is kept.
     Unreadable,
     /// Two entries with the same id.
     Duplicate,
-    /// The file as a whole is not what it should be.
+    /// The file as a whole is invalid.
     File,
 }
 
 impl ProblemKind {
-    /// Whether `doctor --repair` can do something about it.
+    /// Returns `true` if `doctor --repair` can repair the problem.
     pub const fn is_mendable(self) -> bool {
         matches!(self, Self::TornTail | Self::Damage | Self::File)
     }

@@ -1,111 +1,82 @@
-//! The `.agentura` directory: plain JSON files that nothing is lost from.
+//! The `.agentura` directory: durable storage in plain JSON files.
 //!
-//! Synchronous, and the only module that writes files. A program holds one [`Scoped`] store; it
-//! reads through that, and writes through the [`Writer`] that it hands out, which holds the lock of
-//! the directory for as long as it lives. Keep it for one read-modify-write, never over a question
-//! to a model.
+//! Synchronous, and the only module that writes data files. A program holds one [`Scoped`] store
+//! and reads through it. It writes through a [`Writer`], which holds the lock of the directory for
+//! its lifetime. Keep a writer for one read-modify-write, never during a request to a model.
 //!
-//! - `directory`: where the directory is, who it is, the lock.
-//! - `json_file`, `json_write`: one seed file, read and written; O(1) append, recovery. `scan` and
-//!   `json_text` find entries in it.
-//! - `foreign_edit`: noticing what programs without the lock do to such a file in the middle of a write.
-//! - `offsets`: the derived table that spares reading the file.
-//! - `positions`, `derived`, `map`: what whoever derives something from the files needs: where
-//!   entries lie, and a place for files that can be made again.
-//! - `terms`: the derived table of which entries hold a term.
-//! - `notes`: what is known of a session while it goes on.
-//! - `execution_logs`, `session_lines`: the log of what agents did, an action a line; those that go and
-//!   come back with their session.
-//! - `hints`: the log of what came of hints, and the lot of the experiment.
-//! - `sources`: the derived file of the session files that have been learnt from.
-//! - `act`: who reads and writes, and why.
-//! - `audit`: the chained log of every write, and of what was read of people.
-//! - `changes`: the journal by which a change is taken back; `take_back` does it.
-//! - `log`, `tombstones`: append-only lines; what was removed on purpose. `buried`: asking about that.
-//! - `trust`: which records count as this user's own word; notes about that lie outside the workspace.
-//! - `sight`: what a caller may see: scope, user, expiry.
-//! - `scoped`, `writer`, `remove`: reading, writing and removing records, within that.
-//! - `prune`: removing what has expired.
-//! - `pulled`: records of other workspaces. `replica`: the name of this copy.
-//! - `primary`: memories that lie in a database, with files that are a copy. `apply`: bringing a file to what
-//!   is in another place.
-//! - `inventory`, `carry`: what lies in the directory; taking it out and putting it back as it is.
-//! - `switch`: the marker that turns a memory off.
-//! - `repair`: what `doctor` finds and mends.
+//! # Rooms, from low to high
 //!
-//! Deliberately absent: any interpretation of a record beyond its id, skill, user and expiry; the clock
-//! and randomness, which are arguments; and anything asynchronous.
+//! A room imports only from rooms above it in this list. Files form no circle.
+//!
+//! 1. `error`, `redaction`, `entry`, `database`, `atomic`: errors, redactor, text of an entry,
+//!    interface of a primary database, atomic writes.
+//! 2. `files`: files as bytes: location, identity and lock of the directory, data files with crash
+//!    recovery, logs, tombstones.
+//! 3. `trust`: records that count as this user's own word; its notes are outside the workspace.
+//! 4. `audit`: chained log of all writes, and of reads of users' records.
+//! 5. `access`: reading through the access filter: scope, user, expiry.
+//! 6. `undo_journal`: the replaced values of every write.
+//! 7. `index`: derived data: positions, terms, storage for indexes, notes of sessions.
+//! 8. `primary`: memories with a database as the primary store, and files as a copy.
+//! 9. `writer`: writing under the lock, and all that extends it: removal, undo, transfer, repair,
+//!    remote records.
+//! 10. `logs`: execution log and hint log.
+//!
+//! Deliberately absent: interpretation of records beyond id, skill, user and expiry; the clock and
+//! randomness, which are arguments; and asynchronous code.
 
-mod act;
-mod apply;
+pub(crate) mod access;
 pub(crate) mod atomic;
-mod audit;
-mod buried;
-mod carry;
-mod changes;
-mod derived;
-mod directory;
-mod error;
-mod execution_logs;
-mod foreign_edit;
-mod hints;
-mod inventory;
-mod json_file;
-mod json_text;
-mod json_write;
-mod log;
-mod map;
-mod notes;
-mod offsets;
-mod origin_directory;
-mod positions;
-mod primary;
-mod prune;
-mod pulled;
-mod remove;
-mod repair;
-mod replica;
-mod scan;
-mod scoped;
-mod seed_text;
-mod session_lines;
-mod sight;
-mod sources;
-mod switch;
-mod take_back;
-mod terms;
-mod three_way;
-mod tombstones;
-mod trust;
-mod writer;
+pub(crate) mod audit;
+pub(crate) mod database;
+pub(crate) mod entry;
+pub(crate) mod error;
+pub(crate) mod files;
+pub(crate) mod index;
+pub(crate) mod logs;
+pub(crate) mod primary;
+pub(crate) mod redaction;
+pub(crate) mod trust;
+pub(crate) mod undo_journal;
+pub(crate) mod writer;
 
-pub use act::Act;
-pub use audit::{Audited, Did, Flaw, Joined, Line as AuditLine, Touched, join as join_audit};
-pub use buried::Buried;
-pub use carry::{
-    Carried, Frame, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
-};
-pub use changes::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
-pub use derived::{Derived, DerivedWriter};
-pub use directory::{DIRECTORY, Identity, find};
-pub use error::{Error, Problem, ProblemKind};
-pub use execution_logs::{LogListing, LogSelection};
-pub use inventory::{Item, PENDING, Role, inventory, lined, logs, role};
-pub use json_text::{compact, with_fields};
-pub use map::Map;
-pub use notes::Notes;
-pub use positions::Positions;
-pub use primary::{Fault, Moving, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, Turn};
-pub use prune::Expired;
-pub use pulled::{Pulled, PulledChange, PulledCount, Puller, is_origin};
-pub use repair::{Cleaned, Repaired};
-pub use scoped::{Entry, Listing, Scoped, Selection};
-pub use seed_text::SeedText;
-pub use sources::{Source, Sources};
-pub use switch::is_disabled;
-pub use take_back::{Returning, Reverted};
-pub use terms::Terms;
-pub use three_way::{Decided, Undecided, three_way};
-pub use tombstones::Tombstone;
+pub use crate::json::{compact, with_fields};
+pub use access::disabled_flag::is_disabled;
+pub use access::pulled::Pulled;
+pub use access::query::{Listing, Selection};
+pub use access::scoped::Scoped;
+pub use audit::audit_context::AuditContext;
+pub use audit::audit_event::{AuditAction, Line as AuditLine, Touched};
+pub use audit::join::{Joined, join as join_audit};
+pub use audit::verify::{Audited, ChainError};
+pub use database::{Primary, PrimaryChange, PrimaryRow, Reached, Turn};
+pub use entry::Entry;
+pub use error::{Error, Fault, Problem, ProblemKind};
+pub use files::data::apply::{PulledChange, PulledCount};
+pub use files::data::data_file::SeedText;
+pub use files::data::frame::Frame;
+pub use files::data::three_way::{Decided, Undecided, three_way};
+pub use files::directory::{DIRECTORY, Identity, find};
+pub use files::inventory::{Item, PENDING, Role, inventory, lined, logs, role};
+pub use files::origin_directory::is_origin;
+pub use files::tombstones::{ForgottenRecords, Tombstone};
+pub use index::derived::{Derived, DerivedWriter};
+pub use index::mmap::Map;
+pub use index::positions::Positions;
+pub use index::processed_files::{Source, Sources};
+pub use index::session_scratch::Notes;
+pub use index::terms::Terms;
+pub use logs::execution_logs::{LogListing, LogSelection};
+pub use primary::location::PrimaryName;
+pub use redaction::{Redacted, Redaction};
 pub use trust::{Approvals, Basis, Note, Standing};
-pub use writer::{Redacted, Redaction, Writer};
+pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
+pub use writer::Writer;
+pub use writer::expire::Expired;
+pub use writer::moving::Moving;
+pub use writer::puller::Puller;
+pub use writer::raw_transfer::{
+    RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
+};
+pub use writer::repair::{Cleaned, Repaired};
+pub use writer::revert::{Returning, Reverted};

@@ -1,5 +1,5 @@
-//! Messages whose content is a list of blocks: `text`, `tool_use`, `tool_result`. So are the
-//! requests and answers of the Messages API, and the lines of Claude Code.
+//! Messages with a list of content blocks: `text`, `tool_use`, `tool_result`. Used by the Messages
+//! API and by Claude Code.
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -10,7 +10,7 @@ use crate::model::{Speaker, Step};
 use super::calls::Calls;
 use super::text::{self, Text};
 
-/// What a message holds: bare text, or blocks.
+/// Content of a message: plain text, or blocks.
 pub(super) enum Content<'a> {
     Text(Text<'a>),
     Blocks(Vec<Block<'a>>),
@@ -52,7 +52,7 @@ fn parse(raw: &RawValue) -> Result<Content<'_>, serde_json::Error> {
     })
 }
 
-/// Whether blocks of the API stand in this content.
+/// Returns `true` if the content has tool blocks of the API.
 pub(super) fn has_tool_blocks(content: &Content<'_>) -> bool {
     let Content::Blocks(blocks) = content else {
         return false;
@@ -63,8 +63,8 @@ pub(super) fn has_tool_blocks(content: &Content<'_>) -> bool {
     })
 }
 
-/// Takes calls, answers and words out of a message. `by` is nobody where the words count for
-/// nothing; `template` is what every call of the message has in common.
+/// Extracts calls, answers and text from a message. With `by` as `None` the text is dropped;
+/// `template` has the common fields of all calls.
 pub(super) fn content(
     content: Content<'_>,
     by: Option<Speaker>,
@@ -91,7 +91,7 @@ pub(super) fn content(
             }
             "tool_use" | "server_tool_use" => {
                 let step = template.clone().unwrap_or_default();
-                // Tokens are those of the message; only its first call carries them.
+                // The token count is per message, so only its first call carries it.
                 if let Some(template) = &mut template {
                     template.tokens = None;
                 }
@@ -119,13 +119,13 @@ pub(super) fn content(
     }
 }
 
-/// The string that a JSON value is.
+/// String value of JSON; `None` for other types.
 fn string(raw: &RawValue) -> Option<String> {
     let text: Text<'_> = serde_json::from_str(raw.get()).ok()?;
     Some(text.owned())
 }
 
-/// The text of a value that is a string, or a list of blocks with text.
+/// Text of a string, or of a list of blocks.
 pub(super) fn words(raw: &RawValue) -> String {
     match parse(raw) {
         Ok(Content::Text(words)) => words.owned(),
@@ -136,12 +136,12 @@ pub(super) fn words(raw: &RawValue) -> String {
             texts.collect::<Vec<_>>().join("\n")
         }
         Ok(Content::Nothing) if raw.get() == "null" => String::new(),
-        // Some hosts put an object there: its JSON is as good a text as any.
+        // Some hosts use an object; its JSON serves as text.
         _ => raw.get().to_owned(),
     }
 }
 
-/// The code in the first line `Exit code N`.
+/// Exit code from the first line `Exit code N`.
 fn exit_code(output: &str) -> Option<i32> {
     let digits = output.strip_prefix("Exit code ")?.lines().next()?;
     digits.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! Calls that wait for their answers, handed out in the order in which they were made.
+//! Queue of tool calls that matches answers to calls and emits them in call order.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use crate::model::{BrokenLine, Event, Remark, Speaker, Step};
 
 use super::text;
 
-/// How many calls may wait. One that never gets an answer would hold up all others.
+/// Maximum number of queued calls, since a call without an answer would block all later ones.
 const MAX_WAITING: usize = 256;
 
-/// What has been called and not yet handed out.
+/// Queue of calls that were not emitted yet.
 pub(super) struct Calls<'a> {
     sink: &'a mut dyn FnMut(Event),
     waiting: VecDeque<Step>,
@@ -26,7 +26,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// A call was made; its ordinal is set here.
+    /// Adds a call and sets its ordinal.
     pub(super) fn call(&mut self, mut step: Step) {
         step.index = self.made;
         self.made += 1;
@@ -38,21 +38,21 @@ impl<'a> Calls<'a> {
         self.hand_out_answered();
     }
 
-    /// Whether a call of this id waits.
+    /// Returns `true` if a call with this id is queued.
     pub(super) fn is_waiting(&self, id: &str) -> bool {
         self.waiting
             .iter()
             .any(|s| s.native_id.as_deref() == Some(id))
     }
 
-    /// Adds to a call. The call waits on until it is answered.
+    /// Updates a call that stays queued until its answer.
     pub(super) fn amend(&mut self, id: &str, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.find(id) {
             change(step);
         }
     }
 
-    /// A call has its answer.
+    /// Updates a call with its answer and marks it as answered.
     pub(super) fn answer(&mut self, id: &str, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.find(id) {
             change(step);
@@ -61,7 +61,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The last call has its answer, where the host gives no ids.
+    /// Updates the oldest unanswered call, for hosts without ids.
     pub(super) fn answer_next(&mut self, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.waiting.iter_mut().find(|step| !step.answered) {
             change(step);
@@ -70,7 +70,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Something was said. What only hosts say is dropped.
+    /// Emits a remark, without text that hosts inject.
     pub(super) fn said(&mut self, by: Speaker, words: &str) {
         let words = text::without_injected(words);
         let words = words.trim();
@@ -91,14 +91,14 @@ impl<'a> Calls<'a> {
         (self.sink)(Event::Broken(line));
     }
 
-    /// Hands out what still waits: the session ended before the answers came.
+    /// Emits all queued calls at the end of the session.
     pub(super) fn finish(&mut self) {
         while !self.waiting.is_empty() {
             self.hand_out();
         }
     }
 
-    /// Answers come soon after their calls, so the search begins at the newest.
+    /// Searches backwards, since answers follow their calls closely.
     fn find(&mut self, id: &str) -> Option<&mut Step> {
         self.waiting
             .iter_mut()

@@ -1,6 +1,6 @@
-//! Claude Code: a line an event. One message of the model is spread over several lines, a block
-//! each; a result comes back in a line of the user. Lines of unknown types are skipped: there are
-//! many, and they change.
+//! Claude Code: one event per line. A message of the model spans several lines, one block each; a
+//! result is in a line of the user. Unknown line types are skipped, since there are many and they
+//! change.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use super::{LineFormat, broken};
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     session_known: bool,
-    /// The message whose tokens have been counted: its lines repeat them.
+    /// Last message whose tokens were counted: its lines repeat the count.
     counted: Option<String>,
 }
 
@@ -82,7 +82,8 @@ impl LineFormat for Reader {
                 return None;
             }
             self.counted = id;
-            Some(usage.input_tokens.unwrap_or(0) + usage.output_tokens.unwrap_or(0))
+            let input = usage.input_tokens.unwrap_or(0);
+            Some(input.saturating_add(usage.output_tokens.unwrap_or(0)))
         });
         let template = Step {
             time: line.timestamp.as_ref().map(Text::owned),
@@ -91,7 +92,7 @@ impl LineFormat for Reader {
             tokens,
             ..Step::default()
         };
-        // What the host says in the name of the user is no word of the user.
+        // Text that the host inserts in the name of the user.
         let silent = line.is_meta == Some(true)
             || line.is_compact_summary == Some(true)
             || line.is_sidechain == Some(true);
@@ -151,5 +152,12 @@ mod tests {
         assert_eq!(read.remarks.len(), 1);
         assert_eq!((read.broken[0].line, read.broken.len()), (6, 1));
         assert_eq!(read.session.as_deref(), Some("s1"));
+    }
+
+    #[test]
+    fn token_counts_saturate() {
+        let text = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"x"}}],"usage":{"input_tokens":18446744073709551615,"output_tokens":4}}}"#;
+        let read = read_all(Some(Format::ClaudeCode), text);
+        assert_eq!(read.steps[0].tokens, Some(u64::MAX));
     }
 }

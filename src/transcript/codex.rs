@@ -1,8 +1,8 @@
-//! Codex: rollouts, a line an item of the conversation or an event of the program, and the shorter
+//! Codex: rollout files, with one conversation item or program event per line, and the shorter
 //! output of `codex exec --json`.
 //!
-//! A call and its output are items; the exit code stands in an event of its own, which comes before
-//! the output, under three names that changed over time.
+//! Calls and outputs are items. The exit code is in a separate event before the output, which had
+//! three names over time.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,7 +29,7 @@ struct Line<'a> {
     timestamp: Option<Text<'a>>,
     #[serde(borrow, default)]
     payload: Option<&'a RawValue>,
-    /// Of `codex exec --json`.
+    /// Item of `codex exec --json`.
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -160,7 +160,7 @@ impl Reader {
                     _ => return,
                 };
                 let said = item.content.map(anthropic::words).unwrap_or_default();
-                // The host describes the machine in the name of the user.
+                // The host describes the environment in the name of the user.
                 let hosts = [
                     "<environment_context>", "<user_instructions>", "# AGENTS.md",
                 ];
@@ -173,7 +173,7 @@ impl Reader {
     }
 }
 
-/// What the program says about a call, besides its output.
+/// Reads an event about a call, such as its exit code.
 fn event(event: &Payload<'_>, calls: &mut Calls<'_>) -> Result<(), String> {
     match event.kind() {
         "exec_command_end" => outcome(event, calls),
@@ -213,7 +213,7 @@ fn outcome(item: &Payload<'_>, calls: &mut Calls<'_>) {
     });
 }
 
-/// A whole call in one line, of `codex exec --json`.
+/// Reads a complete call in one line of `codex exec --json`.
 fn executed(kind: &str, item: &RawValue, calls: &mut Calls<'_>) -> Result<(), String> {
     let item = Payload::read(item)?;
     match (kind, item.kind()) {
@@ -243,8 +243,7 @@ fn executed(kind: &str, item: &RawValue, calls: &mut Calls<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Takes an output apart: some tools wrap it in JSON with their exit code, others put a head of
-/// lines in front of it.
+/// Parses an output: some tools wrap it in JSON with the exit code, others prepend header lines.
 fn answer(step: &mut Step, said: &str) {
     #[derive(Deserialize)]
     struct Wrapped {

@@ -1,4 +1,4 @@
-//! Which format a file has, from the beginning of its content. Names of files say nothing reliable.
+//! Detects the format of a file from the beginning of its content. File names are not reliable.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny};
 use super::Format;
 use super::text::Text;
 
-/// How a file is laid out.
+/// Layout of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A JSON value a line.
+    /// One JSON value per line.
     Lines,
     /// One JSON value.
     Document,
 }
 
-/// How many lines are looked at. The first ones may be of a kind that several formats share.
+/// Maximum number of inspected lines; the first ones can fit several formats.
 const MAX_LINES: usize = 50;
 
-/// The format of a file that begins with `start`. A format that was named is believed; only its
-/// layout is then seen from the content.
+/// Format and layout of a file that begins with `start`. A named format is taken as given; only its
+/// layout is detected.
 pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Shape)> {
     let start = start
         .strip_prefix(b"\xef\xbb\xbf")
@@ -49,7 +49,7 @@ pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Sha
     }
 }
 
-/// Traces are a line each, or a document that a person can read.
+/// Traces come as one per line, or as a pretty-printed document.
 fn of_traces(start: &[u8]) -> Shape {
     let first = start.split(|b| *b == b'\n').next().unwrap_or_default();
     let is_whole =
@@ -69,7 +69,7 @@ fn usual(format: Format, start: &[u8]) -> Shape {
     }
 }
 
-/// The format of a list, from its first element.
+/// Format of a list, from its first element.
 fn first_object(list: &[u8]) -> Option<Format> {
     let element = list[1..].trim_ascii_start();
     if element.is_empty() || element.starts_with(b"]") {
@@ -79,7 +79,7 @@ fn first_object(list: &[u8]) -> Option<Format> {
 }
 
 fn of_objects(start: &[u8]) -> Option<(Format, Shape)> {
-    // A document over several lines has its keys beyond the first one.
+    // A pretty-printed document has keys beyond the first line.
     if start.starts_with(b"{") {
         let whole = Keys::of(start);
         let found = of_keys(&whole);
@@ -144,7 +144,7 @@ fn of_keys(keys: &Keys) -> Option<(Format, Shape)> {
     (step || opening).then_some((Format::Steps, Shape::Lines))
 }
 
-/// The names of an object's members, as far as it can be read, and its `type`.
+/// Member names of an object, and its `type`.
 #[derive(Debug, Default)]
 struct Keys {
     names: Vec<String>,
@@ -152,10 +152,10 @@ struct Keys {
 }
 
 impl Keys {
-    /// Of an object that may be cut off.
+    /// Reads an object that may be truncated.
     fn of(json: &[u8]) -> Self {
         let mut keys = Self::default();
-        // Names that were read before an error stay, and are all that is asked for.
+        // After an error, the names read so far are kept.
         drop(serde_json::Deserializer::from_slice(json).deserialize_map(&mut keys));
         keys
     }
@@ -185,7 +185,7 @@ impl<'de> de::Visitor<'de> for &mut Keys {
     }
 }
 
-/// Takes a string; anything else is no type.
+/// Accepts only a string.
 struct Kind<'k>(&'k mut Option<String>);
 
 impl<'de> DeserializeSeed<'de> for Kind<'_> {

@@ -1,6 +1,5 @@
-//! Files that are one JSON document: lists of messages, trajectories, the older session files of
-//! Gemini CLI. Read element by element, so that a long list needs no more memory than its longest
-//! element.
+//! Single-document formats: lists of messages, trajectories, older session files of Gemini CLI.
+//! Read element by element, so memory depends only on the longest element.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,12 +14,11 @@ use crate::model::BrokenLine;
 use super::calls::Calls;
 use super::{Format, LineFormat, broken, gemini, openai, swe};
 
-/// Lists of what was done, by the names that they have in documents. The first that holds anything
-/// counts: some documents tell the same story again in other words.
+/// Member names of lists. Only the first non-empty list counts, since some documents repeat the
+/// session in another form.
 const LISTS: &[&str] = &["trajectory", "traj", "messages", "conversation"];
 
-/// Reads a document; answers the format that it turned out to have. Where it breaks off, what was
-/// read until then counts.
+/// Reads a document and returns its detected format. A truncated document counts up to the error.
 pub(super) fn read(
     format: Format,
     input: &mut dyn BufRead,
@@ -47,7 +45,7 @@ pub(super) fn read(
     Ok(elements.format)
 }
 
-/// Messages, a line each.
+/// Reader for messages, one per line.
 pub(super) struct LineReader(Elements);
 
 impl LineReader {
@@ -67,7 +65,7 @@ impl LineFormat for LineReader {
     }
 }
 
-/// What reads one element after the other.
+/// Reader for list elements.
 struct Elements {
     format: Format,
     gemini: gemini::Reader,
@@ -83,7 +81,7 @@ impl Elements {
         }
     }
 
-    /// An element is known by what it has: a role, an action, or a type.
+    /// Reads an element, which is recognised by its role, action or type.
     fn element(&mut self, json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
         if !json.starts_with('{') {
             return Err("an element is no object".to_owned());
@@ -108,7 +106,7 @@ impl Elements {
             self.gemini.message(&message, calls);
             return Ok(());
         }
-        // A list of conversations.
+        // List of conversations.
         let line = Cell::new(0);
         let read = serde_json::Deserializer::from_str(json).deserialize_any(Top {
             elements: self,
@@ -123,7 +121,7 @@ fn parse<'a, T: de::Deserialize<'a>>(json: &'a str) -> Result<T, String> {
     serde_json::from_str(json).map_err(|error| broken(&error))
 }
 
-/// The document itself: a list, or an object that holds one.
+/// Top-level value: a list, or an object that contains one.
 struct Top<'e, 'c, 's> {
     elements: &'e mut Elements,
     calls: &'c mut Calls<'s>,
@@ -155,7 +153,7 @@ impl<'de> de::Visitor<'de> for Top<'_, '_, '_> {
 }
 
 impl Top<'_, '_, '_> {
-    /// Reads a list; answers whether anything was in it.
+    /// Reads a list. Returns `true` if it has elements.
     fn read_list<'de, A: de::SeqAccess<'de>>(&mut self, mut seq: A) -> Result<bool, A::Error> {
         let mut count = 0_usize;
         while let Some(raw) = seq.next_element::<Box<RawValue>>()? {
@@ -179,7 +177,7 @@ impl<'de> DeserializeSeed<'de> for &mut Top<'_, '_, '_> {
     }
 }
 
-/// The value of a member that is named like a list, and need not be one.
+/// Value of a member with a list name, which can have another type.
 impl<'de> de::Visitor<'de> for &mut Top<'_, '_, '_> {
     type Value = bool;
 
@@ -221,7 +219,7 @@ impl<'de> de::Visitor<'de> for &mut Top<'_, '_, '_> {
     }
 }
 
-/// Counts the line ends that pass.
+/// Counts line ends as they are read.
 struct CountLines<'a> {
     input: &'a mut dyn BufRead,
     line: &'a Cell<u64>,

@@ -1,7 +1,7 @@
-//! Gemini CLI: a line a message; the line of a message is written again when its calls are done.
+//! Gemini CLI: one message per line. A message is written again once its calls are done.
 //!
-//! A failing command is no error to this host: its status is `success`, and only a line
-//! `Exit Code: N` in the output says otherwise.
+//! This host does not report failed commands as errors: the status is `success`, and only a line
+//! `Exit Code: N` in the output shows the failure.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,11 +16,11 @@ use super::{LineFormat, broken};
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     session_known: bool,
-    /// The ids of messages and calls that have been taken, newest last.
+    /// Ids of known messages and calls, newest last.
     taken: std::collections::VecDeque<String>,
 }
 
-/// How far back a line may repeat another.
+/// Number of ids remembered to detect repeated lines.
 const MEMORY: usize = 512;
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct Call<'a> {
 }
 
 impl Message<'_> {
-    /// Whether it is a message at all.
+    /// Returns `true` if this is a message.
     pub(super) fn is_one(&self) -> bool {
         self.kind.is_some()
     }
@@ -78,7 +78,7 @@ impl LineFormat for Reader {
 }
 
 impl Reader {
-    /// Takes a message. A call that is written for the second time is the same call.
+    /// Reads a message. A call that is written again counts once.
     pub(super) fn message(&mut self, message: &Message<'_>, calls: &mut Calls<'_>) {
         if let (false, Some(session)) = (self.session_known, &message.session_id) {
             calls.session(&session.0);
@@ -145,12 +145,12 @@ fn answer(step: &mut Step, said: &str, status: Option<&str>) {
     step.exit_code = inside.lines().rev().find_map(code);
     let failed =
         matches!(status, Some("error" | "cancelled")) || step.exit_code.is_some_and(|c| c != 0);
-    // The host writes no exit code where it is 0, and its `success` means only that it ran.
+    // The host omits exit code 0, and `success` means only that the command ran.
     step.is_error = status.map(|_| failed);
     inside.clone_into(&mut step.output);
 }
 
-/// The text of a content: a string, or parts with `text`.
+/// Text of a content: a string, or parts with `text`.
 fn parts(raw: &RawValue) -> String {
     match text::value(raw.get()) {
         Value::String(text) => text,
@@ -162,7 +162,7 @@ fn parts(raw: &RawValue) -> String {
     }
 }
 
-/// The text of a result: `functionResponse.response.output`, or `.error`.
+/// Text of a result: `functionResponse.response.output`, or `.error`.
 fn response(result: &Value) -> String {
     let parts = match result {
         Value::Array(parts) => parts.as_slice(),

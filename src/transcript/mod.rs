@@ -1,12 +1,12 @@
-//! Session files of agents, read as steps. One reader a format; the format is seen from the
+//! Readers for session files of agent hosts, one per format. The format is detected from the
 //! content.
 //!
-//! Pure: a caller brings the bytes and takes the events one by one, so that a file of any size
-//! passes in a memory that depends on its longest line only; traces, which have no order, are the exception. What cannot be read is reported with
-//! its line and skipped. What hosts and memories inject into a session is taken out here, so that
-//! nobody learns from it.
+//! Pure: the caller provides bytes and receives events one by one. So memory depends only on the
+//! longest line; traces are the exception, since they have no order. Unreadable input is reported
+//! with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
+//! learned from it.
 //!
-//! Deliberately absent: what a failure is, and what is learnt from one.
+//! Deliberately absent: the classification of failures, and learning.
 
 mod anthropic;
 mod calls;
@@ -29,10 +29,10 @@ use crate::model::{BrokenLine, Event};
 
 use calls::Calls;
 
-/// The longest line that is read, in bytes.
+/// Maximum length of a line in bytes.
 const MAX_LINE: u64 = 256 << 20;
 
-/// A format of session files.
+/// Format of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -48,14 +48,14 @@ pub enum Format {
     OpenaiMessages,
     /// Messages with `tool_use` and `tool_result` blocks.
     AnthropicMessages,
-    /// OpenTelemetry: traces in OTLP/JSON, by the conventions for generative AI.
+    /// OpenTelemetry: traces in OTLP/JSON, with the conventions for generative AI.
     Otlp,
-    /// Our own: JSON Lines of steps, which any agent can write.
+    /// Native format: JSON Lines of steps, which any agent can write.
     Steps,
 }
 
 impl Format {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -67,7 +67,7 @@ impl Format {
         Self::Steps,
     ];
 
-    /// The name, as `--format` and the JSON documents have it.
+    /// Name for `--format` and in JSON output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -81,17 +81,17 @@ impl Format {
         }
     }
 
-    /// The format of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
+    /// Format with this name; `None` if unknown.
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 }
 
-/// Reads a session file to its end and hands out what is in it. `None` means that it is none: no
-/// format was named, and the content looks like none.
+/// Reads a session file and passes its events to `sink`. Returns `None` if no format is named and
+/// none is detected.
 ///
-/// Steps come in the order of their calls. Give a reader whose buffer holds some lines: the format
-/// is seen from the first buffer.
+/// Steps come in the order of their calls. The reader's buffer should hold several lines, since the
+/// format is detected from its first content.
 pub fn read(
     named: Option<Format>,
     input: &mut dyn BufRead,
@@ -124,16 +124,16 @@ pub fn read(
     Ok(Some(format))
 }
 
-/// What reads one line of a file of lines.
+/// Reader for a format with one value per line.
 trait LineFormat {
-    /// Reads a line that is no blank one. An error is what is wrong with it.
+    /// Reads a non-blank line. The error is the reason as text.
     fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String>;
 
-    /// The last line has been read.
+    /// Called after the last line.
     fn end(&mut self, _: &mut Calls<'_>) {}
 }
 
-/// Reads traces that are one document over several lines.
+/// Reads traces from one document with several lines.
 fn otlp_document(input: &mut dyn BufRead, calls: &mut Calls<'_>) -> io::Result<()> {
     let mut text = Vec::new();
     let mut limited = io::Read::take(&mut *input, MAX_LINE);
@@ -193,7 +193,7 @@ fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
-/// What is wrong with a line, in the words of the parser, without its own count of lines.
+/// Error text of the parser without its line number.
 fn broken(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let end = text.find(" at line ").unwrap_or(text.len());
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::model::{Remark, Step};
 
-    /// Everything that a reader hands out.
+    /// All events of a reader.
     #[derive(Debug, Default)]
     pub(super) struct Read {
         pub(super) format: Option<Format>,
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Pieces of session files, to be put together in every wrong way.
+    /// Fragments of session files for random combinations.
     const PIECES: &[&str] = &[
         "{", "}", "[", "]", ",", ":", "\n", "null", "7", "\"", "\"\\ud800\"", "\"type\":",
         "\"user\"", "\"assistant\"", "\"message\":", "\"content\":", "\"role\":", "\"tool\"",

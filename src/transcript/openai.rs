@@ -1,5 +1,5 @@
-//! Messages with `tool_calls`, answered by messages of the role `tool`. No flag says that a call
-//! failed.
+//! Messages with `tool_calls`, answered by messages with the role `tool`. Most programs set no
+//! error flag.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<Call<'a>>>,
-    /// The form before there were several calls a message.
+    /// Older form with one call per message.
     #[serde(borrow, default)]
     function_call: Option<Function<'a>>,
     #[serde(borrow, default)]
@@ -39,12 +39,12 @@ struct Call<'a> {
 struct Function<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
-    /// A string of JSON, or, from some local servers, the object itself.
+    /// JSON in a string or, from some local servers, the object itself.
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
 }
 
-/// Takes a message. Answers whether it showed blocks of the other kind of message.
+/// Reads a message. Returns `true` if it contains blocks of the Anthropic format.
 pub(super) fn message(message: &Message<'_>, calls: &mut Calls<'_>) -> bool {
     let role = message.role.as_ref().map_or("", |role| &role.0);
     let by = match role {

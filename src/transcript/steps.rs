@@ -1,4 +1,4 @@
-//! Our own format: JSON Lines, a step or a remark a line. `docs/transcripts.md` describes it.
+//! Native format: JSON Lines with a step or a remark per line. See `docs/transcripts.md`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,7 +70,7 @@ impl LineFormat for Reader {
             .map(anthropic::words)
             .unwrap_or_default();
         let input = match line.input.map(|raw| text::value(raw.get())) {
-            // Bare text is a command, or code: what a shell or an interpreter is given.
+            // Plain text is a command or code for an interpreter.
             Some(Value::String(text)) => serde_json::json!({ "command": text }),
             Some(value) => value,
             None => Value::Null,

@@ -1,5 +1,5 @@
-//! SWE-agent: a document whose `trajectory` lists actions with their observations. An action is a
-//! line of shell, with programs of the agent's own among the usual ones. No flag and no exit code.
+//! SWE-agent: a document whose `trajectory` lists actions with observations. An action is a shell
+//! command, which may use the agent's own programs. There is no error flag and no exit code.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ pub(super) struct Turn<'a> {
     observation: Option<Text<'a>>,
     #[serde(borrow, default)]
     thought: Option<Text<'a>>,
-    /// An object, or a string of JSON.
+    /// Object, or a string with its JSON.
     #[serde(borrow, default)]
     state: Option<&'a RawValue>,
 }

@@ -1,4 +1,4 @@
-//! Texts of session files: strings that need not be valid, what hosts inject, and lengths.
+//! Text helpers for session files: invalid strings, injected text, and length limits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::guard::{Clean, redact_value};
 
-/// The longest output that is kept, in bytes.
+/// Maximum length of an output in bytes.
 pub(super) const MAX_OUTPUT: usize = 6_000;
-/// The longest text in the arguments of a call that is kept, in bytes.
+/// Maximum length of a text in call arguments, in bytes.
 pub(super) const MAX_INPUT: usize = 8_000;
-/// The longest remark that is kept, in bytes.
+/// Maximum length of a remark in bytes.
 pub(super) const MAX_REMARK: usize = 4_000;
 
-/// A JSON string, borrowed where it has no escapes. Half a surrogate pair, which JavaScript hosts
-/// write when they cut a text, becomes a replacement character instead of an error.
+/// JSON string, borrowed if it has no escapes. JavaScript hosts that truncate text can write an
+/// unpaired surrogate; it becomes a replacement character instead of an error.
 #[derive(Debug, Default)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -58,24 +58,24 @@ impl Text<'_> {
     }
 }
 
-/// The value of JSON text; of text that is no valid JSON, the text itself.
+/// Parsed JSON, or the text itself if it is not valid JSON.
 pub(super) fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
 }
 
-/// A text without its middle, where it is longer than `max` bytes: tools say first what they do
-/// and last how it ended. Secrets are looked for in the whole: half of one may not be told.
+/// Removes the middle of a text longer than `max` bytes, since tools report their action first and
+/// the result last. The whole text is redacted before, so that no part of a secret remains.
 pub(super) fn cut(text: &Clean<'_>, max: usize) -> String {
     text.ends(max / 2, max / 2)
 }
 
-/// Takes the secrets out of a value, and cuts every long text in it.
+/// Redacts a value and shortens every long text in it.
 pub(super) fn cut_values(value: &mut Value) {
     redact_value(value);
     cut_clean(value);
 }
 
-/// What redaction has answered is clean text by text.
+/// Shortens texts that are redacted already.
 fn cut_clean(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > MAX_INPUT => *text = cut(&Clean::of(text), MAX_INPUT),
@@ -85,20 +85,20 @@ fn cut_clean(value: &mut Value) {
     }
 }
 
-/// The output of a call as it is kept.
+/// Output of a call without injected text, redacted and shortened.
 pub(super) fn output(text: &str) -> String {
     cut(&Clean::of(&without_injected(text)), MAX_OUTPUT)
 }
 
-/// Tags around what hosts and memories add to a session. The last is the fence around what this
-/// program itself puts there; a nonce follows its name.
+/// Tags around text that hosts and memories add to a session. The last is this program's own fence;
+/// its name is followed by a nonce.
 const INJECTED: &[&str] = &[
     "system-reminder", "hook_context", "session_context", "memctl",
 ];
 
-/// The text without what hosts and memories have put into it.
+/// Removes text that hosts and memories inject.
 pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
-    // Most texts hold nothing of the kind, and one pass shows it.
+    // Most texts have no such tags, which one pass can show.
     let opens = |at: usize| {
         let tag = &text.as_bytes()[at + 1..];
         INJECTED.iter().any(|name| tag.starts_with(name.as_bytes()))
@@ -123,7 +123,7 @@ pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
             let close = format!("</{tag}>");
             let after = match text[start..].find(&close) {
                 Some(at) => start + at + close.len(),
-                // A cut text may have lost the end of it.
+                // A truncated text may lack the closing tag.
                 None => text.len(),
             };
             let mut rest = String::with_capacity(text.len());

@@ -194,11 +194,11 @@ fn every_error_is_one_document_with_the_code_of_its_kind() {
     refused(&["nonsense"], 2, "usage");
     refused(&["memory", "search"], 2, "usage");
     refused(&["memory", "search", "x", "-n", "0"], 2, "usage");
-    refused(&["run", "hr"], 2, "usage");
-    refused(&["run", "hr/no-such-skill"], 2, "usage");
-    refused(&["run", SKILL, "--input", "broken.json"], 2, "usage");
-    refused(&["run", SKILL, "--input", "missing.json"], 2, "usage");
-    refused(&["memory", "show", "REFL-001"], 2, "usage");
+    refused(&["run", "hr"], 2, "input");
+    refused(&["run", "hr/no-such-skill"], 2, "not_found");
+    refused(&["run", SKILL, "--input", "broken.json"], 2, "input");
+    refused(&["run", SKILL, "--input", "missing.json"], 2, "not_found");
+    refused(&["memory", "show", "REFL-001"], 2, "not_found");
     refused(&["correct"], 2, "usage");
     let correct = [
         "correct", SKILL, "--execution-id", "latest", "--correction", "Always x.",
@@ -215,7 +215,7 @@ fn every_error_is_one_document_with_the_code_of_its_kind() {
         "model",
     );
     refused(&["run", SKILL, "--model", "exec:false"], 4, "model");
-    refused(&["run", SKILL, "--scope", "dev"], 5, "scope");
+    refused(&["run", SKILL, "--scope", "dev"], 5, "permission");
 }
 
 #[test]

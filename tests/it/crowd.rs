@@ -710,7 +710,7 @@ fn a_torn_file_is_mended_by_the_next_write() {
 
     let ran = workspace.run(&RUN);
     assert!(
-        ran.succeeds().stderr.contains("mended after a crash"),
+        ran.succeeds().stderr.contains("repaired after a crash"),
         "{ran:?}"
     );
     assert_eq!(ids(&workspace, EXECUTIONS, "execution_id").len(), 3);
@@ -800,7 +800,7 @@ fn files_that_are_none_of_ours_are_refused_until_they_are_repaired() {
         if ran.code == 0 {
             // What a crash leaves is mended on the way, and kept.
             assert!(
-                ran.stderr.contains("mended after a crash"),
+                ran.stderr.contains("repaired after a crash"),
                 "{content}: {ran:?}"
             );
         } else {

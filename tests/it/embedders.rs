@@ -257,7 +257,7 @@ fn a_size_that_does_not_fit_is_named() {
         "timestamp": "2026-01-02T00:00:00+00:00", "user_correction": "Mind the rollout"}));
     let data = json!({ "corrections": entries });
     workspace.write(".agentura/corrections.json", data.to_string());
-    let said = "`openai/small` gave vectors of 12 dimensions where 8 were expected";
+    let said = "`openai/small` returned vectors of 12 dimensions, but 8 are expected";
     ran(&workspace, &["index"])
         .fails(4, said)
         .fails(4, "memctl index --rebuild");
@@ -290,10 +290,10 @@ fn who_is_not_there_costs_the_meaning_and_nothing_else() {
         assert_eq!(report["asked"]["embedder"], Value::Null);
     };
     check("http://127.0.0.1:9/v1", "`127.0.0.1:9` cannot be reached");
-    check(&unheard.openai_url(), "gave no answer within 5 s");
+    check(&unheard.openai_url(), "did not answer within 5 s");
     check(&failing.openai_url(), "status 500");
     check(&locked.openai_url(), "refused the key: bad key [key]");
-    check(&strange.openai_url(), "not its protocol");
+    check(&strange.openai_url(), "violated its protocol");
     check("no url", "base URL");
     assert_eq!(failing.requests().len(), 1, "a search does not try again");
     // Where an index is made, it is an error.
@@ -465,7 +465,10 @@ fn a_folder_that_cannot_be_used_says_why() {
     workspace.write("models/mini/modules.json", "[]");
     let pooling = json!({"word_embedding_dimension": 768});
     workspace.write("models/mini/1_Pooling/config.json", pooling.to_string());
-    ran(&workspace, &["index"]).fails(4, "gave vectors of 384 dimensions where 768 were expected");
+    ran(&workspace, &["index"]).fails(
+        4,
+        "returned vectors of 384 dimensions, but 768 are expected",
+    );
     fs::remove_file(workspace.root().join("models/mini/onnx/model.onnx")).unwrap();
     ran(&workspace, &["index"]).fails(2, "models/mini/model.onnx");
 }

@@ -153,7 +153,7 @@ fn an_export_takes_the_place_of_an_export_and_of_nothing_else() {
     let mine = ["memory", "export", "--output", "mine.txt"];
     workspace
         .run(&mine)
-        .fails(2, "is no export of this program");
+        .fails(2, "is not an export of this program");
     assert_eq!(workspace.read("mine.txt"), "mine\n");
     workspace
         .run(&[&mine[..], &["--force"]].concat())
@@ -258,7 +258,7 @@ fn approved_procedures_become_skills_that_agents_load() {
     );
     workspace
         .run(&export)
-        .fails(2, "is no export of this program");
+        .fails(2, "is not an export of this program");
 }
 
 #[test]

@@ -586,7 +586,7 @@ fn two_edits_of_one_field_are_left_to_a_person_and_the_file_stays_json() {
         repository
             .workspace
             .run(&wrong)
-            .fails(2, "nothing of that is open");
+            .fails(2, "has no such open merge conflict");
         let report = repository
             .workspace
             .json(&["memory", "resolve", "REFL-001", side]);

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use chrono::Utc;
-use memctl::engine::{Engine, FindOptions, Providers, Rewrite, RewriteBy, Settings};
+use memctl::engine::FindOptions;
+use memctl::learn::rewrite::{Rewrite, RewriteBy};
 use memctl::model::{Correction, Scope};
 use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
+use memctl::workspace::Providers;
+use memctl::workspace::{Settings, Workspace as Opened};
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
@@ -43,8 +46,8 @@ fn append(store: &Scoped, skill: &str, text: &str) -> String {
     writer.append(record, Utc::now()).unwrap().correction_id
 }
 
-pub(crate) fn engine(store: Scoped) -> Engine {
-    Engine {
+pub(crate) fn engine(store: Scoped) -> Opened {
+    Opened {
         store,
         skills_dir: PathBuf::from("/nonexistent"),
         settings: Settings {
@@ -56,8 +59,8 @@ pub(crate) fn engine(store: Scoped) -> Engine {
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
-            withhold: memctl::engine::Share::NONE,
-            audit_reads: memctl::engine::AuditReads::default(),
+            withhold: memctl::workspace::Share::NONE,
+            audit_reads: memctl::workspace::AuditReads::default(),
             task_days: 0,
         },
         providers: Providers::default(),
@@ -68,7 +71,7 @@ pub(crate) fn engine(store: Scoped) -> Engine {
 }
 
 /// The ids that are found by words, and how many records had to be analysed for it.
-fn find(engine: &Engine, query: &str) -> (Vec<String>, usize) {
+fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
     let options = FindOptions {
         query: query.to_owned(),
         limit: 5,

@@ -329,7 +329,7 @@ fn a_model_words_what_the_trace_says() {
 /// next one who adds a column, elsewhere and in other words, finds what was learnt from it.
 #[test]
 fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
-    let workspace = initialised();
+    let mut workspace = initialised();
     // Other lessons lie there too.
     workspace.run(&["learn", SESSIONS]).succeeds();
     let call = |column: &str, answer: Value| {
@@ -360,7 +360,8 @@ fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     );
 
     let task = "Add an age column to the profiles table.";
-    for how in [&[][..], &["--rewrite", "offline"], &["--keyword"]] {
+    for (rewrite, how) in [("off", &[][..]), ("offline", &[]), ("off", &["--keyword"])] {
+        workspace.set("MEMCTL_SEARCH_REWRITE", rewrite);
         let found =
             workspace.json(&[&["memory", "search", task, "--kind", "procedure"], how].concat());
         let first = &found["results"][0];

@@ -398,7 +398,7 @@ fn a_question_ends_with_its_time_limit() {
             let error = ask(&llm, &question(None)).0.unwrap_err();
             assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
             assert!(
-                error.to_string().ends_with("gave no answer within 0.12 s"),
+                error.to_string().ends_with("did not answer within 0.12 s"),
                 "{error}"
             );
             assert_eq!(error.raw_text(), text, "{wire:?}");
@@ -699,7 +699,7 @@ fn a_configuration_that_cannot_work_is_refused_at_once() {
         assert!(matches!(error, Error::Config { .. }), "{error:?}");
         error.to_string()
     };
-    assert!(refused("localhost:11434", KEY).contains("neither `http://` nor"));
+    assert!(refused("localhost:11434", KEY).contains("does not begin with `http://`"));
     assert!(refused("", KEY).contains("base URL"));
     let error = refused("https://api.example", "sk-with\nline");
     assert!(

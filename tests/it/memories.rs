@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use memctl::json::compact;
 use memctl::model::{Memory, MemoryType, Scope, Shape};
-use memctl::store::{Scoped, Selection, compact};
+use memctl::store::{Scoped, Selection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ const EXAMPLES: [(&str, &str, &str); 5] = [
     (
         "competitive_memory",
         "Competitor: Acme Corp\nHook: \"Stop wasting 10 hours a week on manual data entry\"\nFormat: \
-         Problem-Solution-CTA in 20 seconds\nPlatform: Meta Ads Library\nPerformance: High engagement (10k+ \
+         Problem-Solution-CTA in 20 seconds\nPlatform: Meta Ads MultiIndex\nPerformance: High engagement (10k+ \
          likes)\nKey insight: Direct pain point addressing works better than feature-first",
         r#"{"competitor_name": "Acme Corp", "platform": "meta", "ad_id": "42", "performance_metrics":
             {"engagement_rate": 0.12, "view_count": 120000, "share_count": 300}, "date_captured":
@@ -179,7 +180,7 @@ fn what_does_not_fit_is_refused_as_a_whole_and_writes_nothing() {
         let ran = add(&workspace, of, "x", metadata, &[]);
         assert_eq!(ran.code, 2, "{ran:?}");
         let error = &ran.document()["error"];
-        assert_eq!(error["kind"], "usage");
+        assert_eq!(error["kind"], "input");
         let message = error["message"].as_str().unwrap();
         for part in expected {
             assert!(message.contains(part), "{message}\n{part}");
@@ -269,7 +270,7 @@ fn what_does_not_fit_is_refused_as_a_whole_and_writes_nothing() {
         &["--expires-at", "soon"],
     );
     assert!(
-        ran.stdout.contains("5 things do not fit a task_memory"),
+        ran.stdout.contains("5 problems with the task_memory"),
         "{ran:?}"
     );
     // A secret in a wrong value is not repeated.
@@ -421,10 +422,10 @@ fn reading(id: &str) -> Vec<Vec<String>> {
         "memory approve ID",
         "memory search saffron_portrait -n 50",
         "memory search saffron --keyword --explain",
-        "memory search saffron --fusion semantic",
+        "memory search saffron",
         "memory search saffron --type task_memory",
         "memory search saffron --where outcome=success",
-        "memory search safron --rewrite offline",
+        "memory search safron",
         "memory status",
         "memory conflicts",
         "memory prompt hr/resume-screen",
@@ -453,7 +454,11 @@ fn what_has_expired_is_gone_from_every_way_of_reading_at_once() {
     let said = |workspace: &Workspace, args: &[String]| {
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
         args.push("--json");
-        workspace.run(&args)
+        let mut command = workspace.command();
+        if args.contains(&"safron") {
+            command.env("MEMCTL_SEARCH_REWRITE", "offline");
+        }
+        Ran::of(command.args(&args).output().unwrap())
     };
     // While it lives, it is seen by what reads memories: the list is worth walking.
     let sees = |workspace: &Workspace| {
@@ -621,7 +626,7 @@ fn an_edited_memory_still_fits_its_type() {
             "MEM-001",
             &["metadata.tone=calm", "metadata.source=me"][..],
             &[
-                "2 things do not fit a brand_memory",
+                "2 problems with the brand_memory",
                 "metadata.tone",
                 "metadata.source",
             ][..],

@@ -196,7 +196,7 @@ fn what_cannot_be_one_stays_two() {
             "`CORR-001` is no rule but of kind `correction`",
         ),
         ("REFL-001", "REFL-099", "`REFL-099` not found"),
-        ("REFL-001", "two", "`two` is no id"),
+        ("REFL-001", "two", "`two` is not an id"),
     ] {
         workspace
             .run(&["memory", "conflicts", "--merge", keep, other])

@@ -309,7 +309,7 @@ fn lasting_troubles_are_told_and_recorded() {
         check(
             Behaviour::InvalidJson,
             once,
-            "not its protocol",
+            "violated its protocol",
             Some("all is well"),
         );
         check(Behaviour::TruncatedBody(half()), once, "broke off", kept);
@@ -317,10 +317,10 @@ fn lasting_troubles_are_told_and_recorded() {
         check(
             Behaviour::Stalls(half()),
             timeout,
-            "no answer within 1 s",
+            "did not answer within 1 s",
             kept,
         );
-        check(Behaviour::Hang, timeout, "no answer within 1 s", None);
+        check(Behaviour::Hang, timeout, "did not answer within 1 s", None);
         check(
             Behaviour::answer(&half(), |answer| answer.stop = "max_tokens"),
             default,
@@ -392,7 +392,10 @@ fn a_rule_that_is_none_does_not_cost_the_correction() {
                 ran.stderr.contains("the rule was made without a model"),
                 "{ran:?}"
             );
-            assert!(ran.stderr.contains("has not the asked form"), "{ran:?}");
+            assert!(
+                ran.stderr.contains("does not match the requested schema"),
+                "{ran:?}"
+            );
             // It was paid for, and so it is kept.
             let kept = workspace.memory("recovered/CORR-001-answer.txt");
             assert_eq!(fs::read_to_string(kept).unwrap(), answer);

@@ -219,7 +219,7 @@ fn what_claude_mem_has_stored_comes_in_whole() {
 const MEM0: &str = r#"
 import os, json, threading, http.server, hashlib, random
 os.environ["MEM0_DIR"] = os.getcwd(); os.environ["MEM0_TELEMETRY"] = "False"
-class Embedder(http.server.BaseHTTPRequestHandler):
+class EmbedderConfig(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
     def do_POST(self):
         given = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
@@ -230,7 +230,7 @@ class Embedder(http.server.BaseHTTPRequestHandler):
             "data": [{"object": "embedding", "index": i, "embedding": vector(t)} for i, t in enumerate(given)]}).encode()
         self.send_response(200); self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data))); self.end_headers(); self.wfile.write(data)
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Embedder); threading.Thread(target=server.serve_forever, daemon=True).start()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), EmbedderConfig); threading.Thread(target=server.serve_forever, daemon=True).start()
 url = f"http://127.0.0.1:{server.server_address[1]}/v1"
 from mem0 import Memory
 m = Memory.from_config({"history_db_path": "history.db",

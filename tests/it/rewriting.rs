@@ -23,8 +23,8 @@ fn workspace() -> Workspace {
     workspace
 }
 
-fn search(workspace: &Workspace, more: &[&str]) -> Value {
-    workspace.json(&[&["memory", "search", QUERY, "--keyword"], more].concat())
+fn search(workspace: &Workspace) -> Value {
+    workspace.json(&["memory", "search", QUERY, "--keyword"])
 }
 
 fn ids(report: &Value) -> Vec<&str> {
@@ -39,6 +39,7 @@ fn answering(query: &str) -> FakeModel {
 
 fn ask(workspace: &mut Workspace, model: &FakeModel) {
     workspace
+        .set("MEMCTL_SEARCH_REWRITE", "model")
         .set("MEMCTL_MODEL", "anthropic/claude-x")
         .set("ANTHROPIC_API_KEY", "key")
         .set("ANTHROPIC_BASE_URL", &model.anthropic_url());
@@ -47,7 +48,7 @@ fn ask(workspace: &mut Workspace, model: &FakeModel) {
 #[test]
 fn without_being_asked_nothing_is_rewritten() {
     let workspace = workspace();
-    let report = search(&workspace, &[]);
+    let report = search(&workspace);
     assert_eq!(report["rewritten"], Value::Null);
     assert_eq!(ids(&report), [""; 0]);
 }
@@ -56,19 +57,13 @@ fn without_being_asked_nothing_is_rewritten() {
 fn offline_a_mistyped_word_finds_what_was_meant() {
     let mut workspace = workspace();
     let expected = "handle error E0308 of the invoise invoic";
-    let report = search(&workspace, &["--rewrite", "offline"]);
+    workspace.set("MEMCTL_SEARCH_REWRITE", "offline");
+    let report = search(&workspace);
     assert_eq!(
         (&report["query"], &report["rewritten"]),
         (&json!(QUERY), &json!(expected))
     );
     assert_eq!(ids(&report), ["CORR-001"]);
-    // The setting says it for every search, and the command line has the last word.
-    workspace.set("MEMCTL_SEARCH_REWRITE", "offline");
-    assert_eq!(search(&workspace, &[])["rewritten"], expected);
-    assert_eq!(
-        search(&workspace, &["--rewrite", "off"])["rewritten"],
-        Value::Null
-    );
     let arguments = ["memory", "search", QUERY, "--keyword"];
     let page = workspace.run(&arguments);
     assert!(
@@ -77,6 +72,8 @@ fn offline_a_mistyped_word_finds_what_was_meant() {
             .contains(&format!("looked for: {expected}")),
         "{page:?}"
     );
+    workspace.set("MEMCTL_SEARCH_REWRITE", "off");
+    assert_eq!(search(&workspace)["rewritten"], Value::Null);
     workspace.set("MEMCTL_SEARCH_REWRITE", "always");
     workspace
         .run(&arguments)
@@ -88,7 +85,7 @@ fn a_model_adds_words_and_loses_none() {
     let mut workspace = workspace();
     let model = answering("Troubleshooting mismatched types");
     ask(&mut workspace, &model);
-    let report = search(&workspace, &["--rewrite", "model"]);
+    let report = search(&workspace);
     let expected = "Troubleshooting mismatched types handle error E0308 invoise";
     assert_eq!(report["rewritten"], expected);
     assert_eq!(ids(&report), ["CORR-003"]);
@@ -107,9 +104,9 @@ fn a_prompt_of_ones_own_takes_the_place_of_ours_once_it_is_trusted() {
     let model = answering("mismatched types");
     ask(&mut workspace, &model);
     workspace.write(".agentura/prompts/rewrite_query.md", "Say it in French.");
-    search(&workspace, &["--rewrite", "model"]);
+    search(&workspace);
     workspace.run(&["trust"]).succeeds();
-    search(&workspace, &["--rewrite", "model"]);
+    search(&workspace);
     let systems: Vec<bool> = model
         .requests()
         .iter()
@@ -124,9 +121,7 @@ fn a_model_that_fails_costs_a_warning() {
         let mut workspace = workspace();
         let model = FakeModel::answering(move |_| behaviour.clone());
         ask(&mut workspace, &model);
-        let report = workspace.json(&[
-            "memory", "search", "pay an invoice", "--keyword", "--rewrite", "model",
-        ]);
+        let report = workspace.json(&["memory", "search", "pay an invoice", "--keyword"]);
         assert_eq!(report["rewritten"], Value::Null, "{report}");
         assert_eq!(ids(&report), ["CORR-001"]);
         let warning = report["warnings"][0].as_str().unwrap();
@@ -139,7 +134,9 @@ fn a_model_that_fails_costs_a_warning() {
     check(Behaviour::status(400), "something is wrong");
     check(Behaviour::text("I cannot"), "no complete JSON object");
     check(Behaviour::text(r#"{"query": " "}"#), "the query is empty");
-    let report = search(&workspace(), &["--rewrite", "model"]);
+    let mut without_model = workspace();
+    without_model.set("MEMCTL_SEARCH_REWRITE", "model");
+    let report = search(&without_model);
     assert_eq!(
         report["warnings"],
         json!(["the query was not rewritten: no model is configured"])

@@ -249,7 +249,7 @@ fn what_does_not_fit_is_told_with_its_field_its_value_and_what_is_allowed() {
     assert_eq!(ended["error_message"], "the service answered 503");
     workspace
         .run(&["session", "end", "latest"])
-        .fails(2, "has ended with `error`, and stays as it is");
+        .fails(2, "has ended with `error` and cannot change");
     // What was done last is often told last.
     workspace.run(&LOG).succeeds();
 }

@@ -311,7 +311,7 @@ fn what_a_crash_left_is_put_aside_and_reported() {
             .correction_id,
         "CORR-002"
     );
-    let mended = writer.take_mended();
+    let mended = writer.take_repairs();
     assert_eq!(mended.len(), 1);
     assert_eq!((mended[0].kind, mended[0].line), (ProblemKind::TornTail, 4));
     let aside: Vec<_> = fs::read_dir(dir.path().join("recovered"))

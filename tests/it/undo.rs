@@ -217,7 +217,7 @@ fn one_after_the_other_is_taken_back_and_the_list_tells_which() {
     );
     workspace
         .run(&["memory", "undo"])
-        .fails(2, "nothing to take back");
+        .fails(2, "no change to revert");
     assert_eq!(workspace.json(&["memory", "status"])["executions"], 0);
 }
 
@@ -267,7 +267,7 @@ fn a_forged_journal_touches_no_other_file() {
         assert_eq!(last["why"], format!("correct {SKILL}"));
         workspace
             .run(&["memory", "undo", "ffffffff"])
-            .fails(2, "names no change");
+            .fails(2, "matches no change");
         let line = workspace.signed(&line);
         workspace.write(".agentura/changes.jsonl", format!("{journal}{line}\n"));
         workspace.run(&["memory", "undo"]).fails(2, "");

@@ -190,7 +190,7 @@ fn what_was_forgotten_is_said_and_what_belongs_to_others_is_not() {
         .fails(2, "reflexion `REFL-001` not found");
     workspace
         .run(&["memory", "why", "three"])
-        .fails(2, "is no id");
+        .fails(2, "is not an id");
 
     // A link into another domain, put there by hand, and one to what never was.
     let rules = workspace

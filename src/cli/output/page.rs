@@ -1,20 +1,19 @@
-//! A page of text, built before anything is written.
+//! Page of text, built before anything is written.
 
 use super::style::Style;
 use super::table::Table;
 use super::text::clean;
 
-/// A page of text.
 #[derive(Debug)]
-pub(in crate::cli) struct Page {
+pub(crate) struct Page {
     text: String,
     width: usize,
     colour: bool,
 }
 
 impl Page {
-    /// An empty page, so wide.
-    pub(in crate::cli) fn new(width: usize, colour: bool) -> Self {
+    /// Returns an empty page of `width` columns.
+    pub(crate) fn new(width: usize, colour: bool) -> Self {
         Self {
             text: String::new(),
             width,
@@ -22,22 +21,22 @@ impl Page {
         }
     }
 
-    /// Adds a line. Text from a store is cleaned here, so that no command can forget it.
-    pub(in crate::cli) fn line(&mut self, line: impl AsRef<str>) {
+    /// Adds a line. Sanitizes it here, so that no command can forget to.
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         self.text.push_str(&clean(line.as_ref()));
         self.text.push('\n');
     }
 
-    /// Adds text as it is, for output that is itself the product: a prompt, a JSON document.
-    pub(in crate::cli) fn verbatim(&mut self, text: &str) {
+    /// Adds text unchanged, for output that is used as it is: a prompt, a JSON document.
+    pub(crate) fn verbatim(&mut self, text: &str) {
         self.text.push_str(text);
         if !text.ends_with('\n') {
             self.text.push('\n');
         }
     }
 
-    /// Adds a line of which each part has a style.
-    pub(in crate::cli) fn styled(&mut self, parts: &[(Style, &str)]) {
+    /// Adds a line of styled parts.
+    pub(crate) fn styled(&mut self, parts: &[(Style, &str)]) {
         for (style, text) in parts {
             let piece = self.paint(*style, &clean(text));
             self.text.push_str(&piece);
@@ -45,8 +44,8 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds `label: value`, the value wrapped and indented under itself.
-    pub(in crate::cli) fn field(&mut self, label: &str, value: &str) {
+    /// Adds `label: value`, with the value wrapped and indented.
+    pub(crate) fn field(&mut self, label: &str, value: &str) {
         const INDENT: usize = 14;
         let room = self.width.saturating_sub(INDENT).max(20);
         let lines = wrap(&clean(value), room);
@@ -65,8 +64,7 @@ impl Page {
         }
     }
 
-    /// Adds a table.
-    pub(in crate::cli) fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         let text = table.render(self.width, self.colour);
         self.text.push_str(&text);
         self.text.push('\n');
@@ -80,18 +78,18 @@ impl Page {
         }
     }
 
-    /// The columns of the page.
-    pub(in crate::cli) fn width(&self) -> usize {
+    /// Returns the width in columns.
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// The finished text.
-    pub(in crate::cli) fn into_text(self) -> String {
+    /// Returns the finished text.
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 }
 
-/// Lines of at most `width` columns, broken between words.
+/// Wraps text between words to at most `width` columns.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {

@@ -1,4 +1,4 @@
-//! The only door to standard output and standard error.
+//! Single point of access to standard output and standard error.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,16 +10,16 @@ use super::Report;
 use super::page::Page;
 use super::style::Style;
 use super::text::clean;
-use crate::cli::error::CliError;
+use crate::error::UserError;
 use crate::guard;
-use crate::store::compact;
+use crate::json::compact;
 
-/// The width of a page where there is no terminal to fit.
+/// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;
 
-/// Knows what is wanted on the two streams.
+/// Writer to standard output and standard error, with the output options.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Printer {
+pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     colour: bool,
@@ -27,8 +27,8 @@ pub(in crate::cli) struct Printer {
 }
 
 impl Printer {
-    /// Looks at the terminal. `plain` switches colours off, as `NO_COLOR` and a pipe do.
-    pub(in crate::cli) fn new(json: bool, quiet: bool, plain: bool) -> Self {
+    /// Reads the width of the terminal. `plain` switches colours off, as does a pipe.
+    pub(crate) fn new(json: bool, quiet: bool, plain: bool) -> Self {
         let terminal = console::Term::stdout();
         let is_terminal = io::stdout().is_terminal();
         let columns = terminal
@@ -42,23 +42,23 @@ impl Printer {
         }
     }
 
-    /// Whether documents are wanted instead of pages.
-    pub(in crate::cli) fn is_json(&self) -> bool {
+    /// Returns `true` if the output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether pages have colours.
-    pub(in crate::cli) fn page_has_colour(&self) -> bool {
+    /// Returns `true` if pages have colours.
+    pub(crate) fn page_has_colour(&self) -> bool {
         self.colour
     }
 
-    /// An empty page for this terminal.
-    pub(in crate::cli) fn page(&self) -> Page {
+    /// Returns an empty page for this terminal.
+    pub(crate) fn page(&self) -> Page {
         Page::new(self.width, self.colour)
     }
 
-    /// Shows the result of a command and answers its exit code.
-    pub(in crate::cli) fn show(&self, report: &dyn Report) -> Result<u8, CliError> {
+    /// Prints the result of a command and returns its exit code.
+    pub(crate) fn show(&self, report: &dyn Report) -> Result<u8, UserError> {
         for warning in report.warnings() {
             self.warn(warning);
         }
@@ -73,34 +73,34 @@ impl Printer {
         Ok(report.exit_code())
     }
 
-    /// Writes to standard output. A reader that has gone away has seen enough, and `false` says so.
+    /// Writes to standard output. Returns `false` if the reader has closed it.
     #[expect(clippy::unused_self, reason = "whoever writes has to hold the printer")]
-    pub(in crate::cli) fn write(&self, text: &str) -> bool {
+    pub(crate) fn write(&self, text: &str) -> bool {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         written.is_ok()
     }
 
-    /// Writes a line, or some, to standard output before a command has ended.
-    pub(in crate::cli) fn line(&self, text: &str) -> bool {
+    /// Writes one or more lines to standard output while a command runs.
+    pub(crate) fn line(&self, text: &str) -> bool {
         self.write(&redacted(text.to_owned(), self.json, false))
     }
 
-    /// Says something on standard error that is neither a result nor a trouble.
-    pub(in crate::cli) fn note(&self, text: &str) {
+    /// Prints a note to standard error, unless output is quiet.
+    pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             eprint(&format!("{}\n", said(text)));
         }
     }
 
-    /// Says on standard error what went wrong and did not stop the command.
-    pub(in crate::cli) fn warn(&self, text: &str) {
+    /// Prints a warning to standard error.
+    pub(crate) fn warn(&self, text: &str) {
         let label = self.label(Style::Warn, "warning:");
         eprint(&format!("{label} {}\n", said(text)));
     }
 
-    /// Says what stopped the command.
-    pub(in crate::cli) fn error(&self, error: &CliError) {
+    /// Prints the error that stopped the command.
+    pub(crate) fn error(&self, error: &UserError) {
         if self.json {
             let document = error.json().to_string();
             self.write(&(redacted(document, true, false) + "\n"));
@@ -123,8 +123,8 @@ impl Printer {
         }
     }
 
-    /// A bar on standard error, for work whose end is known.
-    pub(in crate::cli) fn bar(&self, message: &str) -> Bar {
+    /// Returns a progress bar on standard error, for work of a known size.
+    pub(crate) fn bar(&self, message: &str) -> Bar {
         if self.quiet || !io::stderr().is_terminal() {
             return Bar(ProgressBar::hidden());
         }
@@ -135,8 +135,8 @@ impl Printer {
         Bar(bar)
     }
 
-    /// A spinner on standard error, for work that may take longer than a moment.
-    pub(in crate::cli) fn spinner(&self, message: &str) -> Spinner {
+    /// Returns a spinner on standard error, for work of an unknown size.
+    pub(crate) fn spinner(&self, message: &str) -> Spinner {
         if self.quiet || !io::stderr().is_terminal() {
             return Spinner(ProgressBar::hidden());
         }
@@ -149,13 +149,13 @@ impl Printer {
     }
 }
 
-/// Shows how much is done, until it is dropped.
+/// Progress bar; disappears on drop.
 #[derive(Debug)]
-pub(in crate::cli) struct Bar(ProgressBar);
+pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Says how much is done, and of how much.
-    pub(in crate::cli) fn reach(&self, done: usize, of: usize) {
+    /// Sets the progress and the total.
+    pub(crate) fn reach(&self, done: usize, of: usize) {
         self.0.set_length(of as u64);
         self.0.set_position(done as u64);
     }
@@ -167,13 +167,13 @@ impl Drop for Bar {
     }
 }
 
-/// Shows that something is going on, until it is dropped.
+/// Spinner; disappears on drop.
 #[derive(Debug)]
-pub(in crate::cli) struct Spinner(ProgressBar);
+pub(crate) struct Spinner(ProgressBar);
 
 impl Spinner {
-    /// Says what is going on now.
-    pub(in crate::cli) fn say(&self, message: String) {
+    /// Sets the message.
+    pub(crate) fn say(&self, message: String) {
         self.0.set_message(message);
     }
 }
@@ -184,8 +184,8 @@ impl Drop for Spinner {
     }
 }
 
-/// What may be shown of a text or a document. What is stored is clean; files that another program
-/// has written, and what somebody has just typed, need not be.
+/// Redacts output unless it reveals secrets on purpose. Stored records are redacted already, but
+/// files of other programs and typed text may not be.
 fn redacted(text: String, is_json: bool, reveals: bool) -> String {
     if reveals {
         return text;
@@ -201,7 +201,7 @@ fn redacted(text: String, is_json: bool, reveals: bool) -> String {
     }
 }
 
-/// A message without secrets and without what would steer a terminal.
+/// Redacts and sanitizes a message.
 fn said(text: &str) -> String {
     clean(&guard::redact(text).text)
 }

@@ -1,26 +1,25 @@
-//! What a piece of text is, and the colour that follows from it.
+//! Styles of text by meaning, and their colours.
 
-/// What a piece of text is, not what colour it has: colours follow from it, and vanish where they
-/// are not wanted.
+/// Meaning of a piece of text. Colours follow from it, and are left out where they are off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Style {
+pub(crate) enum Style {
     /// Running text.
     Plain,
     /// A name or a heading.
     Strong,
-    /// Less important than what stands around it.
+    /// Less important than the text around it.
     Dim,
-    /// Something that is as it should be.
+    /// Correct or successful.
     Good,
-    /// Something to look at.
+    /// Needs attention.
     Warn,
-    /// Something that is wrong.
+    /// Wrong or failed.
     Bad,
 }
 
 impl Style {
-    /// The text with this style's colour.
-    pub(in crate::cli) fn paint(self, text: &str) -> String {
+    /// Returns the text with this style's colour.
+    pub(crate) fn paint(self, text: &str) -> String {
         let style = console::Style::new().force_styling(true);
         let style = match self {
             Self::Plain => return text.to_owned(),

@@ -1,42 +1,38 @@
-//! Tables that fit the terminal: the column that may shrink loses its middle, or its end where it
-//! holds prose.
+//! Tables that fit the terminal. An elastic column drops the middle of its cells, or the end of
+//! prose.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 use super::style::Style;
 use super::text::{end, middle};
 
-/// How the cells of a column stand.
+/// Alignment and shortening of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Align {
-    /// Names, ids and paths: their beginning and end say most.
+pub(crate) enum Align {
+    /// Names, ids and paths: left-aligned, shortened in the middle.
     Left,
-    /// Prose: it is read from its beginning.
+    /// Prose: left-aligned, shortened at the end.
     Prose,
-    /// Numbers.
+    /// Numbers: right-aligned.
     Right,
 }
 
-/// A table with a heading.
+/// Table with a heading.
 #[derive(Debug)]
-pub(in crate::cli) struct Table {
+pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
-    /// The columns that give way when the terminal is narrow, the first one first.
+    /// Columns that shrink on a narrow terminal, in this order.
     elastic: &'static [usize],
     rows: Vec<Vec<(Style, String)>>,
 }
 
-/// The least that an elastic column keeps.
+/// Minimum width of an elastic column.
 const LEAST: usize = 8;
-/// What stands between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
 impl Table {
-    /// An empty table; the columns of these numbers give way when the terminal is narrow.
-    pub(in crate::cli) fn new(
-        columns: &[(&'static str, Align)],
-        elastic: &'static [usize],
-    ) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Align)], elastic: &'static [usize]) -> Self {
         Self {
             columns: columns.to_vec(),
             elastic,
@@ -45,18 +41,18 @@ impl Table {
     }
 
     /// Adds a row of plain cells.
-    pub(in crate::cli) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows
             .push(cells.into_iter().map(|cell| (Style::Plain, cell)).collect());
     }
 
     /// Adds a row of cells with styles.
-    pub(in crate::cli) fn styled_row(&mut self, cells: Vec<(Style, String)>) {
+    pub(crate) fn styled_row(&mut self, cells: Vec<(Style, String)>) {
         self.rows.push(cells);
     }
 
-    /// The table as text, at most `width` columns wide as far as its fixed columns allow.
-    pub(in crate::cli) fn render(&self, width: usize, colour: bool) -> String {
+    /// Renders the table. It is at most `width` columns wide if its fixed columns allow that.
+    pub(crate) fn render(&self, width: usize, colour: bool) -> String {
         let widths = self.widths(width);
         let mut table = comfy_table::Table::new();
         table
@@ -96,7 +92,7 @@ impl Table {
         lines.join("\n")
     }
 
-    /// How wide each column may be.
+    /// Returns the width of each column.
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {

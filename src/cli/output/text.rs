@@ -1,4 +1,4 @@
-//! Text that came from a store or a model, made fit for a terminal.
+//! Sanitizing and shortening of text for a terminal.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,9 @@ use chrono::{DateTime, Utc};
 
 use crate::guard;
 
-/// The text without anything that a terminal would obey or a reader would not see: escape sequences,
-/// control characters, marks that change the direction of writing, hidden characters. Line breaks and
-/// tabs stay.
-pub(in crate::cli) fn clean(text: &str) -> String {
+/// Removes everything that a terminal would interpret or a reader would not see: escape sequences,
+/// control characters, bidirectional marks, hidden characters. Keeps line breaks and tabs.
+pub(crate) fn clean(text: &str) -> String {
     let stripped = console::strip_ansi_codes(text);
     guard::visible(&stripped)
         .chars()
@@ -20,9 +19,9 @@ pub(in crate::cli) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// Text that is itself the product, such as a prompt: as it is, unless a terminal would obey something in
-/// it.
-pub(in crate::cli) fn product(text: &str) -> Cow<'_, str> {
+/// Returns text that is used as it is, such as a prompt. Sanitizes it only if it contains control
+/// characters.
+pub(crate) fn product(text: &str) -> Cow<'_, str> {
     let is_calm = |c: char| !c.is_control() || matches!(c, '\n' | '\t' | '\r');
     if text.chars().all(is_calm) && !text.replace("\r\n", "").contains('\r') {
         Cow::Borrowed(text)
@@ -31,15 +30,15 @@ pub(in crate::cli) fn product(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text as it may be shown, before it is cut and its lines are joined: then a secret would not be
-/// told any more.
+/// Redacts text before it is shortened and joined into one line, which would hide secrets from the
+/// redactor.
 fn shown(text: &str) -> Cow<'_, str> {
     guard::redact(text).text
 }
 
-/// The text on one line and at most `width` columns wide, with an ellipsis in the middle where it
-/// was longer: the beginning and the end of an id or a path say most.
-pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
+/// Returns the text on one line of at most `width` columns. Shortens it in the middle, because ids
+/// and paths differ at their ends.
+pub(crate) fn middle(text: &str, width: usize) -> String {
     let flat = clean(&shown(text))
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -62,9 +61,8 @@ pub(in crate::cli) fn middle(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The text on one line and at most `width` columns wide, with an ellipsis at the end where it was
-/// longer.
-pub(in crate::cli) fn end(text: &str, width: usize) -> String {
+/// Returns the text on one line of at most `width` columns, shortened at the end.
+pub(crate) fn end(text: &str, width: usize) -> String {
     let flat = clean(&shown(text))
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -72,8 +70,8 @@ pub(in crate::cli) fn end(text: &str, width: usize) -> String {
     console::truncate_str(&flat, width, "…").into_owned()
 }
 
-/// How long ago a record was made, or its text where that is no time.
-pub(in crate::cli) fn when(created: &str, now: DateTime<Utc>) -> String {
+/// Returns the age of a record, or the text itself if it is no timestamp.
+pub(crate) fn when(created: &str, now: DateTime<Utc>) -> String {
     let Ok(at) = DateTime::parse_from_rfc3339(created) else {
         return middle(created, 19);
     };
@@ -88,8 +86,8 @@ pub(in crate::cli) fn when(created: &str, now: DateTime<Utc>) -> String {
     }
 }
 
-/// `1 rule`, `3 rules`.
-pub(in crate::cli) fn plural(count: u64, noun: &str) -> String {
+/// Returns a count with its noun: `1 rule`, `3 rules`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {

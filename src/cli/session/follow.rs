@@ -1,5 +1,5 @@
-//! Sessions as they go on: on a terminal a screen that redraws in place; piped, a line whenever something
-//! has happened.
+//! Following of sessions: on a terminal a screen that redraws in place, through a pipe one line per
+//! event.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -9,21 +9,24 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::context::Context;
-use crate::cli::error::{self, CliError};
 use crate::cli::follow::{Event, Follower};
 use crate::cli::live::{self, Live};
 use crate::cli::output::{Page, Style, plural};
 use crate::cli::primary;
-use crate::engine::{Engine, Error, SessionReport, SessionsReport};
+use crate::error::{self, UserError};
+use crate::json::compact;
 use crate::model::{ExecutionLog, Kind, Session, SessionState};
-use crate::store::{Scoped, compact};
+use crate::sessions::{SessionReport, SessionsReport};
+use crate::store::Scoped;
+use crate::workspace::Error;
+use crate::workspace::Workspace;
 
 use super::{ListArgs, ShowArgs, pages};
 
 const LIST: &[&str] = &[Kind::Session.file()];
 const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
 
-pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, UserError> {
     let engine = context.engine(None)?;
     primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, LIST)?;
@@ -45,11 +48,11 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, CliError> {
     }
 }
 
-pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, CliError> {
+pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, UserError> {
     let engine = context.engine(None)?;
     primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, SHOW)?;
-    // One that is not there is an error now; later looks go by its whole id.
+    // A missing session is an error now; later reads use its full id.
     let seen = engine.session(&args.session, args.limit as usize)?;
     let mut show = Show {
         context,
@@ -72,7 +75,7 @@ fn is_screen(context: &Context) -> bool {
 
 struct List<'a> {
     context: &'a Context,
-    engine: Engine,
+    engine: Workspace,
     status: Option<SessionState>,
     limit: usize,
     seen: SessionsReport,
@@ -80,7 +83,7 @@ struct List<'a> {
 
 impl Live for List<'_> {
     fn look(&mut self) {
-        // A file that another program is just writing is looked at again at the next event.
+        // A file that cannot be read yet is read again at the next event.
         if let Ok(seen) = self.engine.sessions(self.status.as_ref(), self.limit) {
             self.seen = seen;
         }
@@ -89,7 +92,7 @@ impl Live for List<'_> {
     fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
         let now = self.context.environment.now + since;
         let colour = self.context.printer.page_has_colour();
-        // Heading, sums, and the line on which the cursor rests.
+        // Heading, totals, and the row of the cursor.
         let room = rows.saturating_sub(4).max(1);
         let shown = &self.seen.sessions[..self.seen.sessions.len().min(room)];
         let live = shown.iter().filter(|session| !session.status.is_final());
@@ -110,8 +113,8 @@ impl Live for List<'_> {
 }
 
 impl List<'_> {
-    /// Prints a line for each session, and one more whenever it has changed.
-    fn lines(&mut self, follower: &mut Follower) -> Result<u8, CliError> {
+    /// Prints a line for each session, and another one after each change.
+    fn lines(&mut self, follower: &mut Follower) -> Result<u8, UserError> {
         let mut shown: HashMap<String, String> = HashMap::new();
         loop {
             self.look();
@@ -138,10 +141,10 @@ impl List<'_> {
 
 struct Show<'a> {
     context: &'a Context,
-    engine: Engine,
+    engine: Workspace,
     limit: usize,
     seen: SessionReport,
-    /// Why it is not there any more.
+    /// Reason why the session is gone; `None` while it exists.
     gone: Option<Error>,
 }
 
@@ -156,7 +159,7 @@ impl Live for Show<'_> {
         let mut page = Page::new(columns, colour);
         pages::head(&mut page, &self.seen.session, now);
         let head = page.into_text();
-        // An empty line, the heading of the table, and the line on which the cursor rests.
+        // Empty line, table heading, and the row of the cursor.
         let lines = head.lines().count();
         let room = rows.saturating_sub(lines + 3);
         let logs = &self.seen.logs;
@@ -175,8 +178,8 @@ impl Live for Show<'_> {
 }
 
 impl Show<'_> {
-    /// Prints a line for the session, one more whenever it has changed, and one for each action.
-    fn lines(&mut self, follower: &mut Follower) -> Result<u8, CliError> {
+    /// Prints a line for the session, one after each change, and one per action.
+    fn lines(&mut self, follower: &mut Follower) -> Result<u8, UserError> {
         let mut session = String::new();
         let mut shown: HashSet<String> = HashSet::new();
         loop {
@@ -204,7 +207,7 @@ impl Show<'_> {
         }
     }
 
-    /// Looks again, so far back that no action is missed however many have come at once.
+    /// Reads the session, and enough older actions that none is missed.
     fn look_back(&mut self, shown: &HashSet<String>) {
         let mut limit = self.limit;
         while self.look_at(limit) {
@@ -216,8 +219,8 @@ impl Show<'_> {
         }
     }
 
-    /// Looks at so many actions. A file that another program is just writing is looked at again at the next
-    /// event.
+    /// Reads the session with its newest `limit` actions. Returns `false` if that fails. A file
+    /// that cannot be read yet is read again at the next event.
     fn look_at(&mut self, limit: usize) -> bool {
         match self.engine.session(&self.seen.session.session_id, limit) {
             Ok(seen) => {
@@ -239,8 +242,8 @@ impl Show<'_> {
     }
 }
 
-/// A session on one line.
-fn session_line(context: &Context, session: &Session) -> Result<String, CliError> {
+/// Returns a session on one line.
+fn session_line(context: &Context, session: &Session) -> Result<String, UserError> {
     if context.printer.is_json() {
         return Ok(compact(&serde_json::to_string(session)?) + "\n");
     }
@@ -270,8 +273,8 @@ fn document(value: &serde_json::Value) -> String {
     compact(&value.to_string()) + "\n"
 }
 
-/// Waits for the next change; the exit code where there is none to wait for any more.
-fn wait(context: &Context, follower: &mut Follower) -> Result<Option<u8>, CliError> {
+/// Waits for the next change; returns the exit code after an interrupt.
+fn wait(context: &Context, follower: &mut Follower) -> Result<Option<u8>, UserError> {
     match follower.next(None)? {
         Event::Changed | Event::Nothing => {}
         Event::Interrupted => return Ok(Some(error::Kind::Interrupted.code())),

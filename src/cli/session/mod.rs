@@ -1,24 +1,23 @@
-//! `session …`: what an agent does, from start to end. How it looks is in `pages`, how it is followed in
-//! `follow`.
+//! `session …`: commands on agent sessions. `pages` formats them, `follow` follows them.
 
 mod follow;
 mod pages;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 
-use crate::engine::{NewAction, NewSession, SessionChange};
+use crate::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
+use crate::sessions::{NewAction, NewSession, SessionChange};
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::Report;
 
-/// What an agent does, from start to end
+/// Start, log, follow and end agent sessions
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl session start --step research\n  \
-    memctl session progress latest --status analyzing_trends --completed research\n  \
+    memctl session progress latest --status awaiting_approval --completed research\n  \
     memctl session end latest")]
 pub(super) enum SessionCommand {
     Start(StartArgs),
@@ -30,7 +29,7 @@ pub(super) enum SessionCommand {
 }
 
 impl SessionCommand {
-    /// Whether it goes on until it is interrupted.
+    /// Returns `true` if the command runs until it is interrupted.
     pub(super) const fn follows(&self) -> bool {
         match self {
             Self::List(args) => args.follow,
@@ -40,7 +39,7 @@ impl SessionCommand {
     }
 }
 
-pub(super) fn session(context: &Context, command: SessionCommand) -> Result<u8, CliError> {
+pub(super) fn session(context: &Context, command: SessionCommand) -> Result<u8, UserError> {
     let report: Box<dyn Report> = match command {
         SessionCommand::Start(args) => start(context, args)?,
         SessionCommand::Log(args) => log(context, args)?,
@@ -54,26 +53,26 @@ pub(super) fn session(context: &Context, command: SessionCommand) -> Result<u8, 
     context.printer.show(report.as_ref())
 }
 
-/// Begin a session
+/// Start a session
 ///
-/// Prints its id. A program that runs skills in it sets the variable `MEMCTL_SESSION` to that, and what
-/// `run` and `learn` do stands in its log.
+/// Prints its id. A program that runs skills in the session sets the variable `MEMCTL_SESSION` to
+/// the id, so that `run` and `learn` add to its log.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl session start\n  \
     memctl session start --total-steps 3 --step research --data '{\"campaign\": \"spring\"}'")]
 pub(super) struct StartArgs {
-    /// Whatever is to be kept with it: a JSON object; `-` reads standard input
+    /// Data of the session: a JSON object; `-` reads standard input
     #[arg(long, value_name = "JSON|-")]
     data: Option<String>,
-    /// How many steps there will be
+    /// Total number of steps
     #[arg(long, value_name = "N", default_value_t = crate::model::TOTAL_STEPS, allow_negative_numbers = true)]
     total_steps: u64,
-    /// What it does first
+    /// Name of the first step
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 }
 
-fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, CliError> {
+fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, UserError> {
     let data = json(context, "--data", args.data.as_deref())?;
     let session = context.engine(None)?.start_session(NewSession {
         data,
@@ -86,9 +85,9 @@ fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, CliError
     }))
 }
 
-/// Write down what was done in a session
+/// Log an action in a session
 ///
-/// One line of `execution_logs.jsonl`, which is never changed again. Secrets are left out.
+/// Appends one line to `execution_logs.jsonl`, which never changes later. Secrets are redacted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  memctl session log latest --step research --action tool_call --status success \\\n    \
@@ -96,43 +95,43 @@ fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, CliError
     --reasoning \"the brief names no competitor\" --confidence 0.8"
 )]
 pub(super) struct LogArgs {
-    /// The session: its id, the beginning of one, or `latest`
+    /// Session id, a prefix of one, or `latest`
     session: String,
-    /// The step that it was part of
+    /// Step that the action belongs to
     #[arg(long, value_name = "NAME")]
     step: String,
-    /// What kind of action it was
+    /// Type of the action
     #[arg(long, value_name = "TYPE", value_parser = PossibleValuesParser::new(ActionType::NAMES))]
     action: String,
-    /// How it ended, or that it has not
+    /// Status of the action
     #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(LogStatus::NAMES))]
     status: String,
-    /// The tool that acted
+    /// Tool that was used
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// What went in, as JSON; `-` reads standard input
+    /// Input as JSON; `-` reads standard input
     #[arg(long, value_name = "JSON|-")]
     input: Option<String>,
-    /// What came out, as JSON; `-` reads standard input
+    /// Output as JSON; `-` reads standard input
     #[arg(long, value_name = "JSON|-")]
     output: Option<String>,
-    /// Why it was done
+    /// Reason for the action
     #[arg(long, value_name = "TEXT")]
     reasoning: Option<String>,
-    /// How sure the agent was, from 0 to 1
+    /// Confidence of the agent, from 0 to 1
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
     confidence: Option<f64>,
-    /// How long it took, in milliseconds
+    /// Duration in milliseconds
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ms: Option<u64>,
-    /// What went wrong
+    /// Error message
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
 }
 
-fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, CliError> {
+fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, UserError> {
     if args.input.as_deref() == Some("-") && args.output.as_deref() == Some("-") {
-        return Err(CliError::usage(
+        return Err(UserError::usage(
             "`--input` and `--output` cannot both be standard input",
             "give one of them as JSON",
         ));
@@ -153,41 +152,39 @@ fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, CliError> {
     Ok(Box::new(report))
 }
 
-/// Move a session on
+/// Update the progress of a session
 ///
-/// States go forward in the order in which they are listed below, and may be skipped. A person who does
-/// not approve may send a session from `awaiting_approval` back to `generating_concepts` or
-/// `generating_scripts`. Steps that are done raise the percentage; it falls only when a session is sent
-/// back.
+/// States advance in the order listed below, and may be skipped. Completed steps raise the
+/// percentage; it falls only when a reviewer sends the session back.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl session progress latest --status analyzing_trends --completed research\n  \
-    memctl session progress latest --step \"cutting scenes\" --percent 70"
+    after_help = "Examples:\n  memctl session progress latest --status awaiting_approval --completed research\n  \
+    memctl session progress latest --step \"writing the report\" --percent 70"
 )]
 pub(super) struct ProgressArgs {
-    /// The session: its id, the beginning of one, or `latest`
+    /// Session id, a prefix of one, or `latest`
     session: String,
-    /// Its state
-    #[arg(long, value_name = "STATE", value_parser = states(&SessionState::NAMES))]
+    /// New state
+    #[arg(long, value_name = "STATE", value_parser = states(false))]
     status: Option<SessionState>,
-    /// What it is doing now
+    /// Name of the current step
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
-    /// How far it is, from 0 to 100
+    /// Progress from 0 to 100
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     percent: Option<i64>,
-    /// A step that is done; may be given more than once
+    /// Completed step; repeatable
     #[arg(long, value_name = "STEP")]
     completed: Vec<String>,
-    /// Fields to set in what is kept with it: a JSON object; `-` reads standard input
+    /// Fields to set in the session's data: a JSON object; `-` reads standard input
     #[arg(long, value_name = "JSON|-")]
     data: Option<String>,
-    /// What went wrong, for the state `error`
+    /// Error message, for the state `error`
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
 }
 
-fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, CliError> {
+fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, UserError> {
     let change = SessionChange {
         status: args.status,
         step: args.step,
@@ -198,7 +195,7 @@ fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, Cl
     };
     if change.is_empty() {
         let example = format!("memctl session progress {} --percent 50", args.session);
-        return Err(CliError::usage("there is nothing to change", example));
+        return Err(UserError::usage("there is nothing to change", example));
     }
     let session = context
         .engine(None)?
@@ -211,22 +208,22 @@ fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, Cl
 
 /// End a session
 ///
-/// It stays as it is from then on; only its log may still get lines.
+/// An ended session does not change; only its log may grow.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl session end latest\n  \
-    memctl session end latest --status error --error \"the video service answered 503\"")]
+    memctl session end latest --status error --error \"the service answered 503\"")]
 pub(super) struct EndArgs {
-    /// The session: its id, the beginning of one, or `latest`
+    /// Session id, a prefix of one, or `latest`
     session: String,
-    /// How it ended: `error` where `--error` is given, else `completed`
-    #[arg(long, value_name = "STATE", value_parser = states(&["completed", "error", "cancelled"]))]
+    /// Final state; default: `error` with `--error`, else `completed`
+    #[arg(long, value_name = "STATE", value_parser = states(true))]
     status: Option<SessionState>,
-    /// What went wrong
+    /// Error message
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
 }
 
-fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, CliError> {
+fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
     let meant = match args.error {
         Some(_) => SessionState::Error,
         None => SessionState::Completed,
@@ -247,61 +244,65 @@ fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, CliError> {
 
 /// List the newest sessions
 ///
-/// With `--follow` on a terminal, a table that redraws in place; piped, a line whenever a session has
-/// changed.
+/// With `--follow` on a terminal, redraws the table in place; through a pipe, prints a line after
+/// each change of a session.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl session list --status awaiting_approval\n  \
     memctl session list --follow"
 )]
 pub(super) struct ListArgs {
-    /// Sessions in this state only
-    #[arg(long, value_name = "STATE", value_parser = states(&SessionState::NAMES))]
+    /// List only sessions in this state
+    #[arg(long, value_name = "STATE", value_parser = states(false))]
     status: Option<SessionState>,
-    /// How many at most
+    /// Maximum number of sessions
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
-    /// Go on until interrupted
+    /// Keep running until interrupted
     #[arg(long, short)]
     follow: bool,
 }
 
-/// Show a session and what was done in it
+/// Show a session and its actions
 ///
-/// With `--follow` until the session ends: on a terminal a page that redraws in place; piped, a line
-/// for every action and every change.
+/// With `--follow`, runs until the session ends: on a terminal, redraws the page in place; through
+/// a pipe, prints a line for every action and every change.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl session show latest\n  \
     memctl session show latest --follow --json | jq .log.tool_name")]
 pub(super) struct ShowArgs {
-    /// The session: its id, the beginning of one, or `latest`
+    /// Session id, a prefix of one, or `latest`
     session: String,
-    /// How many actions at most, the newest
+    /// Show at most N actions, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
-    /// Go on until it has ended, or until interrupted
+    /// Keep running until the session ends, or until interrupted
     #[arg(long, short)]
     follow: bool,
 }
 
-/// One of these states.
-fn states(names: &'static [&'static str]) -> impl TypedValueParser<Value = SessionState> {
-    PossibleValuesParser::new(names).map(|name| name.parse().unwrap_or_default())
+/// Returns a parser for the known states, or for the final ones only.
+fn states(is_final: bool) -> impl TypedValueParser<Value = SessionState> {
+    let values = SessionState::all()
+        .zip(SessionState::names())
+        .filter(move |(state, _)| state.is_final() || !is_final)
+        .map(|(_, (name, is_listed))| PossibleValue::new(name).hide(!is_listed));
+    PossibleValuesParser::new(values).map(|name| name.parse().unwrap_or_default())
 }
 
-/// JSON that was given as it is, or as `-` for standard input.
+/// Parses JSON given as text, or as `-` for standard input.
 fn json(
     context: &Context,
     flag: &str,
     given: Option<&str>,
-) -> Result<Option<Box<RawValue>>, CliError> {
+) -> Result<Option<Box<RawValue>>, UserError> {
     let Some(given) = given else {
         return Ok(None);
     };
     let text = context.text(given)?;
     match serde_json::from_str(text.trim()) {
         Ok(value) => Ok(Some(value)),
-        Err(error) => Err(CliError::usage(
+        Err(error) => Err(UserError::input(
             format!("`{flag}` is not JSON: {error}"),
             format!(
                 "give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; texts stand in quotation marks"

@@ -1,19 +1,19 @@
-//! How sessions and their logs look.
+//! Output of sessions and their logs.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
 use crate::cli::run::latency;
-use crate::engine::{ActionReport, ChangedSession, SessionReport, SessionsReport};
-use crate::learn::pitfall::{MAX_RULES, Pitfall};
+use crate::error::UserError;
+use crate::hints::pitfall::{MAX_RULES, Pitfall};
 use crate::model::{ExecutionLog, LogStatus, Session, SessionState};
+use crate::sessions::{ActionReport, ChangedSession, SessionReport, SessionsReport};
 
 use super::{ListArgs, ShowArgs};
 
-/// A session that has just been changed, and what was done to it.
+/// Result of a change to a session.
 pub(super) struct Changed {
     pub(super) done: &'static str,
     pub(super) session: ChangedSession,
@@ -63,13 +63,13 @@ impl Report for ActionReport {
     }
 }
 
-/// The newest sessions, and the time that ages are counted from.
+/// Newest sessions, and the time that ages are relative to.
 struct Sessions {
     report: SessionsReport,
     now: DateTime<Utc>,
 }
 
-pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(Sessions {
         report: engine.sessions(args.status.as_ref(), args.limit as usize)?,
@@ -100,13 +100,13 @@ impl Report for Sessions {
     }
 }
 
-/// One session, and the time that ages are counted from.
+/// One session, and the time that ages are relative to.
 struct Shown {
     report: SessionReport,
     now: DateTime<Utc>,
 }
 
-pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(Shown {
         report: engine.session(&args.session, args.limit as usize)?,
@@ -140,7 +140,7 @@ impl Report for Shown {
     }
 }
 
-/// What is known of a session itself.
+/// Adds the fields of a session to a page.
 pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     page.styled(&[(Style::Strong, &session.session_id)]);
     page.styled(&[
@@ -172,7 +172,7 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     let fields: Vec<String> = fields
         .map(|(name, value)| {
             let text = words(value);
-            // What stands on a line of its own here is a field.
+            // One line is one field here, so a value must not contain line breaks.
             let flat: Vec<&str> = text.split_whitespace().collect();
             format!("{}: {}", name.escape_debug(), flat.join(" "))
         })
@@ -188,7 +188,7 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     }
 }
 
-/// A value as it is read: texts without quotation marks, also in a list.
+/// Returns a value for people: texts without quotation marks, also in a list.
 fn words(value: &Value) -> String {
     let texts = value
         .as_array()
@@ -201,7 +201,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Sessions as rows.
+/// Returns a table of sessions.
 pub(super) fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> Table {
     let columns = [
         ("ID", Align::Left),
@@ -228,7 +228,7 @@ pub(super) fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> Table 
     table
 }
 
-/// Actions as rows.
+/// Returns a table of actions.
 pub(super) fn actions_table(lines: &[ExecutionLog], now: DateTime<Utc>) -> Table {
     let columns = [
         ("Age", Align::Right),
@@ -247,7 +247,7 @@ pub(super) fn actions_table(lines: &[ExecutionLog], now: DateTime<Utc>) -> Table
     table
 }
 
-/// An action as cells.
+/// Returns the cells of an action.
 pub(super) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
     let unknown = || "–".to_owned();
     let took = |ms: u64| latency(u32::try_from(ms).unwrap_or(u32::MAX).into());
@@ -257,7 +257,7 @@ pub(super) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
         LogStatus::Pending | LogStatus::Running => Style::Plain,
         LogStatus::Other(_) => Style::Warn,
     };
-    // What says most of it: what went wrong, why, what came out, what went in.
+    // The most informative text comes first: error, reason, output, input.
     let data = [&line.output_data, &line.input_data].into_iter().flatten();
     let said = [&line.error_message, &line.reasoning]
         .into_iter()
@@ -283,24 +283,25 @@ pub(super) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
     ]
 }
 
-/// How a state is to be looked at.
+/// Returns the style of a state.
 pub(super) fn style(status: &SessionState) -> Style {
     match status {
         SessionState::Completed => Style::Good,
         SessionState::Error => Style::Bad,
         SessionState::Cancelled => Style::Dim,
-        SessionState::AwaitingApproval | SessionState::Other(_) => Style::Warn,
-        _ => Style::Plain,
+        SessionState::AwaitingApproval => Style::Warn,
+        known if known.is_known() => Style::Plain,
+        _ => Style::Warn,
     }
 }
 
-/// `38%`.
+/// Returns the progress as `38%`.
 pub(super) fn percent(session: &Session) -> String {
     let percent = session.progress_percentage;
     percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
 }
 
-/// `38%, 3 of 8 steps`.
+/// Returns the progress as `38%, 3 of 8 steps`.
 fn progress(session: &Session) -> String {
     let done = session.completed_steps.len() as u64;
     match session.total_steps {

@@ -1,12 +1,12 @@
-//! Charts as inline SVG: columns over time, a line, shares as bars, differences with their intervals.
+//! Charts as inline SVG: stacked columns, lines, share bars, differences with confidence intervals.
 //!
-//! Every chart carries a title and a description for who does not see it, and stands beside a table
-//! of its numbers. Colours are classes, so that light and dark are the page's choice, and no colour
-//! alone carries a meaning: parts of a column are named in the legend in their order.
+//! Every chart has a title and a description for screen readers, and a table of its numbers.
+//! Colours are classes, so that the page decides on light and dark. No colour alone carries a
+//! meaning: the legend names the parts of a column in order.
 
 use std::fmt::Write as _;
 
-use super::html::escape;
+use super::escape::escape;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 190.0;
@@ -15,24 +15,24 @@ const RIGHT: f64 = 8.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 24.0;
 
-/// The numbers of one name over time; `None` where there is none.
+/// Named series over time; `None` for a missing value.
 pub(super) struct Series<'a> {
-    /// What it is called.
+    /// Name in the legend.
     pub(super) name: &'a str,
-    /// The class of its colour: `a` to `d`.
+    /// CSS class of the colour: `a` to `d`.
     pub(super) class: &'a str,
-    /// A number for each label.
+    /// One value per label.
     pub(super) values: Vec<Option<f64>>,
 }
 
-/// A chart's name and description, and the names along its lower edge.
+/// Title, description and x-axis labels of a chart.
 pub(super) struct Frame<'a> {
-    /// Names the chart within the page; letters only.
+    /// Id of the chart within the page; letters only.
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) about: String,
     pub(super) labels: Vec<&'a str>,
-    /// How a number is written.
+    /// Formats a value.
     pub(super) unit: fn(f64) -> String,
 }
 
@@ -44,7 +44,7 @@ fn open(frame: &Frame<'_>) -> String {
     )
 }
 
-/// The least round number that is not below the greatest value.
+/// Returns the smallest round number that is not below the greatest value.
 fn ceiling(greatest: f64) -> f64 {
     if greatest <= 0.0 || !greatest.is_finite() {
         return 1.0;
@@ -57,7 +57,7 @@ fn ceiling(greatest: f64) -> f64 {
         .unwrap_or(greatest)
 }
 
-/// Lines at nothing, half and all, with their numbers, and the first, middle and last label.
+/// Draws lines at zero, half and top, with their values, and the first, middle and last label.
 fn axes(svg: &mut String, frame: &Frame<'_>, top: f64) {
     let bottom = HEIGHT - BOTTOM;
     for share in [0.0, 0.5, 1.0] {
@@ -106,13 +106,13 @@ fn middle(at: usize, count: usize) -> f64 {
     LEFT + slot(count) * (at as f64 + 0.5)
 }
 
-/// Columns, the series on top of each other.
+/// Returns a chart of stacked columns.
 pub(super) fn columns(frame: &Frame<'_>, all: &[Series<'_>]) -> String {
     let count = frame.labels.len();
     let value =
         |series: &Series<'_>, at: usize| series.values.get(at).copied().flatten().unwrap_or(0.0);
     let sum = |at: usize| all.iter().map(|series| value(series, at)).sum::<f64>();
-    // Half a run is none: a scale of counts ends at two at least.
+    // A scale of counts goes up to 2 at least, because half a run does not exist.
     let least = if all.len() > 1 { 2.0 } else { 0.0 };
     let top = ceiling((0..count).map(sum).fold(least, f64::max));
     let mut svg = open(frame);
@@ -151,7 +151,7 @@ pub(super) fn columns(frame: &Frame<'_>, all: &[Series<'_>]) -> String {
     svg
 }
 
-/// A line that is broken where there is no number.
+/// Returns a line chart with gaps at missing values.
 pub(super) fn line(frame: &Frame<'_>, series: &Series<'_>) -> String {
     let top = ceiling(series.values.iter().copied().flatten().fold(0.0, f64::max));
     let mut svg = open(frame);
@@ -190,7 +190,7 @@ pub(super) fn line(frame: &Frame<'_>, series: &Series<'_>) -> String {
     svg
 }
 
-/// The runs of numbers without a gap, each number with its place.
+/// Splits values at gaps; each value has its index. Drops single values.
 fn pieces(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     let mut pieces = vec![Vec::new()];
     for (at, value) in values.iter().enumerate() {
@@ -206,7 +206,7 @@ fn pieces(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     pieces
 }
 
-/// One bar from the left, its parts after each other; for a cell of a table.
+/// Returns one horizontal bar of consecutive parts, for a table cell.
 pub(super) fn bar(parts: &[(&str, f64)], whole: f64) -> String {
     let mut svg = "<svg class=\"bar\" viewBox=\"0 0 120 12\" aria-hidden=\"true\">".to_owned();
     let mut x = 0.0;
@@ -226,7 +226,7 @@ pub(super) fn bar(parts: &[(&str, f64)], whole: f64) -> String {
     svg
 }
 
-/// A difference and its interval on a line with nothing in the middle; for a cell of a table.
+/// Returns a difference and its confidence interval around zero, for a table cell.
 pub(super) fn interval(difference: f64, [low, high]: [f64; 2], proves: bool) -> String {
     let reach = low.abs().max(high.abs()).max(f64::MIN_POSITIVE) * 1.1;
     let x = |value: f64| 80.0 + value / reach * 78.0;

@@ -1,15 +1,15 @@
-//! The charts over time: which there are, and each beside a table of its numbers.
+//! Charts over time, each with a table of its numbers.
 
-use crate::engine::{Period, Piece, StatsReport};
+use crate::insight::{Period, Piece, StatsReport};
 
 use super::chart::{self, Frame, Series};
-use super::html::escape;
+use super::escape::escape;
 use super::words::{NONE, ms, number, usd};
 
-/// A name, a class of colour, and what it is worth in a piece of time.
+/// Name, CSS class of the colour, and value in a time bucket.
 type Column = (&'static str, &'static str, fn(&Piece) -> Option<f64>);
 
-/// A chart over time.
+/// Chart over time.
 struct Figure {
     id: &'static str,
     title: &'static str,
@@ -66,7 +66,7 @@ const FIGURES: [Figure; 5] = [
     },
 ];
 
-/// The one chart whose numbers cannot be summed.
+/// Title of the only chart whose values cannot be summed.
 const LATENCY: &str = "Latency";
 
 pub(super) fn over_time(report: &StatsReport) -> String {
@@ -141,7 +141,7 @@ fn figure(pieces: &[Piece], of: &Figure) -> String {
     let rows: Vec<String> = pieces
         .iter()
         .enumerate()
-        // Pieces in which nothing was there say nothing.
+        // Empty time buckets are left out.
         .filter(|(at, _)| series.iter().any(|s| is_there(&s.values[*at])))
         .map(|(at, piece)| {
             let cells: Vec<String> = series

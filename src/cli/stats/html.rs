@@ -1,40 +1,22 @@
-//! The page for a browser: one file, no script, nothing fetched.
+//! Page for a browser: one file, no script, no requests.
 //!
-//! Everything that comes from the store is escaped, and the page forbids itself scripts and requests,
-//! so that a stored text is text whatever it says. It is well-formed, dark where the reader's system
-//! is, and one column on a phone.
+//! Everything from the store is escaped, and the page forbids scripts and requests, so that stored
+//! text cannot run. It is well-formed, follows the system's dark mode, and has one column on a
+//! phone.
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::output::clean;
-use crate::engine::{Estimate, Part, StatsReport, Used};
 use crate::guard;
+use crate::insight::{Estimate, Part, StatsReport, Used};
 
 use super::chart;
+use super::escape::escape;
 use super::figures::over_time;
 use super::words::{NO_PROOF, NONE, basis, compared, estimate, ms, number, percent, usd};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Text from anywhere, as text: without secrets, without characters that are not seen, and without
-/// a meaning in HTML.
-pub(super) fn escape(text: &str) -> String {
-    let clean = clean(&guard::redact(text).text);
-    let mut escaped = String::with_capacity(clean.len());
-    for c in clean.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
     let when = report
         .days
@@ -90,7 +72,7 @@ fn card(name: &str, value: Option<String>, note: &str) -> String {
         "<div class=\"card\"><dt>{}</dt><dd class=\"{class}\">{}</dd><dd class=\"note\">{}</dd></div>",
         escape(name),
         escape(&value),
-        // A sign on a line of its own is a riddle.
+        // A sign on its own line is confusing.
         escape(note).replace(" %", "\u{a0}%")
     )
 }
@@ -217,7 +199,7 @@ fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
     )
 }
 
-/// The beginning of a long text; the record has all of it.
+/// Returns the beginning of a long text; the record has all of it.
 fn shortened(text: &str) -> String {
     let text = guard::redact(text).text;
     match text.char_indices().nth(280) {

@@ -1,9 +1,10 @@
-//! `stats`: what memory is worth, as a page for a terminal or for a browser.
+//! `stats`: benefit of the memory, as a page for a terminal or a browser.
 //!
-//! - `html`: the page for a browser, one file that needs nothing else. `figures`, `chart`: its pictures.
-//! - `words`: numbers as both pages write them.
+//! - `html`: page for a browser, one self-contained file. `figures`, `chart`: its charts.
+//! - `words`: number formats of both pages.
 
 mod chart;
+mod escape;
 mod figures;
 mod html;
 mod words;
@@ -12,34 +13,34 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::engine::{Part, StatsReport, Used};
+use crate::error::UserError;
+use crate::insight::{Part, StatsReport, Used};
 use crate::platform::named;
 
 use super::context::Context;
-use super::error::CliError;
 use super::output::{Align, Page, Report, Style, Table, plural};
 
 use words::{compared, estimate, ms, number, part, usd};
 
-/// Say what memory is worth: right runs, hints that helped, cost, time, what an experiment shows
+/// Show the benefit of memory: correct runs, helpful hints, cost, time, experiment
 ///
-/// Reads what the store holds; what nobody has recorded is `no data yet`. `--html` writes one page
-/// with charts that needs no network.
+/// Reads the records of the store; missing figures are shown as `no data yet`. `--html` writes one
+/// page with charts that needs no network.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
 pub(super) struct StatsArgs {
-    /// Write a page for a browser to this file, in place of an older one
+    /// Write a page for a browser to this file, replacing an older one
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
-/// The figures, and where a page of them went.
+/// Statistics, and the path of the written page.
 struct Shown {
     report: StatsReport,
     page: Option<PathBuf>,
 }
 
-pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Report>, CliError> {
+pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     let path = args
         .html
@@ -58,12 +59,12 @@ pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Repor
     Ok(Box::new(Shown { report, page: path }))
 }
 
-/// What cannot become a page is said before the work, and in words that help.
-fn refuse(path: &Path) -> Result<(), CliError> {
+/// Fails early, with a hint, if the page cannot be written.
+fn refuse(path: &Path) -> Result<(), UserError> {
     let shown = path.display();
     let refused = |why: &str| {
         let message = format!("cannot write `{shown}`: {why}");
-        Err(CliError::usage(message, "memctl stats --html stats.html"))
+        Err(UserError::usage(message, "memctl stats --html stats.html"))
     };
     if named::is_dir(path) {
         return refused("it is a directory");
@@ -108,7 +109,7 @@ impl Report for Shown {
     }
 }
 
-/// A value, or that there is none.
+/// Returns a value, or the text for missing data.
 fn or_none(value: Option<String>) -> String {
     value.unwrap_or_else(|| words::NONE.to_owned())
 }

@@ -1,20 +1,20 @@
-//! Numbers as a person reads them. What is not known is never a number.
+//! Number formats for people. A missing value is never shown as a number.
 
-use crate::engine::{Comparison, Estimate, Part};
+use crate::insight::{Comparison, Estimate, Part};
 
-/// Said where nobody has recorded anything.
+/// Text for missing data.
 pub(super) const NONE: &str = "no data yet";
-/// Said where only an experiment could tell.
+/// Text for figures that only an experiment provides.
 pub(super) const NO_PROOF: &str = "no data yet; `experiment.withhold = 0.1` collects it";
 
-/// A number with at most one decimal, and none from a hundred on.
+/// Returns a number with at most one decimal, and none from 100 on.
 pub(super) fn number(value: f64) -> String {
     let digits = usize::from(value.abs() < 100.0);
     let text = format!("{value:.digits$}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// US dollars.
+/// Returns an amount in US dollars.
 pub(super) fn usd(value: f64) -> String {
     if value == 0.0 || value >= 0.1 {
         format!("${value:.2}")
@@ -23,7 +23,7 @@ pub(super) fn usd(value: f64) -> String {
     }
 }
 
-/// A duration in milliseconds.
+/// Returns a duration in milliseconds.
 pub(super) fn ms(value: f64) -> String {
     if value < 1_000.0 {
         format!("{} ms", number(value))
@@ -32,17 +32,17 @@ pub(super) fn ms(value: f64) -> String {
     }
 }
 
-/// A share in whole percents.
+/// Returns a share in whole percents.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` of nothing.
+/// Returns `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` without data.
 pub(super) fn part(part: &Part) -> Option<String> {
     Some(format!("{} ({})", percent(part.share?), basis(part)?))
 }
 
-/// `3 of 4; 95 %: 30 to 95 %`; `None` of nothing.
+/// Returns `3 of 4; 95 %: 30 to 95 %`; `None` without data.
 pub(super) fn basis(part: &Part) -> Option<String> {
     let [low, high] = part.interval?;
     Some(format!(
@@ -54,7 +54,7 @@ pub(super) fn basis(part: &Part) -> Option<String> {
     ))
 }
 
-/// `about 12 failures (95 %: 4 to 20)`.
+/// Returns `about 12 failures (95 %: 4 to 20)`.
 pub(super) fn estimate(estimate: &Estimate, what: &str) -> String {
     let [low, high] = estimate.interval.map(number);
     let about = format!(
@@ -68,7 +68,7 @@ pub(super) fn estimate(estimate: &Estimate, what: &str) -> String {
     }
 }
 
-/// What a comparison says, and whether it proves that memory spares anything.
+/// Returns the result of a comparison, and `true` if it proves a benefit.
 pub(super) fn compared(comparison: &Comparison) -> (String, bool) {
     if let Some(reason) = &comparison.too_little {
         return (reason.clone(), false);

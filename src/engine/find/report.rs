@@ -1,135 +1,134 @@
-//! What a search is asked, and what it answers.
+//! Request and result of a search.
 
 use serde::Serialize;
 
 use crate::model::{Kind, MemoryType, Trust, abroad};
 use crate::search::{Filter, Fusion};
 
-use super::super::Rewrite;
+use crate::learn::rewrite::Rewrite;
 
-/// What is looked for.
+/// Search request.
 #[derive(Debug)]
 pub struct FindOptions {
-    /// The words.
+    /// Query text.
     pub query: String,
-    /// How many results at most; at least one.
+    /// Maximum number of results; at least one.
     pub limit: usize,
-    /// What may be found. Its scope, its viewer and its time are set by the engine.
+    /// Filter of the records. The engine sets its scope, its viewer and its time.
     pub filter: Filter,
-    /// How the rankings by words and by meaning become one. By words alone, the model of meanings is
-    /// not loaded.
+    /// Method to merge the keyword and the semantic ranking. `Keyword` alone loads no embedder.
     pub fusion: Fusion,
-    /// What is looked for instead of the words.
+    /// Rewriting of the query.
     pub rewrite: Rewrite,
-    /// Whether to say how each result came about.
+    /// Adds an explanation to each result.
     pub explain: bool,
 }
 
-/// What was found.
+/// Search result.
 #[derive(Debug, Serialize)]
 pub struct FindReport {
-    /// The words that were looked for.
+    /// Query text.
     pub query: String,
-    /// The words that were looked for instead, where they were rewritten.
+    /// Text that was searched instead; `None` if the query was not rewritten.
     pub rewritten: Option<String>,
-    /// Best first.
+    /// Results, best first.
     pub results: Vec<Found>,
-    /// How the query was understood, where that was asked.
+    /// Interpretation of the query, if an explanation was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: f64,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-/// One result.
+/// Single match.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
-    /// Its kind.
+    /// Kind of the record.
     pub kind: Kind,
-    /// The skill that it belongs to.
+    /// Skill of the record; `None` if it has none.
     pub skill: Option<String>,
-    /// Whose it is, if it is somebody's.
+    /// User of the record; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// Which type of memory it is, if it is one.
+    /// Type of a memory; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
-    /// Higher is better; comparable within one answer only.
+    /// Score; higher is better, comparable within one answer only.
     pub score: f64,
-    /// The part of it in which most of the words stand.
+    /// Excerpt with the most query words.
     pub snippet: String,
-    /// All of its words: for those who have more room than a line.
+    /// Full text, for callers that show more than an excerpt.
     #[serde(skip)]
     pub content: String,
-    /// Its rank in each ranking, from 1.
+    /// Rank in each ranking, from 1.
     pub ranks: Ranks,
-    /// How it came about, where that was asked.
+    /// Explanation of the score, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explanation>,
-    /// The workspace that it was born in; `None` where that has no name yet.
+    /// Workspace where the record was created; `None` if it has no name yet.
     pub origin: Option<String>,
-    /// Whether it was pulled from another workspace: then `memctl memory show` finds it under `ID@ORIGIN`.
+    /// True for a remote record; `memctl memory show` finds it as `ID@ORIGIN`.
     pub pulled: bool,
-    /// How far it may be believed.
+    /// Trust level.
     pub trust: Trust,
-    /// Of a rule or a fix: how it stands.
+    /// Status of a rule or a fix; `None` for other kinds.
     pub status: Option<String>,
-    /// Who brought it, where the record says so.
+    /// Supplier of the record; `None` if the record does not name one.
     pub source: Option<String>,
 }
 
 impl Found {
-    /// The id by which it is shown again; one that was pulled says from where.
+    /// Id for `memory show`; for a remote record with its origin.
     pub fn name(&self) -> String {
         let origin = self.origin.as_deref().filter(|_| self.pulled);
         origin.map_or_else(|| self.id.clone(), |origin| abroad(&self.id, origin))
     }
 }
 
-/// Ranks from 1; `None` where a ranking does not hold the record.
+/// Ranks from 1; `None` if a ranking does not include the record.
 #[derive(Debug, Serialize)]
 pub struct Ranks {
-    /// By words.
+    /// Rank by keyword score.
     pub keyword: Option<usize>,
-    /// By meaning.
+    /// Rank by semantic score.
     pub semantic: Option<usize>,
 }
 
-/// How a query was understood.
+/// Interpretation of a query.
 #[derive(Debug, Serialize)]
 pub struct Asked {
-    /// Its words, as they are compared.
+    /// Query words in their normalized form.
     pub terms: Vec<Term>,
-    /// How the two rankings became one.
+    /// Method that merged the two rankings.
     pub fusion: &'static str,
-    /// What made the vectors; `None` where meaning was not asked.
+    /// Name of the embedder; `None` for a keyword search.
     pub embedder: Option<String>,
-    /// How many records could be found, and how many of them have a vector.
+    /// Number of records that pass the filter.
     pub documents: usize,
-    /// See `documents`.
+    /// Number of those records that have a vector.
     pub vectors: usize,
 }
 
-/// A word of a query.
+/// Query word.
 #[derive(Debug, Serialize)]
 pub struct Term {
-    /// The word, as it is compared.
+    /// Word in its normalized form.
     pub word: String,
-    /// In how many records it stands.
+    /// Number of records that contain the word.
     pub documents: usize,
 }
 
-/// How a result came about.
+/// Explanation of a result.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
-    /// The words of the query that stand in it.
+    /// Query words that the record contains.
     pub matched: Vec<String>,
-    /// Its BM25 score; 0 where none does.
+    /// BM25 score; 0 if no query word matches.
     pub keyword: f64,
-    /// The cosine of its vector and the query's; `None` where there is none to compare.
+    /// Cosine of the record's and the query's vectors; `None` if one of them is missing.
     pub semantic: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Who answers a run: a model, or without one the known case that is most like the input.
+//! Answers of a run: from a model, or offline from the nearest known case.
 
 use std::time::Instant;
 
@@ -11,13 +11,15 @@ use crate::prompt::Assembly;
 use crate::skill::{Skill, Skills};
 use crate::store::Selection;
 
-use super::super::{Engine, Error, dollars, milliseconds, nearest};
-use super::RunReport;
+use super::super::nearest;
+use super::state::RunState;
+use crate::workspace::Error;
+use crate::workspace::{Workspace, dollars, milliseconds};
 
-/// What offline answers are recorded as.
+/// Model name of offline answers in records.
 const OFFLINE: &str = "offline/nearest-case";
 
-/// An answer, whoever gave it.
+/// Answer of a model or of the nearest known case.
 pub(super) struct Answer {
     pub(super) output: Box<RawValue>,
     pub(super) model: String,
@@ -27,8 +29,22 @@ pub(super) struct Answer {
     pub(super) nearest_case: Option<NearestCase>,
 }
 
-impl Engine {
-    /// Lets a model answer.
+impl Answer {
+    /// Returns the answer of a run that asked no model: `null`, at no known cost.
+    pub(super) fn missing(model: &str) -> Self {
+        Self {
+            output: RawValue::NULL.to_owned(),
+            model: model.to_owned(),
+            cost_usd: None,
+            latency_ms: 0.0,
+            usage: None,
+            nearest_case: None,
+        }
+    }
+}
+
+impl Workspace {
+    /// Answers with a model.
     pub(super) async fn answer(
         &self,
         llm: &Llm,
@@ -63,23 +79,23 @@ impl Engine {
         })
     }
 
-    /// Lets the nearest known case answer.
+    /// Answers with the nearest known case.
     pub(super) fn answer_offline(
         &self,
         skills: &Skills,
         skill: &Skill,
         input: &RawValue,
-        report: &mut RunReport,
+        state: &mut RunState,
     ) -> Result<Answer, Error> {
         let start = Instant::now();
         let of_skill = Selection {
             skill: Some(&skill.path),
             newest: None,
         };
-        let warnings = &mut report.warnings;
+        let warnings = &mut state.warnings;
         let examples = skills.examples(&skill.path)?;
         warnings.extend(examples.problems.iter().map(ToString::to_string));
-        let (executions, corrections) = if report.stateless {
+        let (executions, corrections) = if state.stateless {
             (Vec::new(), Vec::new())
         } else {
             let executions = self.store.list(&of_skill)?.records;
@@ -118,9 +134,9 @@ impl Engine {
     }
 }
 
-/// What a model's answer means: the JSON object that it is, alone or in one code fence, else its
-/// text.
-pub(in crate::engine) fn output(text: &str) -> Box<RawValue> {
+/// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes
+/// `raw_output`.
+pub(crate) fn output(text: &str) -> Box<RawValue> {
     let trimmed = text.trim();
     let inner = trimmed
         .strip_prefix("```")

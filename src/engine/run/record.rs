@@ -1,52 +1,57 @@
-//! A run as it is recorded: the execution, the counts of the rules that stood in its prompt, and the
-//! lines in the log of what agents did.
+//! Records a run: the execution, the counts of the rules in its prompt, and the lines of the
+//! execution log.
 //!
-//! What was paid for is kept: where the store does not take an execution, a file of its own does.
+//! A paid answer is kept: if the store rejects an execution, a separate file holds it.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::llm::{self, Llm};
+use crate::llm;
 use crate::model::{ActionType, Execution, ExecutionLog, LogStatus, Outcome, Session, Usage};
 use crate::store;
 
-use super::super::session::data;
-use super::super::{Engine, Error, dollars, evidence};
-use super::RunReport;
+use super::super::evidence;
+use super::answer::Answer;
+use super::state::RunState;
+use crate::workspace::Error;
+use crate::workspace::execution_log_lines::data;
+use crate::workspace::{Workspace, dollars};
 
-impl Engine {
-    /// Records an execution. Answers its id, the kinds of what was left out of it, and what went wrong
-    /// and did not stop it.
+impl Workspace {
+    /// Records an execution. Returns its id, the kinds of the secrets redacted, and a non-fatal
+    /// problem.
     pub(super) fn record(
         &self,
-        report: &RunReport,
+        state: &RunState,
+        answer: &Answer,
+        outcome: Outcome,
         input: &RawValue,
         session: Option<&Session>,
     ) -> Result<(String, Vec<&'static str>, Option<String>), Error> {
         let execution = Execution {
             execution_id: String::new(),
-            skill: report.skill.to_string(),
+            skill: state.skill.to_string(),
             timestamp: self.timestamp(),
             input_summary: input.to_owned(),
-            output_summary: report.output.clone(),
-            outcome: report.outcome.clone().unwrap_or_default(),
-            cost_usd: report.cost_usd,
-            latency_ms: Some(report.latency_ms),
-            model_used: report.model_used.clone(),
-            reflexions_injected: report.injected.iter().map(|i| i.id.clone()).collect(),
-            reflexions_withheld: report.withheld.clone(),
+            output_summary: answer.output.clone(),
+            outcome,
+            cost_usd: answer.cost_usd,
+            latency_ms: Some(answer.latency_ms),
+            model_used: answer.model.clone(),
+            reflexions_injected: state.injected.iter().map(|i| i.id.clone()).collect(),
+            reflexions_withheld: state.withheld.clone(),
             experiment_withhold: Some(self.settings.withhold.get()).filter(|share| *share > 0.0),
-            usage: report.usage,
-            nearest_case: report.nearest_case.clone(),
+            usage: answer.usage,
+            nearest_case: answer.nearest_case.clone(),
             reviewer_notes: String::new(),
             judged_by: String::new(),
         };
         let stored = self.writer().and_then(|mut writer| {
             let stored = writer.append(execution.clone(), self.now)?;
-            // A count that cannot be kept is no reason to lose an answer.
+            // A failed count must not lose an answer.
             let counted = evidence::count_shown(&mut writer, &stored);
-            // What the log tells stands in the execution too.
-            drop(writer.note_execution_logs(self.actions(report, &stored, session)));
+            // The execution holds the same facts as the log, so a failed log write is ignored.
+            drop(writer.note_execution_logs(self.actions(state, &stored, session)));
             let trouble = counted.err().map(|error| evidence::uncounted(&error));
             Ok((stored.execution_id, writer.take_left_out(), trouble))
         });
@@ -58,10 +63,10 @@ impl Engine {
         }
     }
 
-    /// A run as the log of what agents did has it: what was read, who was asked, what was written.
+    /// Lines of a run in the execution log: rules read, model called, execution written.
     fn actions(
         &self,
-        report: &RunReport,
+        state: &RunState,
         stored: &Execution,
         session: Option<&Session>,
     ) -> Vec<ExecutionLog> {
@@ -70,7 +75,7 @@ impl Engine {
         let line = |action| scribe.line(step.unwrap_or("run"), action);
         let id = &stored.execution_id;
         let mut lines = Vec::new();
-        if !(report.injected.is_empty() && report.omitted.is_empty()) {
+        if !(state.injected.is_empty() && state.omitted.is_empty()) {
             lines.push(ExecutionLog {
                 input_data: data(&json!({ "skill": stored.skill })),
                 output_data: data(&json!({
@@ -81,7 +86,7 @@ impl Engine {
             });
         }
         let failed = stored.outcome == Outcome::Error;
-        // The output of a run that failed is what was said of it.
+        // A failed run has its error in the output.
         let error = serde_json::from_str::<Value>(stored.output_summary.get()).ok();
         let error = error.and_then(|output| output["error"].as_str().map(str::to_owned));
         #[expect(
@@ -110,7 +115,7 @@ impl Engine {
         lines
     }
 
-    /// Keeps an execution that the store does not take in a file of its own.
+    /// Writes an execution that the store rejects to a separate file.
     fn keep_aside(&self, execution: &Execution, source: store::Error) -> Error {
         let Ok(text) = serde_json::to_string_pretty(execution) else {
             return source.into();
@@ -122,13 +127,14 @@ impl Engine {
         }
     }
 
-    /// Records that a model was asked in vain, with whatever it said.
+    /// Records a failed call of a model that took so many milliseconds, with any text that the
+    /// model returned.
     pub(super) fn failed(
         &self,
-        report: &RunReport,
+        state: &RunState,
         input: &RawValue,
         session: Option<&Session>,
-        llm: &Llm,
+        (model, latency_ms): (&str, f64),
         error: llm::Error,
     ) -> Error {
         let mut output = json!({ "error": error.to_string() });
@@ -140,33 +146,23 @@ impl Engine {
         };
         let paid = error.paid();
         let usage = paid.and_then(|paid| paid.usage);
-        let failed = RunReport {
-            execution_id: None,
-            skill: report.skill.clone(),
-            outcome: Some(Outcome::Error),
+        let answer = Answer {
             output,
-            model_used: llm.model().to_owned(),
+            model: model.to_owned(),
             cost_usd: paid.and_then(|paid| paid.cost_usd).map(dollars),
-            latency_ms: report.latency_ms,
+            latency_ms,
             usage: usage.map(|u| Usage {
                 input_tokens: u.input_tokens,
                 output_tokens: u.output_tokens,
             }),
-            injected: report.injected.clone(),
-            omitted: report.omitted.clone(),
-            withheld: report.withheld.clone(),
-            layers: Vec::new(),
             nearest_case: None,
-            sample_input: None,
-            stateless: report.stateless,
-            warnings: Vec::new(),
         };
-        match self.record(&failed, input, session) {
+        match self.record(state, &answer, Outcome::Error, input, session) {
             Ok((execution, _, _)) => Error::Asked {
                 execution,
                 source: error,
             },
-            // Whoever has paid for a part of an answer wants to know where it is.
+            // The user paid for a part of an answer, so the error must name its file.
             Err(kept @ Error::NotStored { .. }) if error.raw_text().is_some() => kept,
             Err(_) => error.into(),
         }

@@ -1,7 +1,7 @@
-//! What a test says about rules, put into their records.
+//! Stores test results in the records of rules.
 //!
-//! A test counts once for each rule, however often it is run: the same case again is no new
-//! evidence. That a rule holds can be taken back by a later run; what was counted stays, for it was seen.
+//! A test counts once per rule, however often it runs: the same case is no new evidence. A later
+//! run may revoke a validation, but the evidence that was counted stays.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,13 @@ use crate::model::{Kind, Reflexion};
 use crate::store::Writer;
 
 use super::super::evidence::counts;
-use super::{CaseReport, Engine, Error, Status};
+use super::{CaseReport, Error, Status};
+use crate::workspace::Workspace;
 
-impl Engine {
-    /// Stores what a case says about the rules of its skill.
+impl Workspace {
+    /// Stores the result of a case for the rules of its skill.
     #[expect(clippy::unused_self, reason = "a step of the verb")]
-    pub(super) fn credit(
+    pub(crate) fn credit(
         &self,
         writer: &mut Writer,
         rules: &[Reflexion],
@@ -32,7 +33,7 @@ impl Engine {
     }
 }
 
-/// The fields of a rule that a test changes.
+/// Returns the fields of a rule that a test changes.
 fn changes(
     rule: &Reflexion,
     test: &str,

@@ -1,72 +1,72 @@
-//! What `test` answers.
+//! Report of a test run.
 
 use serde::Serialize;
 
 use crate::model::SkillPath;
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It fails without its rule and passes with it.
+    /// Fails without its rule and passes with it.
     Passed,
-    /// It fails with its rule.
+    /// Fails with its rule, or is no valid case.
     Failed,
-    /// It passes without its rule too, and so proves nothing.
+    /// Passes without its rule too, and so proves nothing.
     Worthless,
-    /// It was not run.
+    /// Not run.
     Skipped,
 }
 
-/// One case.
+/// Report of one case.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseReport {
-    /// The name of its file, without the end.
+    /// File name of the case, without its extension.
     pub id: String,
-    /// The skill.
+    /// Skill of the case.
     pub skill: SkillPath,
-    /// The correction that it comes from.
+    /// Correction that the case comes from.
     pub correction_id: Option<String>,
-    /// The rule that has to make it pass.
+    /// Rule that must make the case pass.
     pub reflexion_id: Option<String>,
-    /// What became of it.
+    /// Result of the case.
     pub status: Status,
-    /// `passed` or `failed`; `None` where it was not run so.
+    /// `passed` or `failed` without the rule; `None` if not run.
     pub without_rule: Option<Status>,
-    /// The same with the rule.
+    /// `passed` or `failed` with the rule; `None` if not run.
     pub with_rule: Option<Status>,
-    /// The rules that make it fail.
+    /// Rules that make the case fail.
     pub broken_by: Vec<String>,
-    /// Why, in words.
+    /// Explanation of the status.
     pub reason: String,
 }
 
-/// What came of all cases.
+/// Report of all cases.
 #[derive(Debug, Default, Serialize)]
 pub struct TestReport {
-    /// How many fail without their rule and pass with it.
+    /// Number of cases that fail without their rule and pass with it.
     pub passed: usize,
-    /// How many fail.
+    /// Number of cases that fail.
     pub failed: usize,
-    /// How many were not run.
+    /// Number of cases that were not run.
     pub skipped: usize,
-    /// How many prove nothing.
+    /// Number of cases that prove nothing.
     pub worthless: usize,
-    /// How many of those that were not run were not because the model failed.
+    /// Number of cases that were not run because the model failed.
     pub unanswered: usize,
-    /// Each of them.
+    /// Report of each case.
     pub cases: Vec<CaseReport>,
-    /// How often a model was asked.
+    /// Number of model calls.
     pub calls: usize,
-    /// What that cost, in US dollars; `None` where a price is not known.
+    /// Cost of the calls in US dollars; `None` if a price is unknown.
     pub cost_usd: Option<f64>,
-    /// What went wrong and did not stop it.
+    /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
 
 impl CaseReport {
-    /// The report of a case that was not run.
-    pub(super) fn skipped(id: &str, skill: &SkillPath) -> Self {
+    /// Returns the report of a case that was not run.
+    pub(crate) fn skipped(id: &str, skill: &SkillPath) -> Self {
         Self {
             id: id.to_owned(),
             skill: skill.clone(),

@@ -1,4 +1,4 @@
-//! One case on its way: asking without and with its rule, and looking for what breaks it.
+//! Runs one case: calls the model without and with its rule, and finds the rule that breaks it.
 
 use serde_json::Value;
 
@@ -6,42 +6,55 @@ use crate::guard;
 use crate::learn::case::Case;
 use crate::learn::rubric;
 use crate::llm::{self, Llm, OnProgress, Request};
-use crate::model::Reflexion;
+use crate::model::{Reflexion, SkillPath};
+use crate::skill::Skill;
 
-use super::super::error::chain;
 use super::super::run::output;
-use super::{CaseReport, Engine, Group, Status};
+use super::report::{CaseReport, Status};
+use crate::workspace::Workspace;
+use crate::workspace::cases::CaseFile;
+use crate::workspace::error::chain;
+use crate::workspace::providers::Chosen;
 
-/// Why a case has no verdict.
-pub(super) enum Stop {
-    /// The cap on calls.
+/// Cases of one skill.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) path: SkillPath,
+    pub(super) skill: Skill,
+    pub(super) chosen: Chosen,
+    pub(super) cases: Vec<CaseFile>,
+}
+
+/// Reason why a case has no verdict.
+pub(crate) enum Stop {
+    /// Cap on calls reached.
     Capped,
-    /// What was asked to judge cannot.
+    /// Judge unable to judge the answer.
     NoJudge(String),
-    /// The model did not answer.
+    /// Failed model call.
     Failed(String),
 }
 
-/// What was asked so far.
-pub(super) struct Meter<'p> {
-    pub(super) left: usize,
-    pub(super) calls: usize,
-    pub(super) cost: Option<f64>,
-    pub(super) progress: OnProgress<'p>,
+/// Counter of model calls and their cost.
+pub(crate) struct Meter<'p> {
+    pub(crate) left: usize,
+    pub(crate) calls: usize,
+    pub(crate) cost: Option<f64>,
+    pub(crate) progress: OnProgress<'p>,
 }
 
-/// A case on its way.
-pub(super) struct Trial<'t, 'p> {
-    pub(super) engine: &'t Engine,
-    pub(super) llm: &'t Llm,
-    pub(super) group: &'t Group,
-    pub(super) case: &'t Case,
-    pub(super) meter: &'t mut Meter<'p>,
+/// Run of one case.
+pub(crate) struct Trial<'t, 'p> {
+    pub(crate) engine: &'t Workspace,
+    pub(crate) llm: &'t Llm,
+    pub(crate) group: &'t Group,
+    pub(crate) case: &'t Case,
+    pub(crate) meter: &'t mut Meter<'p>,
 }
 
 impl Trial<'_, '_> {
-    /// Runs the case without and with its rule, and finds out why it fails where it does.
-    pub(super) async fn judge(
+    /// Runs the case without and with its rule, and finds the cause of a failure.
+    pub(crate) async fn judge(
         &mut self,
         rules: &[Reflexion],
         rule: &Reflexion,
@@ -84,7 +97,7 @@ impl Trial<'_, '_> {
         Ok(())
     }
 
-    /// The rule that makes the case fail although its own stands in the prompt.
+    /// Returns the rule that makes the case fail although its own rule is in the prompt.
     async fn culprit(
         &mut self,
         rules: &[Reflexion],
@@ -106,13 +119,13 @@ impl Trial<'_, '_> {
         Ok(None)
     }
 
-    /// Asks with these rules, and says what is wrong with the answer.
+    /// Calls the model with these rules, and returns the errors in its answer.
     async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
         let input = self.case.input.get();
         let request = Request {
             system: self
                 .engine
-                .put_together(&self.group.skill, rules, Some(input), &[])
+                .assemble_layers(&self.group.skill, rules, Some(input), &[])
                 .prompt,
             user: input.to_owned(),
             schema: None,
@@ -155,7 +168,7 @@ impl Meter<'_> {
             .map_err(|error| failed(&error))
     }
 
-    /// Asks, if the cap allows it, and counts.
+    /// Calls the model if the cap allows it, and counts the call.
     async fn put(
         &mut self,
         llm: &Llm,

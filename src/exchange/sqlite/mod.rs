@@ -1,13 +1,13 @@
-//! Reads the tables of an `SQLite` database from its bytes, as far as an import needs them: all rows of
-//! an ordinary table, with what its write-ahead log has committed.
+//! `SQLite` reader for imports: reads all rows of ordinary tables from the bytes of a database,
+//! including committed pages of its write-ahead log.
 //!
-//! The format is fixed for good by its makers (sqlite.org/fileformat2.html). Working on bytes, this can
-//! neither lock nor change the file of a program that is running, which the library itself does even
-//! for readers of a database in WAL mode. No input panics or loops: every offset is checked, and no
-//! page is visited twice. A page that is damaged costs the rows on it, and is told.
+//! The file format is stable (sqlite.org/fileformat2.html). Since it works on bytes, the reader
+//! cannot lock or change the file of a running program, as the `SQLite` library does even for
+//! readers in WAL mode. No input panics or loops: every offset is checked, and no page is visited
+//! twice. A damaged page loses only its rows, and is reported.
 //!
 //! Deliberately absent: indexes, queries, tables `WITHOUT ROWID`, encrypted files, and rollback
-//! journals (whoever has one beside the file has crashed in the middle of a write).
+//! journals (one next to the file means that a writer crashed).
 
 mod record;
 mod schema;
@@ -19,55 +19,54 @@ use record::varint;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether these are the first bytes of a database.
+/// Returns `true` if the bytes start with the `SQLite` magic.
 pub fn is_sqlite(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Why a database cannot be read, or a part of it.
+/// Reason why a database, or a part of it, cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// It is none.
-    #[error("it is no SQLite database")]
+    /// Not an `SQLite` database.
+    #[error("it is not a SQLite database")]
     Foreign,
-    /// It has no such table.
+    /// The table does not exist.
     #[error("it has no table `{0}`")]
     NoTable(String),
-    /// A table of a form that is not read.
-    #[error("its table `{0}` has a form that is not read")]
+    /// Unsupported form of table.
+    #[error("its table `{0}` has an unsupported layout")]
     Form(String),
-    /// A page is damaged.
+    /// Damaged page.
     #[error("its page {page} is damaged: {reason}")]
     Page {
-        /// Its number, from 1.
+        /// Page number, from 1.
         page: u32,
-        /// What is wrong there.
+        /// Reason as text.
         reason: &'static str,
     },
 }
 
-/// A value of a column.
+/// Column value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// `NULL`.
     Null,
-    /// A whole number.
+    /// Integer.
     Integer(i64),
-    /// Any other number.
+    /// Floating-point number.
     Real(f64),
-    /// Text; what is not UTF-8 in it is replaced.
+    /// Text, with invalid UTF-8 replaced.
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
 }
 
-/// A row: the value of each column that is stored. A column that was added to the table after the row
-/// was written may be missing.
+/// Stored column values of a row. Columns added to the table later may be missing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row(BTreeMap<String, Value>);
 
 impl Row {
-    /// The text of a column; `None` where it is no text, or an empty one.
+    /// Text of a column; `None` if it is not text or is empty.
     pub fn text(&self, column: &str) -> Option<&str> {
         match self.0.get(column) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text),
@@ -75,7 +74,7 @@ impl Row {
         }
     }
 
-    /// The whole number of a column.
+    /// Integer of a column; `None` for other types.
     pub fn integer(&self, column: &str) -> Option<i64> {
         match self.0.get(column) {
             Some(Value::Integer(number)) => Some(*number),
@@ -84,7 +83,7 @@ impl Row {
     }
 }
 
-/// A table: where it begins, and its columns in the order of a record.
+/// Table: root page, and columns in storage order.
 #[derive(Debug, Clone)]
 struct Table {
     root: u32,
@@ -92,19 +91,19 @@ struct Table {
     is_read: bool,
 }
 
-/// A database in memory.
+/// Database in memory.
 #[derive(Debug)]
 pub struct Database {
     bytes: Vec<u8>,
     page_size: usize,
-    /// The bytes of a page that are the database's own.
+    /// Usable bytes per page, without the reserved space.
     usable: usize,
     encoding: record::Encoding,
     tables: BTreeMap<String, Table>,
 }
 
 impl Database {
-    /// Reads a database, and what its write-ahead log has committed.
+    /// Opens a database and applies the committed pages of its write-ahead log.
     pub fn open(mut bytes: Vec<u8>, log: Option<&[u8]>) -> Result<Self, Broken> {
         if let Some(log) = log {
             wal::replay(&mut bytes, log);
@@ -134,7 +133,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Whether it has a table of this name with these columns.
+    /// Returns `true` if the table exists and has these columns.
     pub fn has(&self, table: &str, columns: &[&str]) -> bool {
         self.tables.get(table).is_some_and(|table| {
             let named = |name: &&str| table.columns.iter().any(|column| column.name == **name);
@@ -142,12 +141,12 @@ impl Database {
         })
     }
 
-    /// The names of its tables.
+    /// Names of all tables.
     pub fn tables(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }
 
-    /// The rows of a table in the order of their ids, and what of it could not be read.
+    /// Rows of a table in the order of their ids, and errors of unreadable parts.
     pub fn rows(&self, table: &str) -> Result<(Vec<Row>, Vec<Broken>), Broken> {
         let no_table = || Broken::NoTable(table.to_owned());
         let found = self.tables.get(table).ok_or_else(no_table)?;
@@ -160,7 +159,7 @@ impl Database {
             let mut row = Row::default();
             for column in &found.columns {
                 let Some(value) = values.next() else { break };
-                // The id of a row is not written twice.
+                // A row id column is stored as `NULL`.
                 let value = if column.is_row_id && value == Value::Null {
                     Value::Integer(id)
                 } else {
@@ -203,11 +202,11 @@ impl Database {
         }
     }
 
-    /// Shows every row of the tree below a page; answers what could not be read.
+    /// Visits every row of the tree below `root`. Returns errors of unreadable parts.
     fn each(&self, root: u32, visit: &mut dyn FnMut(i64, Vec<Value>)) -> Vec<Broken> {
         let mut broken = Vec::new();
         let mut seen = HashSet::new();
-        // The next page to look at is the last one: children go in from right to left.
+        // The stack gets children from right to left, so that the leftmost is visited first.
         let mut waiting = vec![root];
         while let Some(page) = waiting.pop() {
             if !seen.insert(page) {
@@ -259,7 +258,7 @@ impl Database {
         Ok(())
     }
 
-    /// A row, and its id.
+    /// Row id and values of a cell.
     fn cell(&self, page: &[u8], at: usize) -> Result<(i64, Vec<Value>), &'static str> {
         let cut = "a row is cut off";
         let (size, at) = varint(page, at).ok_or(cut)?;
@@ -279,7 +278,7 @@ impl Database {
         Ok((id, values))
     }
 
-    /// How much of a row of this size lies on the page of its table.
+    /// Number of payload bytes stored on the table's own page.
     fn local(&self, size: usize) -> usize {
         let usable = self.usable;
         let most = usable - 35;
@@ -291,14 +290,14 @@ impl Database {
         if fitting <= most { fitting } else { least }
     }
 
-    /// Reads on where a row goes on on other pages.
+    /// Appends the overflow pages of a row.
     fn overflow(
         &self,
         mut next: u32,
         size: usize,
         payload: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
-        // A chain that bites its tail ends here: each page adds something, up to the size.
+        // A cyclic chain ends too: each page adds bytes, up to the size.
         while payload.len() < size {
             let page = self.bytes_of(next).ok_or("a row goes on on no page")?;
             let take = (size - payload.len()).min(self.usable - 4);
@@ -321,7 +320,7 @@ fn short(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([found[0], found[1]]))
 }
 
-/// A whole number of four bytes, the greatest first.
+/// Big-endian integer of four bytes.
 fn long(bytes: &[u8], at: usize) -> Option<u32> {
     let found = bytes.get(at..at + 4)?;
     Some(u32::from_be_bytes([found[0], found[1], found[2], found[3]]))

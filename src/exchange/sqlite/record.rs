@@ -1,8 +1,8 @@
-//! The values of one row.
+//! Record format: values of one row.
 
 use super::Value;
 
-/// How texts are written.
+/// Text encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Utf8,
@@ -11,7 +11,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// From the last byte of the header's field.
+    /// Encoding from the last byte of the header field.
     pub(super) fn of(byte: u8) -> Self {
         match byte {
             2 => Self::Utf16Little,
@@ -33,7 +33,7 @@ impl Encoding {
     }
 }
 
-/// A number of one to nine bytes, and the position behind it.
+/// Varint of one to nine bytes, and the position after it.
 #[expect(
     clippy::cast_possible_wrap,
     reason = "the format says so: two's complement"
@@ -51,7 +51,7 @@ pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     Some(((number << 8 | u64::from(last)) as i64, at + 9))
 }
 
-/// The values of a record; `None` where it is none.
+/// Values of a record; `None` if it is invalid.
 pub(super) fn values(record: &[u8], encoding: Encoding) -> Option<Vec<Value>> {
     let (header, mut at) = varint(record, 0)?;
     let header = usize::try_from(header)
@@ -78,7 +78,7 @@ pub(super) fn values(record: &[u8], encoding: Encoding) -> Option<Vec<Value>> {
     Some(values)
 }
 
-/// The size of a value of this kind.
+/// Size in bytes of a value with this serial type; `None` if the type is invalid.
 fn size(kind: i64) -> Option<usize> {
     match kind {
         0 | 8 | 9 => Some(0),
@@ -90,7 +90,7 @@ fn size(kind: i64) -> Option<usize> {
     }
 }
 
-/// A number with a sign, the greatest byte first.
+/// Big-endian signed integer.
 fn integer(bytes: &[u8]) -> i64 {
     let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
     let start = if negative { -1 } else { 0 };

@@ -1,25 +1,25 @@
-//! The columns of a table, from the text of its `CREATE TABLE`.
+//! Parser for the columns of a `CREATE TABLE` statement.
 
-/// A column as a record holds it.
+/// Stored column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Whether it is the id of the row, which the record leaves out.
+    /// `true` for the row id, which the record stores as `NULL`.
     pub(super) is_row_id: bool,
 }
 
-/// A word of SQL.
+/// SQL token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Word {
-    /// A bare word, in capital letters.
+    /// Bare word, in upper case and as written.
     Bare(String, String),
-    /// A quoted name or text.
+    /// Quoted name or text.
     Quoted(String),
-    /// Anything else: one character.
+    /// Any other character.
     Mark(char),
 }
 
-/// The stored columns; `None` where the table is of a form that has no ordinary rows.
+/// Stored columns; `None` for a virtual table or one `WITHOUT ROWID`.
 pub(super) fn parse(sql: &str) -> Option<Vec<Column>> {
     let words = words(sql);
     let is_bare = |word: &Word, name: &str| matches!(word, Word::Bare(upper, _) if upper == name);
@@ -57,8 +57,8 @@ pub(super) fn parse(sql: &str) -> Option<Vec<Column>> {
     )
 }
 
-/// The column that a definition makes; `None` for a constraint of the table, and for a column that is
-/// computed whenever it is read.
+/// Column of a definition; `None` for a table constraint, and for a generated column that is not
+/// stored.
 fn column(words: &[Word]) -> Option<Column> {
     let name = match words.first()? {
         Word::Quoted(name) => name.clone(),
@@ -110,7 +110,7 @@ fn words(sql: &str) -> Vec<Word> {
                 while let Some(&inside) = chars.get(at) {
                     at += 1;
                     if inside == close {
-                        // A doubled quotation mark is one of the text.
+                        // A doubled quotation mark is part of the text.
                         if close == ']' || chars.get(at) != Some(&close) {
                             break;
                         }

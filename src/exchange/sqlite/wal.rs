@@ -1,14 +1,14 @@
-//! The write-ahead log: pages that were committed and are not yet in the file.
+//! Write-ahead log: committed pages that are not yet in the database file.
 //!
-//! A frame counts if its salts are those of the log and its checksum continues that of the frames
-//! before it; what follows the last frame that ends a transaction is no part of the database yet.
+//! A frame is valid if its salts match the header and its checksum continues that of the previous
+//! frames. Frames after the last commit frame are ignored.
 
 use super::long;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// Puts the committed pages of a log where they belong. A log that is none changes nothing.
+/// Writes the committed pages of a log into the database. An invalid log changes nothing.
 pub(super) fn replay(database: &mut Vec<u8>, log: &[u8]) {
     let Some((page_size, big)) = opened(log) else {
         return;
@@ -40,7 +40,7 @@ pub(super) fn replay(database: &mut Vec<u8>, log: &[u8]) {
     if count == 0 {
         return;
     }
-    // Only as many pages as the log and the file can fill are ever made.
+    // Limits the size to the pages that the file and the log can fill.
     let known = database.len() / page_size + count;
     let size = size.min(known);
     database.resize(size * page_size, 0);
@@ -52,7 +52,7 @@ pub(super) fn replay(database: &mut Vec<u8>, log: &[u8]) {
     }
 }
 
-/// The page size of a log, and whether its checksums read the greatest byte first.
+/// Page size of a log, and `true` for big-endian checksums.
 fn opened(log: &[u8]) -> Option<(usize, bool)> {
     let magic = long(log, 0)?;
     let page_size = long(log, 8)? as usize;

@@ -1,4 +1,4 @@
-//! Arguments of programs that are passwords, keys or tokens.
+//! Command-line arguments that are passwords, keys or tokens.
 
 use super::Flag::{Alone, Behind, Glued, Last, Next, Prefix};
 use super::How::Command;
@@ -15,7 +15,7 @@ const fn command(
     pattern("password", finds, programs, Command(words, flags), yes, no)
 }
 
-/// Programs, words one of which has to stand among the arguments, where the secret stands, samples.
+/// Programs, required words (one of them must be among the arguments), secret arguments, samples.
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Pattern] = &[
     command("Clients of MySQL", &["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mariadb", "mariadb-dump", "mycli"], &[], &[Glued("-p")],

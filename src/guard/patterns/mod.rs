@@ -1,59 +1,60 @@
-//! What counts as a secret, as data: one table of patterns, each with what it finds, how, and samples
-//! of both kinds. A test runs every sample.
+//! Patterns for secrets, as data: each has a description, a detection method, and positive and
+//! negative samples. A test runs every sample.
 //!
-//! - `vendors`: keys with a prefix of their own.
-//! - `names`: values that the name in front of them makes secret.
-//! - `structures`: what is told by how a text is built: blocks, headers, addresses, documents.
+//! - `vendors`: keys with a vendor prefix.
+//! - `names`: values made secret by the name before them.
+//! - `structures`: secrets recognised by their structure: blocks, headers, addresses, documents.
 //! - `commands`: arguments of programs.
 //!
-//! Samples are templates (`templates`), so that no key lies in a file.
+//! Samples are templates (`templates`), so that no file contains a key.
 
 mod commands;
 mod names;
 mod structures;
 mod vendors;
 
+use super::class::Class;
 use super::shapes::{Part, Set};
-use super::values::Class;
 
-/// One kind of secret, and how it is told.
+/// One kind of secret and its detection.
 #[derive(Debug)]
 pub struct Pattern {
-    /// Written in the place of what is found: `[REDACTED:kind]`.
+    /// Kind in the marker `[REDACTED:kind]`.
     pub kind: &'static str,
-    /// What it finds, in words.
+    /// Description for people.
     pub finds: &'static str,
-    /// Texts of two characters or more, one of which each such secret has.
+    /// Texts of two bytes or more; every such secret contains one of them.
     pub(super) anchors: &'static [&'static str],
     pub(super) how: How,
-    /// Templates of texts whose marked part goes.
+    /// Templates of texts; the marked part must be redacted.
     pub yes: &'static [&'static str],
-    /// Templates of texts that stay.
+    /// Templates of texts that must stay unchanged.
     pub no: &'static [&'static str],
 }
 
-/// How a secret is read where an anchor stands.
+/// Detection method at an anchor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum How {
-    /// The anchor is the beginning of a key, and this is the rest.
+    /// Key that begins with the anchor, followed by these parts.
     Key(&'static [Part]),
-    /// The anchor stands inside of a key: so many characters of a set before it, and this behind it.
+    /// Key around the anchor: a run of a set with minimum and maximum length, the anchor, these
+    /// parts.
     Around(Set, usize, usize, &'static [Part]),
-    /// The anchor is the word in a name.
+    /// Value of a name that contains the anchor.
     Name(Class),
-    /// As above, and capitals matter: the last word of a name such as `deployKey`.
+    /// Value of a camel-case name that ends in the anchor, such as `deployKey`. Case matters.
     Camel,
-    /// A marker that stands for something that was found before.
+    /// Redaction marker, which is skipped.
     Marker,
     Private,
     KeyBlock,
     KeyBlockTail,
-    /// Lines of base64 behind the line of the anchor.
+    /// Base64 lines below the line of the anchor.
     LinesBelow,
     WebToken,
-    /// Base64 of a text that holds a key or a password.
+    /// Base64 of a text that contains a key or a password.
     Encoded,
-    /// A member of a JSON Web Key.
+    /// Member of a JSON Web Key.
     KeyMember,
     Address,
     Bearer,
@@ -63,9 +64,9 @@ pub(super) enum How {
     Discord,
     AzureClient,
     VaultOld,
-    /// `"auth": "…"`: base64 of a name and a password.
+    /// `"auth": "…"`: base64 of name and password.
     Auth,
-    /// The values of a Secret of Kubernetes.
+    /// Values of a Kubernetes Secret.
     SecretData,
     /// `host:port:database:user:password`.
     PgPass,
@@ -73,35 +74,36 @@ pub(super) enum How {
     Sql,
     /// `NetworkCredential("name", "…")`.
     SecondArgument,
-    /// Forty characters behind an access key of AWS.
+    /// Forty characters after an AWS access key.
     BehindKey,
-    /// What a script of `expect` answers to a question for a password.
+    /// Answer of an `expect` script to a password prompt.
     Expect,
-    /// The text that `echo` hands to a program that reads a password.
+    /// Text that `echo` pipes into a program that reads a password.
     Piped,
-    /// Arguments of a program: words one of which has to be among them, and where a secret stands.
+    /// Arguments of a program: required words, one of which must be present, and the secret
+    /// arguments.
     Command(&'static [&'static str], &'static [Flag]),
 }
 
-/// Where an argument that is secret stands.
+/// Position of a secret argument.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Flag {
-    /// `-p X`, and `--flag=X` of a long one.
+    /// `-p X`; for a long flag also `--flag=X`.
     Next(&'static str),
     /// `-pX`.
     Glued(&'static str),
-    /// `-u name:X`, with this character between.
+    /// `-u name:X`, with this separator.
     Behind(&'static str, u8),
-    /// `pass:X`, wherever it stands.
+    /// `pass:X` as any argument.
     Prefix(&'static str),
-    /// The last argument, where so many stand before it.
+    /// Last argument that is not an option, after at least this number of others.
     Last(usize),
-    /// The last argument, where at most one stands before it and nothing behind.
+    /// Last argument, after at most one other.
     Alone,
 }
 
 impl How {
-    /// Whether capitals do not matter in the anchors.
+    /// Returns true if the anchors match regardless of ASCII case.
     pub(super) const fn folds(self) -> bool {
         matches!(
             self,
@@ -117,7 +119,7 @@ impl How {
     }
 }
 
-/// Every pattern. Where two have an anchor in common, the earlier one is tried first.
+/// All patterns. For equal anchors the earlier pattern takes precedence.
 pub fn patterns() -> impl DoubleEndedIterator<Item = &'static Pattern> {
     let tables = [
         structures::STRUCTURES,
@@ -163,7 +165,7 @@ mod tests {
     use super::super::templates::{Random, fill};
     use super::*;
 
-    /// Every sample of every pattern, five times with other random parts.
+    /// Checks every sample of every pattern five times, each with different random parts.
     fn each(
         of: impl Fn(&Pattern) -> &'static [&'static str],
         check: impl Fn(&Pattern, &str, &[String]),

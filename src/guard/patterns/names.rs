@@ -1,10 +1,10 @@
-//! Names that make the value beside them secret, and how strictly the value is looked at.
+//! Names that make the value beside them secret, and the strictness of the value check.
 
-use super::super::values::Class::{Key, Password, Phrase, Provider, Token};
+use super::super::class::Class::{Key, Password, Phrase, Provider, Token};
 use super::How::{Camel, Name};
 use super::{Pattern, pattern};
 
-/// Longer words come before shorter ones that they begin with.
+/// A longer word precedes each shorter word that it begins with.
 #[rustfmt::skip]
 pub(super) const NAMES: &[Pattern] = &[
     pattern("mnemonic", "Seed phrases of wallets",

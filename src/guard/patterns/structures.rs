@@ -1,4 +1,4 @@
-//! Secrets that are told by how a text is built.
+//! Secrets recognised by their structure.
 
 use super::super::shapes::Part::Run;
 use super::super::shapes::Set::{Alnum, Digits, Hex, Word};

@@ -1,5 +1,5 @@
-//! Keys that a vendor's own prefix tells. Prefixes are facts that vendors publish so that keys can be
-//! found; lengths are lower bounds where a vendor has changed them before.
+//! Keys with a vendor prefix. Vendors publish prefixes so that scanners can find keys. Lengths are
+//! lower bounds if a vendor has changed them before.
 
 use super::super::shapes::Part::{Is, Run};
 use super::super::shapes::Set::{
@@ -7,10 +7,10 @@ use super::super::shapes::Set::{
 };
 use super::{Pattern, key};
 
-/// More than any key has.
+/// Length above that of any key.
 const ANY: usize = 4096;
 
-/// Those that are met most often come first; the order decides between equal prefixes.
+/// Frequent kinds come first; the order decides between equal prefixes.
 #[rustfmt::skip]
 pub(super) const VENDORS: &[Pattern] = &[
     key("aws-access-key", "AWS access keys", &["AKIA", "ASIA", "ABIA", "ACCA"], &[Run(Upper, 16, 16)], &["«AKIA{U16}»"], &["AKIA{x16}"]),

@@ -1,7 +1,7 @@
-//! The text of a settings file with the hooks, and without them again.
+//! Insertion of hooks into the text of a settings file, and their removal.
 //!
-//! Pieces of text are put in and taken out; all else stays byte for byte. Where the pieces are no
-//! longer as they were put in, what calls this program is taken out by its place in the JSON.
+//! Everything else keeps every byte. If the inserted pieces have changed since, the handlers that
+//! call this program are removed by their position in the JSON.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::super::jsonc::{self, Node};
 use super::super::{Hook, Host};
-use super::Error;
+use super::error::Error;
 use super::state::{Known, digest};
 
-/// Reads settings, and sees that hooks can stand in them.
+/// Parses settings, and checks that they can contain hooks.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
     let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
         path: path.to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
     Ok(root)
 }
 
-/// The command of a hook, fit for a shell.
+/// Returns the shell command of a hook.
 pub(super) fn command(host: Host, program: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     let program = if program.chars().all(plain) {
@@ -56,10 +56,10 @@ fn is_own(host: Host, command: &str) -> bool {
         .is_some_and(|program| program.contains("memctl"))
 }
 
-/// One entry of an event's list, laid out with two spaces a level.
+/// Returns an entry for an event's list, indented by two spaces per level.
 fn group(host: Host, hook: &Hook, program: &str) -> String {
     let timeout = match host {
-        // This host counts in milliseconds, and wants a name.
+        // Gemini CLI takes milliseconds, and requires a name.
         Host::Gemini => hook.seconds * 1_000,
         Host::ClaudeCode | Host::Codex => hook.seconds,
     };
@@ -76,7 +76,7 @@ fn group(host: Host, hook: &Hook, program: &str) -> String {
     serde_json::to_string_pretty(&group).unwrap_or_default()
 }
 
-/// The text with the hooks, and the pieces that were added.
+/// Returns the text with the hooks, and the inserted pieces.
 pub(super) fn with_hooks(
     host: Host,
     path: &Path,
@@ -121,7 +121,7 @@ fn indented(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The text as it was without the hooks; `None` where there was no file.
+/// Returns the text without the hooks; `None` if there was no file before.
 pub(super) fn without_hooks(
     host: Host,
     path: &Path,
@@ -160,7 +160,7 @@ pub(super) fn without_hooks(
     Ok((!(was_none && is_empty)).then_some(text))
 }
 
-/// Takes out one handler after the other, and what becomes empty by it.
+/// Removes the handlers one by one, together with lists and objects that become empty.
 fn by_structure(host: Host, path: &Path, now: &str) -> Result<String, Error> {
     let mut text = now.to_owned();
     loop {
@@ -172,7 +172,7 @@ fn by_structure(host: Host, path: &Path, now: &str) -> Result<String, Error> {
     }
 }
 
-/// The span of the first handler of ours, or of what holds nothing else.
+/// Returns the span of our first handler, or of its parent if that contains nothing else.
 fn first_own(host: Host, text: &str, root: &Node) -> Option<std::ops::Range<usize>> {
     let members = root.members()?;
     let at = members.iter().position(|member| member.key == "hooks")?;
@@ -197,7 +197,7 @@ fn first_own(host: Host, text: &str, root: &Node) -> Option<std::ops::Range<usiz
     None
 }
 
-/// Our handlers in an event's list: the number of the group, of the handler, and its command.
+/// Returns our handlers in an event's list: index of the group, index of the handler, and command.
 pub(super) fn own_of_event(
     host: Host,
     groups: &Node,

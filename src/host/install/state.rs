@@ -1,4 +1,5 @@
-//! What is remembered of a settings file that was changed: how it was before, and what was added.
+//! Place of an installation, and the stored state of its changed settings file: original text and
+//! additions.
 
 use std::path::{Path, PathBuf};
 
@@ -8,51 +9,63 @@ use sha2::{Digest as _, Sha256};
 use crate::platform::named;
 use crate::store;
 
-use super::{Error, Place};
+use super::error::Error;
+use super::settings_file::{LONGEST, create_dir, replace};
 
-/// What is known of a file that was changed.
+/// Settings file of an agent host, and the data for an installation in it.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Settings file; it may not exist.
+    pub settings: PathBuf,
+    /// Directory for the original file; `None` keeps no copy.
+    pub state_dir: Option<PathBuf>,
+    /// Program that the hooks start.
+    pub program: String,
+}
+
+/// State of a changed file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) path: PathBuf,
-    /// The text before; `None` where there was no file.
+    /// Original text; `None` if there was no file.
     pub(super) original: Option<String>,
-    /// The digest of the text after.
+    /// Digest of the text after the change.
     pub(super) after: String,
-    /// The pieces that were added, in their order.
+    /// Inserted pieces, in order.
     pub(super) pieces: Vec<String>,
-    /// The directories that were made for the file, the innermost first.
+    /// Directories created for the file, innermost first.
     pub(super) made: Vec<PathBuf>,
 }
 
 impl Place {
-    /// Where that is kept.
+    /// Returns the path of the stored state.
     fn state(&self, path: &Path) -> Option<PathBuf> {
         let name = digest(&path.to_string_lossy());
         let directory = self.state_dir.as_ref()?.join("hooks");
         Some(directory.join(format!("{}.json", &name[..24])))
     }
 
-    /// What is known of a settings file.
+    /// Returns the state of a settings file; `None` if there is none.
     pub(super) fn known(&self, path: &Path) -> Option<Known> {
-        let text = named::read(&self.state(path)?, super::LONGEST).ok()?;
+        let text = named::read(&self.state(path)?, LONGEST).ok()?;
         let known: Known = serde_json::from_slice(&text).ok()?;
         (known.path == path).then_some(known)
     }
 
-    /// Keeps the file as it was; answers where, if there was one.
+    /// Stores the state. Returns its path if it contains an original text.
     pub(super) fn remember(&self, known: &Known) -> Result<Option<PathBuf>, Error> {
         let Some(state) = self.state(&known.path) else {
             return Ok(None);
         };
         if let Some(directory) = state.parent() {
-            super::create_dir(directory)?;
+            create_dir(directory)?;
         }
         let text = serde_json::to_string_pretty(known).map_err(store::Error::from)?;
-        super::replace(&state, &text)?;
+        replace(&state, &text)?;
         Ok(known.original.is_some().then_some(state))
     }
 
-    /// Nothing is known of it any more.
+    /// Deletes the stored state of a settings file.
     pub(super) fn forget(&self, path: &Path) {
         if let Some(state) = self.state(path) {
             drop(named::remove(&state));
@@ -60,7 +73,7 @@ impl Place {
     }
 }
 
-/// By which a text is known again.
-pub(in crate::host) fn digest(text: &str) -> String {
+/// Returns a hash that identifies a text.
+pub(crate) fn digest(text: &str) -> String {
     format!("{:x}", Sha256::digest(text.as_bytes()))
 }

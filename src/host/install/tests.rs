@@ -1,4 +1,4 @@
-//! Settings of all sorts, with the hooks and without them again.
+//! Tests with settings of many forms, with hooks and after their removal.
 
 use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ fn a_link_stays_a_link() {
     ));
 }
 
-/// JSON of any content and layout, sometimes with comments, as a text.
+/// Generates JSON of any content and layout, sometimes with comments.
 fn settings() -> impl Strategy<Value = String> {
     let space = prop::sample::select(vec!["", " ", "\n", "\n  ", "\r\n\t", " // c\n", "/* c */"]);
     let word = prop::sample::select(vec![
@@ -198,7 +198,7 @@ fn settings() -> impl Strategy<Value = String> {
             .iter()
             .enumerate()
             .map(|(i, (event, space))| {
-                // A key that stands twice is nobody's settings.
+                // Duplicate keys do not occur in real settings.
                 let name = if i == 0 {
                     (*event).to_owned()
                 } else {

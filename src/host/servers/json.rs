@@ -1,4 +1,4 @@
-//! The entry in settings that are JSON, with comments or without.
+//! Server entry in JSON settings, with or without comments.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ pub(super) fn add(
         jsonc::append(&text, &root, &servers)
     };
     text.insert_str(insertion.at, &insertion.text);
-    // What was written must be what is read.
+    // Check that the parser reads back the new entry.
     if find(path, &text, key)?.as_ref() == Some(start) {
         Ok((text, insertion.text))
     } else {
@@ -82,7 +82,7 @@ pub(super) fn remove(path: &Path, text: &str, key: &str) -> Result<String, Error
     let mut text = text.to_owned();
     loop {
         let root = parse(path, &text, key)?;
-        // A key that stands there twice is as good as its last.
+        // The last of duplicate keys counts.
         let servers = root.get(key);
         let members = servers.and_then(Node::members).unwrap_or_default();
         let at = members.iter().position(|member| member.key == NAME);

@@ -1,11 +1,11 @@
-//! This program as an MCP server in the settings of hosts: there, and gone again.
+//! This program as an MCP server in agent hosts' settings, and its removal.
 //!
-//! One entry, named `memctl`. What else stands in the file keeps every byte; the entry is a piece of
-//! text that is added, and remembered, so that taking it out leaves the file as it was. Where somebody
-//! has changed it since, it is taken out by its place. A file that was not there before is gone again.
+//! The entry is named `memctl`. The rest of the file keeps every byte: the entry is an inserted
+//! piece of text that is stored, so that removal restores the file. A changed entry is removed by
+//! its position. A file that the installation created is deleted.
 //!
-//! An entry of that name that starts something else is somebody's, and is never touched. No copy of the
-//! file is kept: hosts keep secrets in some of them.
+//! An entry of that name that starts another program belongs to the user and is never changed. No
+//! copy of the file is kept: agent hosts store secrets in some of them.
 
 mod json;
 mod toml;
@@ -20,10 +20,10 @@ use crate::store;
 
 use super::install::{Error, LONGEST, Standing, create_dir, digest, read, real_path, replace};
 
-/// The name of the entry.
+/// Name of the entry.
 const NAME: &str = "memctl";
 
-/// A host of MCP servers.
+/// Agent host with MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerHost {
     /// Claude Code.
@@ -40,26 +40,26 @@ pub enum ServerHost {
     ClaudeDesktop,
 }
 
-/// How the settings of a host are written.
+/// Format of an agent host's settings.
 #[derive(Debug, Clone, Copy)]
 enum Format {
-    /// JSON, with the servers in an object of this name; `typed` says `"type": "stdio"`.
+    /// JSON, with the servers in an object of this name; `typed` adds `"type": "stdio"`.
     Json { key: &'static str, typed: bool },
-    /// TOML, with a table for each server.
+    /// TOML, with a table per server.
     Toml,
 }
 
-/// How a server is started.
+/// Command that starts a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Start {
-    /// The program.
+    /// Program.
     pub command: String,
-    /// Its arguments.
+    /// Arguments.
     pub args: Vec<String>,
 }
 
 impl Start {
-    /// Whether it starts this program as a server.
+    /// Returns `true` if it starts this program as a server.
     fn is_own(&self) -> bool {
         let program = Path::new(&self.command).file_stem();
         let is_memctl = program.is_some_and(|name| name.to_string_lossy().contains(NAME));
@@ -67,47 +67,47 @@ impl Start {
     }
 }
 
-/// What was done.
+/// Result of an installation or removal.
 #[derive(Debug, Serialize)]
 pub struct RegisterReport {
-    /// The host.
+    /// Name of the agent host.
     pub host: &'static str,
-    /// The settings file.
+    /// Path of the settings file.
     pub settings: PathBuf,
-    /// Whether the file is another one now.
+    /// `true` if the file was changed.
     pub changed: bool,
-    /// How the server is started; `None` after taking it out.
+    /// Command of the server; `None` after a removal.
     pub start: Option<Start>,
-    /// What the user has to do or to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What stands in a settings file.
+/// Server entry in a settings file.
 #[derive(Debug, Serialize)]
 pub struct ServerReport {
-    /// The host.
+    /// Name of the agent host.
     pub host: &'static str,
-    /// The settings file.
+    /// Path of the settings file.
     pub settings: PathBuf,
-    /// Whether this program stands in it.
+    /// Installation status.
     pub standing: Standing,
-    /// How it is started there.
+    /// Command of the server; `None` if it is not installed.
     pub start: Option<Start>,
 }
 
-/// What was added to a settings file.
+/// Stored state of an installation.
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     path: PathBuf,
     piece: String,
-    /// Whether there was no file before.
+    /// `true` if the installation created the file.
     made_file: bool,
-    /// The directories that were made for it, the innermost first.
+    /// Directories created for the file, innermost first.
     made: Vec<PathBuf>,
 }
 
 impl ServerHost {
-    /// Every host.
+    /// Every agent host.
     pub const ALL: [Self; 6] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -117,7 +117,7 @@ impl ServerHost {
         Self::ClaudeDesktop,
     ];
 
-    /// The name, as in `memctl mcp install claude-code`.
+    /// Returns the name, as in `memctl mcp install claude-code`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -129,7 +129,8 @@ impl ServerHost {
         }
     }
 
-    /// The file in a project that names its servers; `None` where the host knows no projects.
+    /// Returns the file in a project that lists its servers; `None` if the agent host has no
+    /// project settings.
     pub const fn project_file(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some(".mcp.json"),
@@ -141,7 +142,7 @@ impl ServerHost {
         }
     }
 
-    /// Whether it starts servers in the directory of the project that is worked on.
+    /// Returns `true` if the agent host starts servers in the current project directory.
     pub const fn starts_in_project(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex | Self::Gemini)
     }
@@ -166,7 +167,7 @@ impl ServerHost {
 }
 
 impl Format {
-    /// The entry of our name.
+    /// Returns the entry of our name.
     fn find(self, path: &Path, text: &str) -> Result<Option<Start>, Error> {
         if is_blank(text) {
             return Ok(None);
@@ -177,7 +178,7 @@ impl Format {
         }
     }
 
-    /// The text with the entry, and the piece that was added.
+    /// Returns the text with the entry, and the inserted piece.
     fn add(self, path: &Path, text: &str, start: &Start) -> Result<(String, String), Error> {
         match self {
             Self::Json { key, typed } => json::add(path, text, key, typed, start),
@@ -185,7 +186,7 @@ impl Format {
         }
     }
 
-    /// The text without the entry, wherever it stands.
+    /// Returns the text without the entry, at any position.
     fn remove(self, path: &Path, text: &str) -> Result<String, Error> {
         match self {
             Self::Json { key, .. } => json::remove(path, text, key),
@@ -193,7 +194,7 @@ impl Format {
         }
     }
 
-    /// Whether a text holds nothing.
+    /// Returns `true` if the settings are empty.
     fn is_empty(self, path: &Path, text: &str) -> bool {
         is_blank(text)
             || match self {
@@ -208,7 +209,7 @@ fn is_blank(text: &str) -> bool {
         .is_empty()
 }
 
-/// Adds the server. Doing so again changes nothing; one of an older form gives way.
+/// Adds the server, or replaces an outdated entry. A repeated call changes nothing.
 pub fn register(
     host: ServerHost,
     settings: &Path,
@@ -256,7 +257,7 @@ pub fn register(
     })
 }
 
-/// Takes the server out.
+/// Removes the server.
 pub fn unregister(
     host: ServerHost,
     settings: &Path,
@@ -272,7 +273,7 @@ pub fn unregister(
         if was_there && made_file && host.format().is_empty(&path, &text) {
             named::remove(&path).map_err(|source| unreadable(&path, source))?;
             for directory in known.iter().flat_map(|known| &known.made) {
-                // Whatever else has come to lie there keeps it.
+                // A directory with other files is kept.
                 drop(named::remove_empty_dir(directory));
             }
         } else if was_there {
@@ -291,8 +292,8 @@ pub fn unregister(
     })
 }
 
-/// Looks whether the server is there. Where a path is named that leads to no program, it is outdated; what
-/// else it is started with is the user's choice.
+/// Returns the installation status of the server. It is outdated if an absolute path leads to no
+/// program; other arguments are the user's choice.
 pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Error> {
     let path = real_path(settings)?;
     let text = read(&path)?.unwrap_or_default();
@@ -313,7 +314,7 @@ pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Err
     })
 }
 
-/// The text without our entry, and whether it was there.
+/// Returns the text without our entry, and `true` if the entry was there.
 fn without(
     host: ServerHost,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Settings of all sorts, with the server and without it again.
+//! Tests with settings of many forms, with the server and after its removal.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn taking_it_out_restores_every_byte() {
                     .changed
             );
             let text = std::fs::read_to_string(&file).unwrap();
-            // Another form takes its place.
+            // Another form replaces it.
             let other = Start {
                 args: vec!["mcp".to_owned()],
                 ..start()
@@ -165,7 +165,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
         "mcp_servers = { a = { command = \"x\" } }\n",
         "no TOML in line",
     );
-    // What was written by hand in another form is left to the hand.
+    // A hand-written entry in another form is left unchanged.
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("settings");
     let inline = "mcp_servers = { memctl = { command = \"memctl\", args = [\"mcp\"] } }\n";
@@ -176,4 +176,25 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     );
     let refused = unregister(codex, &file, None).unwrap_err();
     assert!(refused.to_string().contains("by hand"), "{refused}");
+}
+
+#[test]
+fn only_the_lines_of_the_table_are_removed() {
+    let check = |original: &str, expected: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings");
+        named::replace(&file, original.as_bytes()).unwrap();
+        unregister(ServerHost::Codex, &file, None).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    };
+    // The comment belongs to the next table, and no line of the list is a heading.
+    check(
+        "\u{feff}# first\r\n[a]\r\nb = 1\r\n\r\n# ours\r\n[mcp_servers.\"memctl\"]\r\ncommand = \"memctl\"\r\nargs = [\r\n[\"x\"],\r\n\"mcp\"\r\n] # end\r\n\r\n# other\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n",
+        "\u{feff}# first\r\n[a]\r\nb = 1\r\n\r\n# ours\r\n# other\r\n[mcp_servers.c]\r\ncommand = \"c\"\r\n",
+    );
+    // Tables below it may stand elsewhere.
+    check(
+        "[mcp_servers.memctl.env]\nA = \"1\"\n[b]\nc = 1\n[mcp_servers.memctl]\ncommand = \"memctl\"\nargs = [\"mcp\"]\nf.g = 2\n[[mcp_servers.memctl.d]]\n[[mcp_servers.memctl.d]]\ne = { h = 1 }\n[mcp_servers.memctl.tools.x]\ni = 1",
+        "[b]\nc = 1\n",
+    );
 }

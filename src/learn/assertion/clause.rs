@@ -1,41 +1,41 @@
-//! The words of a correction, sentence by sentence.
+//! Splits a correction into sentences and words.
 
-/// One word, or what stands between quotation marks.
+/// Word or quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// As it was written, without the punctuation around it.
+    /// Original text, without surrounding punctuation.
     pub(super) text: String,
-    /// The same in lower case.
+    /// Lower-case text.
     pub(super) lower: String,
-    /// Whether it stood in quotation marks or backticks.
+    /// Enclosed in quotation marks or backticks.
     pub(super) quoted: bool,
-    /// Whether a comma, colon or dash follows.
+    /// Followed by a comma, colon or dash.
     pub(super) pauses: bool,
 }
 
-/// One sentence.
+/// Sentence with its tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sentence {
-    /// As it was written, on one line.
+    /// Original text, on one line.
     pub(super) text: String,
     pub(super) tokens: Vec<Token>,
 }
 
-/// Words with which a demand is no longer one that always holds.
+/// Words that weaken a demand.
 const HEDGES: &[&str] = &[
     "unless", "except", "preferably", "prefer", "ideally", "usually", "normally", "generally",
     "typically", "possibly", "possible", "probably", "maybe", "perhaps", "sometimes", "often",
     "try", "might", "could", "may", "about", "around", "roughly", "approximately", "otherwise",
     "else", "consider",
 ];
-/// Words that say when a demand holds.
+/// Words that begin a condition.
 const CONDITIONS: &[&str] = &[
     "when", "if", "whenever", "without", "where", "while", "with", "for",
 ];
 
 impl Sentence {
     pub(super) fn is_hedged(&self) -> bool {
-        // "can only be" and "may only be" are as strict as can be.
+        // "can only be" and "may only be" are strict.
         self.tokens.iter().enumerate().any(|(at, token)| {
             let only = self
                 .tokens
@@ -58,7 +58,7 @@ impl Sentence {
     }
 }
 
-/// The sentences of a text. A question demands nothing and is left out.
+/// Sentences of a text, without questions, because a question demands nothing.
 pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     let mut tokens: Vec<Token> = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
         };
         if first.is_whitespace() {
             at += first.len_utf8();
-            // A blank line, or a list, parts sentences too.
+            // Blank lines and list items also end a sentence.
             let ends = first == '\n'
                 && rest[1..]
                     .trim_start_matches(' ')
@@ -103,7 +103,7 @@ fn finish(sentences: &mut Vec<Sentence>, tokens: &mut Vec<Token>, text: &str, as
     }
 }
 
-/// The quotation mark that closes what this one opens.
+/// Closing quotation mark for an opening one.
 const fn closing(c: char) -> Option<char> {
     match c {
         '"' => Some('"'),
@@ -117,7 +117,7 @@ const fn closing(c: char) -> Option<char> {
     }
 }
 
-/// How long the token is that the text begins with: up to white space, or to the end of a quotation.
+/// Length of the first token: up to white space or the end of a quotation.
 fn token_length(text: &str) -> usize {
     let inner = text.trim_start_matches('(');
     let skipped = text.len() - inner.len();
@@ -128,13 +128,13 @@ fn token_length(text: &str) -> usize {
     let from = open.len_utf8();
     let end = inner[from..].char_indices().find(|(at, c)| {
         let after = inner[from + at + c.len_utf8()..].chars().next();
-        // The apostrophe of `don't` closes nothing.
+        // The apostrophe of `don't` does not close a quotation.
         *c == close && !(close == '\'' && after.is_some_and(char::is_alphanumeric))
     });
     match end {
         Some((at, c)) => {
             let end = skipped + from + at + c.len_utf8();
-            // Punctuation belongs to it.
+            // The token includes trailing punctuation.
             let tail = text[end..]
                 .find(char::is_whitespace)
                 .unwrap_or(text.len() - end);
@@ -144,7 +144,7 @@ fn token_length(text: &str) -> usize {
     }
 }
 
-/// The token in a piece of text, and the mark that ends the sentence after it.
+/// Token in a piece of text, and the mark that ends its sentence.
 fn token(piece: &str) -> (Option<Token>, Option<char>) {
     let is_mark = |c: char| {
         matches!(
@@ -172,7 +172,7 @@ fn token(piece: &str) -> (Option<Token>, Option<char>) {
     (token, end)
 }
 
-/// A number as people write it: `60`, `1,000`, `$5`, `-1.5`, `three`. A percent sign is dropped.
+/// Number as people write it: `60`, `1,000`, `$5`, `-1.5`, `three`. Drops a percent sign.
 pub(super) fn number(token: &Token) -> Option<serde_json::Number> {
     const WORDS: [&str; 11] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",

@@ -1,11 +1,11 @@
-//! From the words of a correction to assertions.
+//! Derives assertions from the text of a correction.
 //!
-//! Precision before all: where a sentence could mean something else, where it hedges ("unless",
-//! "preferably"), or where it names nothing that the output has, nothing is asserted, and the case
-//! is left to a judge. English words; what stands in quotation marks may be of any language.
+//! Precision comes first. A sentence yields no assertion if it is ambiguous, if it hedges
+//! ("unless", "preferably"), or if it names nothing in the output; a judge then decides the case.
+//! Text must be English, except inside quotation marks.
 //!
-//! Two outputs are witnesses. What the expected output does not pass was not meant. What was only
-//! said under a condition, or can be taken in two ways, counts only if the corrected output fails it.
+//! Two outputs serve as evidence. An assertion that the expected output fails is dropped. A
+//! conditional or ambiguous assertion counts only if the corrected output fails it.
 
 mod comparisons;
 mod texts;
@@ -17,14 +17,14 @@ use super::clause::{Sentence, Token, sentences};
 use super::fields::{Field, fields, meant};
 use super::{Assertion, Check, Operator, Path, expected, whole};
 
-/// What a sentence demands.
+/// Assertion candidate from one sentence.
 struct Found {
     check: Check,
-    /// It counts only where the corrected output fails it.
+    /// Counts only if the corrected output fails it.
     needs_witness: bool,
 }
 
-/// The assertions that a correction of `output` makes. `expected` is what it should have been.
+/// Assertions from a correction of `output`. `expected` is the correct output, if known.
 pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec<Assertion> {
     let output = whole(output);
     let expected = expected.map(whole);
@@ -69,8 +69,8 @@ pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec
     assertions
 }
 
-/// Two demands on one field that no value fulfils: each holds for other inputs, and nobody can tell
-/// which holds for this one.
+/// Removes contradictory demands on one field. Each applies to other inputs, and the text does not
+/// say which applies here.
 fn without_contradictions(found: &mut Vec<(Assertion, bool)>) {
     let bounds = |check: &Check| -> Option<(f64, f64)> {
         let Check::Compare { is, value, .. } = check else {
@@ -109,7 +109,7 @@ const NEGATIONS: &[&str] = &[
 const MODALS: &[&str] = &[
     "should", "must", "shall", "has", "have", "need", "needs", "will", "can", "may",
 ];
-/// Words between a field and what is said of it.
+/// Words allowed between a field and its comparison.
 const FILLERS: &[&str] = &[
     "be", "is", "are", "was", "been", "stay", "stays", "remain", "remains", "keep", "kept", "come",
     "get", "gets", "a", "an", "the", "of", "to", "value", "always", "never", "not", "set",
@@ -135,7 +135,7 @@ impl Reader<'_> {
         found
     }
 
-    /// The field that is spoken of right before a place, or else at the beginning of its sentence.
+    /// Field mentioned right before a position, otherwise at the start of its sentence.
     fn compared(
         &self,
         tokens: &[Token],
@@ -157,7 +157,7 @@ impl Reader<'_> {
         let near = pair
             .and_then(|pair| meant(&self.fields, &pair, fits))
             .or_else(|| meant(&self.fields, &last.text, fits));
-        // "Score candidates without a degree below 60": the verb is the field.
+        // "Score candidates without a degree below 60": the verb names the field.
         near.or_else(|| {
             let first = tokens[..at]
                 .iter()
@@ -175,8 +175,8 @@ fn is_word(token: &Token, word: &str) -> bool {
     !token.quoted && token.lower == word
 }
 
-/// Whether what stands before a place turns its meaning round: "should not score above", "never
-/// return more than". A negation before the modal verb concerns something else.
+/// Returns true if a negation applies at a position: "should not score above", "never return more
+/// than". A negation before the modal verb does not apply.
 fn negated(tokens: &[Token], at: usize) -> bool {
     for token in tokens[..at].iter().rev().take(4) {
         if NEGATIONS.contains(&token.lower.as_str()) && !token.quoted {

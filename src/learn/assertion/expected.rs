@@ -1,22 +1,21 @@
-//! What an output "as it should have been" demands.
+//! Assertions from an expected output.
 //!
-//! Only what a model can be held to: a field that was added, and a value that is a decision (a truth
-//! value, a label, a computed number) and was another before. Prose is never expected word for word,
-//! and neither is a number that is a judgement: two good answers differ in them.
+//! Only added fields and changed decisions count (a truth value, a label, a computed number). Prose
+//! and numbers that are judgements are skipped, because two good answers differ in them.
 
 use serde_json::Value;
 
 use super::fields::parts;
 use super::{Assertion, Check, Path, same};
 
-/// Names of numbers that are somebody's judgement.
+/// Field names of numbers that are judgements.
 const JUDGEMENTS: &[&str] = &[
     "score", "confidence", "rating", "probability", "likelihood", "similarity", "relevance",
     "weight", "estimate", "sentiment", "quality", "fit",
 ];
 
-/// The demands of an expected output. `covered` are the paths of which the correction's words
-/// say what has to be there.
+/// Assertions from an expected output. Skips the paths in `covered`, which the correction's text
+/// already covers.
 pub(super) fn derive(output: &Value, expected: &Value, covered: &[Path]) -> Vec<Assertion> {
     let mut checks = Vec::new();
     compare(output, expected, &Path::root(), false, &mut checks);
@@ -63,7 +62,7 @@ fn is_decision(value: &Value, judged: bool) -> bool {
     match value {
         Value::Bool(_) => true,
         Value::Number(_) => !judged,
-        // A label is one word.
+        // Label without white space.
         Value::String(text) => {
             !text.is_empty() && text.len() <= 40 && !text.contains(char::is_whitespace)
         }

@@ -1,20 +1,20 @@
-//! The fields of an output, and which of them a word means.
+//! Fields of an output, and lookup of a field by words.
 
 use serde_json::Value;
 
 use super::Path;
 
-/// A field of an output.
+/// Field of an output.
 #[derive(Debug, Clone)]
 pub(super) struct Field<'v> {
     pub(super) path: Path,
-    /// Its own name; empty for the items of an array.
+    /// Name; empty for the items of an array.
     pub(super) name: String,
     pub(super) depth: usize,
     pub(super) value: &'v Value,
 }
 
-/// Every field of an output, outermost first; of the items of an array those of the first.
+/// All fields of an output, outermost first. For an array, those of its first item.
 pub(super) fn fields(output: &Value) -> Vec<Field<'_>> {
     fn walk<'v>(value: &'v Value, path: &Path, depth: usize, all: &mut Vec<Field<'v>>) {
         match value {
@@ -44,10 +44,11 @@ pub(super) fn fields(output: &Value) -> Vec<Field<'_>> {
     all
 }
 
-/// The one field that is meant by a word, or by some words together; none where it could be another.
+/// Field that a word or a phrase means; `None` if ambiguous.
 ///
-/// The whole name counts first, then its last word: a "score" may be the `overall_score`, but no
-/// `score_reason`. Where several fit, the one that lies less deep than all others is meant.
+/// A full match of the name comes first, then a match of its last word: a "score" can be
+/// `overall_score`, but not `score_reason`. If several match, the least nested one is meant,
+/// provided that it is the only one at its depth.
 pub(super) fn meant<'f, 'v>(
     fields: &'f [Field<'v>],
     word: &str,
@@ -72,7 +73,7 @@ pub(super) fn meant<'f, 'v>(
         .flatten()
 }
 
-/// The words of a name, in lower case and the singular: `lineItems` and "line items" are alike.
+/// Words of a name, lower-case and singular, so that `lineItems` equals "line items".
 pub(super) fn parts(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut after_lower = false;

@@ -1,11 +1,11 @@
-//! What can be checked of an output without asking anybody.
+//! Assertions: demands that a program can check.
 //!
-//! An [`Assertion`] is one demand of a correction in a form that a program can decide: a comparison
-//! at a [`Path`], a count, a length, a text that has to be there or must not. The same assertions
-//! are read by the generated Python and JavaScript tests, and all three must decide alike: what a
-//! word, a text and a value are is said here and nowhere else.
+//! An [`Assertion`] is one demand of a correction: a comparison at a [`Path`], a count, a length, a
+//! required or forbidden text. The generated Python and JavaScript tests read the same assertions
+//! and must decide alike. The definitions of word, text and equality in this module are therefore
+//! authoritative.
 //!
-//! Deliberately absent: where assertions come from ([`derive()`]), and anything that needs judgement.
+//! [`derive()`] creates assertions. Demands that need judgement are not assertions.
 
 mod clause;
 mod derive;
@@ -22,18 +22,18 @@ pub use derive::derive;
 pub use path::Path;
 use text::{has_words, same, text_of};
 
-/// One demand, and the words of the correction that it comes from.
+/// Demand and the text of the correction that states it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
-    /// What is demanded.
+    /// Condition to check.
     #[serde(flatten)]
     pub check: Check,
-    /// The words that say so; empty where a person wrote the assertion by hand.
+    /// Sentence of the correction; empty for an assertion written by hand.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
 }
 
-/// A demand that a program can decide. With `[*]` in its path it holds for every item.
+/// Condition that a program can check. With `[*]` in its path, it must hold for every item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(
@@ -41,44 +41,44 @@ pub struct Assertion {
     reason = "the fields are named after what the documentation of their variant says"
 )]
 pub enum Check {
-    /// The value is a number, and compares so.
+    /// The value is a number that satisfies the comparison.
     Compare {
         path: Path,
         is: Operator,
         value: Number,
     },
-    /// The value is an array, and the number of its items compares so.
+    /// The value is an array whose number of items satisfies the comparison.
     Count {
         path: Path,
         is: Operator,
         value: u64,
     },
-    /// The text of the value has so many words or characters.
+    /// The length of the value's text satisfies the comparison.
     Length {
         path: Path,
         unit: Unit,
         is: Operator,
         value: u64,
     },
-    /// The value is this JSON value; `1` and `1.0` are the same.
+    /// The value equals this JSON value; `1` equals `1.0`.
     Equals { path: Path, value: Value },
-    /// The value is one of these.
+    /// The value equals one of these.
     OneOf { path: Path, values: Vec<Value> },
     /// The value exists and is not `null`.
     Required { path: Path },
-    /// The value is of this JSON type.
+    /// The value has this JSON type.
     Type { path: Path, is: JsonType },
-    /// The text of the value holds this, from the beginning of a word, in any case.
+    /// The value's text contains this, from the start of a word, ignoring case.
     Contains { path: Path, text: String },
-    /// The text of the value does not hold this as words of its own, in any case.
+    /// The value's text does not contain this as separate words, ignoring case.
     NotContains { path: Path, text: String },
-    /// The text of the value matches this regular expression somewhere.
+    /// The value's text contains a match of this regular expression.
     Matches { path: Path, pattern: String },
-    /// The text of the value matches this regular expression nowhere.
+    /// The value's text contains no match of this regular expression.
     NotMatches { path: Path, pattern: String },
 }
 
-/// How two numbers compare.
+/// Comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the signs are the definition")]
 pub enum Operator {
@@ -96,17 +96,17 @@ pub enum Operator {
     Not,
 }
 
-/// What a length counts.
+/// Unit of a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// What white space separates.
+    /// Runs of non-white-space characters.
     Words,
     /// Unicode code points.
     Characters,
 }
 
-/// The types of JSON. An integer is a number without a fraction.
+/// JSON type. An integer is a number without a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
@@ -120,20 +120,20 @@ pub enum JsonType {
 }
 
 impl Assertion {
-    /// Whether an output is as demanded.
+    /// Checks an output.
     ///
     /// # Errors
     ///
-    /// Says, as a lower-case fragment, what is different.
+    /// Returns a lower-case fragment that describes the difference.
     pub fn check(&self, output: &Value) -> Result<(), String> {
         self.check.decide(whole(output))
     }
 
-    /// Whether it can be decided at all: a pattern that was written by hand may be none.
+    /// Checks that the assertion is valid: a pattern written by hand may not compile.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with it.
+    /// Returns a description of the problem.
     pub fn usable(&self) -> Result<(), String> {
         match &self.check {
             Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
@@ -146,7 +146,8 @@ impl Assertion {
     }
 }
 
-/// An answer that was no JSON is recorded as `{"raw_output": text}`; what counts is its text.
+/// Output without its wrapper: `{"raw_output": text}`, the form of a reply that is not JSON,
+/// becomes the text.
 pub fn whole(output: &Value) -> &Value {
     match output {
         Value::Object(fields) if fields.len() == 1 => fields.get("raw_output").unwrap_or(output),
@@ -155,7 +156,7 @@ pub fn whole(output: &Value) -> &Value {
 }
 
 impl Check {
-    /// Where it looks.
+    /// Path of the value.
     pub fn path(&self) -> &Path {
         match self {
             Self::Compare { path, .. }
@@ -262,7 +263,7 @@ fn matches(pattern: &str, text: &str) -> Result<bool, String> {
     Ok(regex.is_match(text))
 }
 
-/// A value as a message shows it.
+/// Value for a message, cut to 60 characters.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
@@ -289,7 +290,7 @@ impl Operator {
         }
     }
 
-    /// The sign, as files show it.
+    /// Operator sign, as in files.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Below => "<",
@@ -343,7 +344,7 @@ impl JsonType {
 mod tests {
     use super::*;
 
-    /// The generated Python and JavaScript tests must decide these alike.
+    /// Cases that the generated Python and JavaScript tests must decide in the same way.
     const CASES: &str = include_str!("cases.json");
 
     #[test]

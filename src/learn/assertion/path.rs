@@ -1,45 +1,45 @@
-//! Where in an output something is: a small part of JSON Path (RFC 9535).
+//! Paths into an output: a small subset of JSON Path (RFC 9535).
 //!
-//! `$`, `.name`, `['any name']`, `[0]` and `[*]`; no filters, no slices, no descent. A step into
-//! something that is not there selects one thing that is missing, so that a demand on it fails
-//! instead of holding for nothing.
+//! Supports `$`, `.name`, `['any name']`, `[0]` and `[*]`; no filters, slices or descendants. A
+//! step into a missing value selects one missing value, so that an assertion on it fails instead of
+//! passing vacuously.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A path into a JSON value.
+/// Path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Path {
     steps: Vec<Step>,
 }
 
-/// One step of a path.
+/// Step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The field of an object.
+    /// Field of an object.
     Name(String),
-    /// An item of an array, from 0.
+    /// Item of an array, from 0.
     Index(usize),
     /// Every item of an array.
     Each,
 }
 
 impl Path {
-    /// The whole output.
+    /// Path of the whole output.
     pub const fn root() -> Self {
         Self { steps: Vec::new() }
     }
 
-    /// The path of a field of what this path selects.
+    /// Path of a field below this one.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
         self.with(Step::Name(name.to_owned()))
     }
 
-    /// The path of every item of what this path selects.
+    /// Path of every item below this one.
     #[must_use]
     pub fn each(&self) -> Self {
         self.with(Step::Each)
@@ -51,12 +51,12 @@ impl Path {
         Self { steps }
     }
 
-    /// Its steps, from the root.
+    /// Steps, from the root.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Everything that the path leads to; `None` for what is missing.
+    /// Selected values; `None` for a missing one.
     pub fn select<'v>(&self, value: &'v Value) -> Vec<Option<&'v Value>> {
         let mut found = vec![Some(value)];
         for step in &self.steps {
@@ -144,7 +144,7 @@ impl std::str::FromStr for Path {
     }
 }
 
-/// The name up to the closing `']`, and what follows it.
+/// Name up to the closing `']`, and the rest.
 fn name_in_quotes(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut chars = text.char_indices();

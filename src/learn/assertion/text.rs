@@ -1,10 +1,9 @@
-//! What a text is, where words begin and end, and when two values are the same: as in the generated
-//! Python and JavaScript.
+//! Definitions of text, word boundary and equality, identical in the generated Python and
+//! JavaScript.
 
 use serde_json::Value;
 
-/// The text that a person would read: every string, number and truth value, a line each, and no
-/// keys.
+/// Readable text of a value: each string, number and truth value on its own line, without keys.
 pub(super) fn text_of(value: &Value) -> String {
     fn walk(value: &Value, lines: &mut Vec<String>) {
         match value {
@@ -20,8 +19,8 @@ pub(super) fn text_of(value: &Value) -> String {
     lines.join("\n")
 }
 
-/// Whether a text holds these words, in any case: from the beginning of a word, and to the end of
-/// one where they have to stand alone. Scripts that do not part words with spaces have no borders.
+/// Returns true if a text contains these words, ignoring case. They must start at a word boundary
+/// and, with `alone`, also end at one. Scripts without spaces have no boundaries.
 pub(super) fn has_words(text: &str, words: &str, alone: bool) -> bool {
     let (text, words) = (text.to_lowercase(), words.to_lowercase());
     let bound = |a: Option<char>, b: Option<char>| {
@@ -45,7 +44,7 @@ pub(super) fn has_words(text: &str, words: &str, alone: bool) -> bool {
     false
 }
 
-/// Whether two values mean the same: numbers by their value, all else as it is.
+/// Returns true if two values are equal; numbers compare by value.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,39 +1,39 @@
-//! Cuts a rule into clauses, and those into words.
+//! Splits a rule into clauses, and clauses into words.
 //!
-//! Names of code and what stands in quotes are marked as such, because `not` in backticks forbids
-//! nothing. Deliberately absent: what a clause demands.
+//! Code names and quoted words are marked, because `not` in backticks is not a negation. Clauses
+//! are interpreted in `reader`.
 
-/// Words that turn a demand into its opposite.
+/// Words that negate a demand.
 pub(super) const AGAINST: &[&str] = &[
     "never", "don't", "dont", "not", "no", "avoid", "avoiding", "without", "minimize", "minimise",
     "stop", "refrain", "cannot", "can't", "mustn't", "shouldn't", "isn't", "aren't", "forbid",
     "forbidden", "prohibit", "prohibited", "disallow", "ban", "banned", "sparingly", "doesn't",
     "won't", "nor",
 ];
-/// Words that begin a demand, so that a comma before them ends the one before.
+/// Words that begin a demand, so that a preceding comma ends the previous one.
 const BEGINS: &[&str] = &[
     "use", "prefer", "avoid", "never", "don't", "dont", "not", "no", "always", "ensure", "keep",
     "only", "do", "write", "choose", "without", "define", "include", "add", "put", "place", "must",
 ];
 
-/// A word of a rule.
+/// Word of a rule.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
-    /// In lower case, without the punctuation around it.
+    /// Lower-case text, without surrounding punctuation.
     pub(super) word: String,
-    /// Whether it was marked as code or quoted: then it is a name, whatever it looks like.
+    /// Marked as code or quoted: always a name, never a keyword.
     pub(super) is_name: bool,
-    /// Whether a comma follows.
+    /// Followed by a comma.
     pub(super) comma: bool,
 }
 
-/// Words that belong together.
+/// Words between separators.
 #[derive(Debug, Default)]
 pub(super) struct Clause {
     pub(super) tokens: Vec<Token>,
-    /// Whether a dash stands before it.
+    /// Preceded by a dash.
     pub(super) after_dash: bool,
-    /// Whether a colon follows.
+    /// Followed by a colon.
     before_colon: bool,
 }
 
@@ -42,14 +42,14 @@ impl Clause {
         self.tokens.first().is_some_and(|token| token.word == word)
     }
 
-    /// Whether it only names what the next one is about.
+    /// Returns true if the clause only names the topic of the next one.
     pub(super) fn is_title(&self) -> bool {
         self.before_colon && !self.tokens.iter().any(Token::is_demand)
     }
 }
 
-/// The clauses of a text: what stands between full stops, semicolons, colons, dashes and brackets. A
-/// bracket counts only where it demands something; otherwise it holds examples.
+/// Clauses of a text, separated by full stops, semicolons, colons, dashes and brackets. A bracket
+/// counts only if it contains a demand; otherwise it holds examples.
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut out = Vec::new();
     let mut now = Clause::default();
@@ -104,7 +104,7 @@ fn close(now: &mut Clause, out: &mut Vec<Clause>) {
     }
 }
 
-/// Whether a word stands in quotes, and keeps track of them.
+/// Returns true if a word is quoted. `open` tracks the closing mark across words.
 fn in_quotes(raw: &str, open: &mut Option<char>) -> bool {
     let inner = raw.trim_start_matches(['(', '*', '[']);
     let mut rest = inner;
@@ -126,7 +126,7 @@ fn in_quotes(raw: &str, open: &mut Option<char>) -> bool {
     true
 }
 
-/// `pip/conda` are two words; a path is one.
+/// Splits `pip/conda` into two words, but keeps a path.
 fn choices(raw: &str) -> impl Iterator<Item = &str> {
     let is_path =
         raw.starts_with(['/', '`', '.', '~']) || raw.contains("//") || raw.matches('/').count() > 2;
@@ -135,7 +135,7 @@ fn choices(raw: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Token {
-    /// Whether a demand begins with it.
+    /// Returns true if a demand begins with this word.
     pub(super) fn is_demand(&self) -> bool {
         let word = self.word.as_str();
         !self.is_name && (AGAINST.contains(&word) || BEGINS.contains(&word))

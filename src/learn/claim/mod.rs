@@ -1,28 +1,26 @@
-//! What a rule says, taken apart: what it is for, what it is against, and when.
+//! Claims of a rule: what it demands, what it forbids, and when.
 //!
 //! `Avoid enums; use maps instead` is against `enum` and for `map`; `Prefer A over B` is for A and
-//! against B; `never delete comments` is for `comment`, because deleting is against. Similarity
-//! alone cannot tell a duplicate from a contradiction, and this can.
+//! against B; `never delete comments` is for `comment`, because deleting is itself against. Claims
+//! distinguish a duplicate from a contradiction, which similarity alone cannot.
 //!
-//! A rule is cut into clauses (`clause`), and each clause is read from left to right (`reader`). Word
-//! lists, English. A rule in another language has one claim, for all of its words.
+//! `clause` splits a rule into clauses, and `reader` reads each from left to right, with English
+//! word lists. A rule in another language becomes one claim with all of its words.
 //!
-//! Deliberately absent: comparing two rules.
+//! Rules are compared in `conflict`.
 
 mod clause;
+mod extract;
 mod reader;
 
 use std::collections::BTreeSet;
 
-use crate::search::words;
+pub(super) use extract::{claims, numbers};
 
-use clause::clauses;
-use reader::read_clause;
-
-/// Words, as the search stems them; names of code as they are written, in lower case.
+/// Stemmed words, as in search; code names in lower case.
 pub(super) type Terms = BTreeSet<String>;
 
-/// For or against something.
+/// Direction of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stance {
     For,
@@ -42,13 +40,13 @@ impl Stance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) stance: Stance,
-    /// What is demanded: the things that stand before the first preposition, each by itself.
+    /// Things demanded: the words before the first preposition, one set per thing.
     pub(super) things: Vec<Terms>,
-    /// The circumstances: what stands behind it.
+    /// Circumstances: the words after other prepositions.
     pub(super) about: Terms,
-    /// Where or for what it holds: what stands behind `for`, `in`, `when` and the like.
+    /// Scope: the words after `for`, `in`, `when` and the like.
     pub(super) scope: Terms,
-    /// Whether it leaves exceptions open.
+    /// Allows exceptions.
     pub(super) exception: bool,
 }
 
@@ -63,12 +61,12 @@ impl Claim {
         }
     }
 
-    /// All things together.
+    /// Terms of all things.
     pub(super) fn whole(&self) -> Terms {
         self.things.iter().flatten().cloned().collect()
     }
 
-    /// All things and their circumstances.
+    /// Terms of things, circumstances and scope.
     pub(super) fn all(&self) -> Terms {
         let mut all = self.whole();
         all.extend(self.about.iter().cloned());
@@ -81,46 +79,11 @@ impl Claim {
     }
 }
 
-/// Takes a rule apart. Never empty for a text that has a word in it.
-pub(super) fn claims(rule: &str) -> Vec<Claim> {
-    let mut out: Vec<Claim> = Vec::new();
-    let clauses = clauses(rule);
-    for (i, clause) in clauses.iter().enumerate() {
-        if clause.is_title() && i + 1 < clauses.len() {
-            continue;
-        }
-        // In lists of mistakes, `Use A — use B` means B and not A.
-        if clause.after_dash
-            && clause.begins_with("use")
-            && let [only] = &mut out[..]
-        {
-            only.stance = Stance::Against;
-        }
-        read_clause(&clause.tokens, &mut out);
-    }
-    out.retain(|claim| !claim.is_empty());
-    if out.is_empty() {
-        let mut claim = Claim::new(Stance::For);
-        claim.things = vec![words(rule).into_iter().collect()];
-        out.push(claim);
-    }
-    out
-}
-
-/// The numbers that a text demands, as they are written, in their order.
-pub(super) fn numbers(rule: &str) -> Vec<String> {
-    rule.split(|c: char| !c.is_alphanumeric() && c != '.')
-        .map(|token| token.trim_matches('.'))
-        .filter(|token| !token.is_empty() && token.chars().all(|c| c.is_ascii_digit() || c == '.'))
-        .map(str::to_owned)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `+a b/c @scope !` for each claim.
+    /// Each claim as `+a b/c @scope !`.
     fn read(rule: &str) -> Vec<String> {
         let join = |terms: &Terms| terms.iter().cloned().collect::<Vec<_>>().join(" ");
         claims(rule)

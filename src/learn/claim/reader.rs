@@ -1,18 +1,18 @@
-//! Reads the claims of a clause, from left to right: each word opens a claim, turns it round, says
-//! where it holds, or is what it is about.
+//! Reads the claims of a clause from left to right. Each word begins a claim, negates it, gives its
+//! scope, or is part of its content.
 
 use crate::search::words;
 
 use super::clause::{AGAINST, Token};
 use super::{Claim, Stance, Terms};
 
-/// Verbs that are against what they are about, and turn round what stands before them.
+/// Verbs that oppose their object and negate the claim.
 const UNDOING: &[&str] = &[
     "delete", "deleting", "remove", "removing", "drop", "dropping", "omit", "omitting", "skip",
     "skipping", "exclude", "excluding", "disable", "disabling", "change", "changing", "modify",
     "modifying", "alter", "altering", "ignore", "ignoring", "hide", "hiding", "suppress",
 ];
-/// Words behind which the other side of a choice stands.
+/// Phrases before the rejected side of a choice.
 const RATHER: &[&[&str]] = &[
     &["instead", "of"],
     &["rather", "than"],
@@ -20,20 +20,20 @@ const RATHER: &[&[&str]] = &[
     &["in", "place", "of"],
     &["over"],
 ];
-/// Words behind which an exception stands.
+/// Words before an exception.
 const EXCEPT: &[&str] = &["unless", "except", "outside", "until"];
-/// Words behind which the place stands where something holds.
+/// Words before a scope.
 const PLACES: &[&str] = &[
     "for", "in", "when", "whenever", "where", "on", "if", "during", "while", "inside", "within",
     "under", "across", "before", "after",
 ];
-/// Words behind which other circumstances stand.
+/// Words before other circumstances.
 const CIRCUMSTANCES: &[&str] = &[
     "with", "by", "via", "as", "at", "of", "that", "which", "through", "between", "plus", "so",
     "because", "like", "using", "since", "per", "than", "such", "who", "whose", "from", "to",
     "into",
 ];
-/// Words that carry a demand and are not what it is about.
+/// Words that carry a demand without being part of its content.
 const CARRIERS: &[&str] = &[
     "use", "uses", "using", "used", "prefer", "preferred", "choose", "favor", "favour", "keep",
     "keeping", "make", "sure", "ensure", "always", "write", "create", "creating", "generate",
@@ -47,27 +47,27 @@ const CARRIERS: &[&str] = &[
     "place", "set", "never",
 ];
 
-/// Where the words of a clause go.
+/// Target for the words of a clause.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Things,
     About,
     Scope,
     Exception,
-    /// `what was asked` names nothing.
+    /// Skipped: `what was asked` names nothing.
     Said,
 }
 
-/// Reads a clause from left to right.
+/// State while a clause is read.
 struct Reader<'a> {
     claim: Claim,
     slot: Slot,
-    /// The condition that the clause begins with: all of its claims hold there.
+    /// Initial condition of the clause, part of the scope of all its claims.
     condition: Terms,
     out: &'a mut Vec<Claim>,
 }
 
-/// Reads a clause: its claims are added to `out`.
+/// Reads a clause and appends its claims to `out`.
 pub(super) fn read_clause(tokens: &[Token], out: &mut Vec<Claim>) {
     let (condition, mut at) = condition(tokens);
     let mut reader = Reader {
@@ -102,13 +102,13 @@ impl Reader<'_> {
         !self.claim.things.iter().all(Terms::is_empty)
     }
 
-    /// Ends a claim; the next one has this stance.
+    /// Ends the current claim and begins one with the stance `next`.
     fn end(&mut self, next: Stance) {
         let mut claim = std::mem::replace(&mut self.claim, Claim::new(next));
         self.slot = Slot::Things;
         claim.things.retain(|things| !things.is_empty());
         if claim.things.is_empty() {
-            // `not as a comment`: what stands behind the preposition is what it is about.
+            // `not as a comment`: the words after the preposition are the content.
             let about = if claim.about.is_empty() {
                 std::mem::take(&mut claim.scope)
             } else {
@@ -123,7 +123,7 @@ impl Reader<'_> {
     fn take(&mut self, token: &Token) {
         let word = token.word.as_str();
         if matches!(self.slot, Slot::Exception | Slot::Said) {
-            // What the exception is makes no difference.
+            // The content of an exception is ignored.
         } else if token.is_name {
             self.put(token);
         } else if EXCEPT.contains(&word) {
@@ -132,8 +132,8 @@ impl Reader<'_> {
         } else if word == "sparingly" {
             self.claim.stance = Stance::Against;
         } else if AGAINST.contains(&word) && self.has_begun() {
-            // `Totals must not be rounded` goes on about its subject; behind a preposition or a
-            // relative pronoun a negation belongs to what it describes.
+            // `Totals must not be rounded` continues about its subject. After a preposition or a
+            // relative pronoun, a negation belongs to the described thing.
             if self.slot == Slot::Things {
                 self.claim.stance = self.claim.stance.opposite();
             }
@@ -178,7 +178,7 @@ impl Reader<'_> {
     }
 }
 
-/// The condition that a clause begins with, and where the rest begins.
+/// Initial condition of a clause, and the index of the rest.
 fn condition(tokens: &[Token]) -> (Terms, usize) {
     let opens = tokens
         .first()
@@ -189,7 +189,7 @@ fn condition(tokens: &[Token]) -> (Terms, usize) {
     }
 }
 
-/// How many words say that the other side of a choice follows.
+/// Number of words in a phrase that introduces the rejected side of a choice.
 fn rather(tokens: &[Token]) -> Option<usize> {
     let says = |words: &&[&str]| {
         let mut both = words.iter().zip(tokens);
@@ -203,7 +203,7 @@ fn rather(tokens: &[Token]) -> Option<usize> {
         .map(<[&str]>::len)
 }
 
-/// The terms of a word: none for one that only carries a demand.
+/// Terms of a word; empty for a word that only carries a demand.
 fn terms(token: &Token) -> Vec<String> {
     let word = token.word.as_str();
     if token.is_name {
@@ -220,7 +220,7 @@ fn terms(token: &Token) -> Vec<String> {
         .chars()
         .all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '%'));
     let mut stems = if numeric {
-        // Numbers are compared by themselves.
+        // Numbers are compared separately.
         Vec::new()
     } else {
         words(without_ending(word))
@@ -229,7 +229,7 @@ fn terms(token: &Token) -> Vec<String> {
     stems
 }
 
-/// `readme.md` is the README.
+/// File name without extension: `readme.md` is the README.
 fn without_ending(word: &str) -> &str {
     match word.rsplit_once('.') {
         Some((name, ending))

@@ -1,8 +1,8 @@
-//! Things of which one can have only one: whoever demands tabs does not want spaces.
+//! Families of mutually exclusive choices: tabs exclude spaces.
 
 use super::super::claim::Terms;
 
-/// Things that exclude each other, as they are written in rules and as the search stems them.
+/// Families of mutually exclusive words, stemmed as in search.
 const ALTERNATIVES: &[&[&str]] = &[
     &[
         "snake_case", "kebab-case", "camelcase", "pascalcase", "camel-case", "pascal-case",
@@ -42,8 +42,8 @@ const ALTERNATIVES: &[&[&str]] = &[
     &["markdown", "html", "plain"],
 ];
 
-/// What each of two demands chooses among things that exclude each other, where each names exactly
-/// one of them. The two may be the same.
+/// For each family, the choice of each demand, if both name exactly one member. The two can be
+/// equal.
 pub(super) fn choices(
     one: &Terms,
     other: &Terms,

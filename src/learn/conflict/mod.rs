@@ -1,15 +1,15 @@
-//! Whether two rules say the same, or the opposite.
+//! Detects duplicate and contradictory rules.
 //!
-//! Both are read as claims (see `claim`): two rules are duplicates where they share a claim in the
-//! same sense and in the same circumstances, and contradict each other where one is for what the
-//! other is against, demands another number, or chooses the other of two things that exclude each
-//! other. A rule for one language or place is no contradiction of a general one: it is its exception.
-//! How alike two rules sound is no more than a second opinion: it finds duplicates in other
-//! words, and only among rules whose claims do not differ.
+//! Rules are compared by their claims (see `claim`). Two rules are duplicates if they share a claim
+//! with the same stance and circumstances. They contradict each other if one is for what the other
+//! is against, if they demand different numbers, or if they choose mutually exclusive things. A
+//! rule for one language or place is an exception to a general rule, not a contradiction. Vector
+//! similarity is only a second opinion: it finds duplicates in other words, among rules without
+//! opposed claims.
 //!
-//! Two claims are compared in `pair`, which knows of `alternatives` too; here it is two rules.
+//! `pair` compares two claims and uses `alternatives`; this module compares two rules.
 //!
-//! Deliberately absent: looking rules up, and deciding which of two holds.
+//! Looking up rules and resolving conflicts happen elsewhere.
 
 mod alternatives;
 mod pair;
@@ -19,34 +19,34 @@ use std::collections::{BTreeSet, HashMap};
 use super::claim::{Claim, Stance, Terms, claims, numbers};
 use pair::{common_thing, excluded, is_same, meets, opposed, similarity, told};
 
-/// Claims may be alike from this share of their words on, if the rules sound alike too.
+/// Minimum share of common words for a partial match, which also needs `SOUNDS_ALIKE`.
 const PERHAPS_ALIKE: f64 = 0.3;
-/// Two rules that demand one thing among others are the same only if they share so much of all
-/// their words. What a rule is against says enough by itself.
+/// Minimum share of common words for duplicates that demand one thing among others. A shared
+/// prohibition suffices by itself.
 const NEAR: f64 = 0.2;
-/// Rules sound alike from this cosine on, …
+/// Minimum cosine of similar rules.
 const SOUNDS_ALIKE: f64 = 0.7;
-/// … and the same from this one on.
+/// Minimum cosine of rules with the same meaning.
 const SOUNDS_THE_SAME: f64 = 0.85;
-/// How two rules stand to each other.
+/// Relation between two rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// They demand the same.
+    /// Both demand the same.
     Duplicate,
-    /// They cannot both be obeyed.
+    /// Both cannot be obeyed at once.
     Contradiction,
 }
 
-/// How two rules stand to each other, and by what one sees it.
+/// Relation between two rules, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How they stand to each other.
+    /// Relation of the rules.
     pub relation: Relation,
-    /// By what one sees it, as a lower-case fragment.
+    /// Reason, as a lower-case fragment.
     pub reason: String,
 }
 
-/// A rule, taken apart for comparing.
+/// Rule prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Statement {
     claims: Vec<Claim>,
@@ -55,7 +55,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Takes a rule apart.
+    /// Parses a rule.
     pub fn of(rule: &str) -> Self {
         Self {
             claims: claims(rule),
@@ -68,12 +68,12 @@ impl Statement {
         }
     }
 
-    /// Whether it names one thing and nothing else: `Use tabs`.
+    /// Returns true if the rule has a single term: `Use tabs`.
     fn is_short(&self) -> bool {
         matches!(&self.claims[..], [claim] if claim.all().len() == 1)
     }
 
-    /// The words that its demands are about.
+    /// Terms of all claims.
     fn terms(&self) -> BTreeSet<String> {
         let mut terms = BTreeSet::new();
         for claim in &self.claims {
@@ -83,13 +83,13 @@ impl Statement {
     }
 }
 
-/// Compares each of some rules with each other: positions, the lower one first, and what was found.
-/// `cosine` is that of two rules' vectors, where there are vectors.
+/// Compares all pairs of rules. Returns index pairs, lower index first, with findings. `cosine`
+/// returns the cosine of two rules' vectors, or `None` without vectors.
 pub fn compare(
     rules: &[Statement],
     cosine: &dyn Fn(usize, usize) -> Option<f64>,
 ) -> Vec<(usize, usize, Finding)> {
-    // Rules that share no word can only be the same by their sound.
+    // Rules without a common word can only match by cosine.
     let mut holding: HashMap<&str, Vec<usize>> = HashMap::new();
     let terms: Vec<Terms> = rules.iter().map(Statement::terms).collect();
     for (at, terms) in terms.iter().enumerate() {
@@ -119,9 +119,8 @@ pub fn compare(
     found
 }
 
-/// Whether a rule demands nothing that another does not demand as well: each of its claims is one of
-/// the other's, in words that all stand there. `When a student applies` is not `when a veteran
-/// applies`, however much of the rest is the same.
+/// Returns true if every claim of the new rule is also in the known one, with the same words.
+/// `When a student applies` differs from `when a veteran applies`, even if the rest is equal.
 pub fn adds_nothing(new: &Statement, known: &Statement) -> bool {
     let stands_there = |claim: &Claim| {
         known.claims.iter().any(|other| {
@@ -134,7 +133,7 @@ pub fn adds_nothing(new: &Statement, known: &Statement) -> bool {
         || (new.numbers == known.numbers && new.claims.iter().all(stands_there))
 }
 
-/// What is found of two rules with the same words.
+/// Finding for two rules with identical words.
 pub fn same_words() -> Finding {
     Finding {
         relation: Relation::Duplicate,
@@ -142,8 +141,8 @@ pub fn same_words() -> Finding {
     }
 }
 
-/// How two rules stand to each other; `None` where neither says anything about the other. `cosine`
-/// is that of their vectors, where there are vectors.
+/// Relation between two rules; `None` if they are unrelated. `cosine` is that of their vectors, if
+/// there are any.
 pub fn relation(a: &Statement, b: &Statement, cosine: Option<f64>) -> Option<Finding> {
     if a.words == b.words {
         return Some(same_words());
@@ -188,7 +187,7 @@ pub fn relation(a: &Statement, b: &Statement, cosine: Option<f64>) -> Option<Fin
     })
 }
 
-/// Whether two rules whose claims are not the same word for word are so by their sound.
+/// Returns true if two rules with different claims mean the same, by their cosine.
 fn sounds_the_same(a: &Statement, b: &Statement, cosine: f64) -> bool {
     let common = |x: &Claim, y: &Claim| {
         similarity(&x.all(), &y.all()).max(similarity(&x.whole(), &y.whole()))
@@ -213,8 +212,8 @@ fn pairs<'a>(a: &'a Statement, b: &'a Statement) -> impl Iterator<Item = (&'a Cl
         .flat_map(|x| b.claims.iter().map(move |y| (x, y)))
 }
 
-/// Why two rules cannot both be obeyed: they make the same choice the other way round. In `A over B
-/// for C` the place belongs to both sides, so that it need not stand on each.
+/// Reason for a contradiction if two rules make the same choice in reverse. In `A over B for C` the
+/// scope belongs to both sides, even if only one claim carries it.
 fn reversed(a: &Statement, b: &Statement) -> Option<String> {
     let opposite = |x: &&Claim, y: &&Claim| {
         x.stance != y.stance && meets(&x.scope, &y.scope) && common_thing(x, y).is_some()
@@ -232,7 +231,7 @@ fn reversed(a: &Statement, b: &Statement) -> Option<String> {
     ))
 }
 
-/// Whether the rules name places that have nothing in common.
+/// Returns true if the rules' scopes have nothing in common.
 fn apart(a: &Statement, b: &Statement) -> bool {
     pairs(a, b).all(|(x, y)| !meets(&x.scope, &y.scope))
 }

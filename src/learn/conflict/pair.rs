@@ -1,39 +1,39 @@
-//! Two claims side by side: whether they demand the same, or cannot both be obeyed.
+//! Compares two claims: same demand, or contradiction.
 //!
-//! Words are weighed: that two claims are both about files says little. Deliberately absent: whole
-//! rules, whose claims may make up for each other.
+//! Words are weighted: it means little that two claims are both about files. Whole rules, whose
+//! claims complement each other, are compared in the parent module.
 
 use super::super::claim::{Claim, Stance, Terms};
 use super::alternatives::choices;
 
-/// Claims are alike from this share of their words on.
+/// Minimum similarity of equal claims.
 const ALIKE: f64 = 0.6;
-/// Two places are the same from this share of their words on.
+/// Minimum similarity of equal scopes.
 const SAME_PLACE: f64 = 0.35;
-/// What two claims say besides the thing that each chooses is the same from this share of words on.
+/// Minimum similarity of the other words of two claims that choose differently.
 const SAME_REST: f64 = 0.3;
-/// What a word weighs that could stand in any rule.
+/// Weight of a generic word.
 const GENERIC_WEIGHT: f64 = 0.3;
-/// Words that could stand in any rule, as the search stems them.
+/// Generic words, stemmed as in search.
 const GENERIC: &[&str] = &[
     "file", "code", "type", "new", "name", "data", "project", "valu", "function", "method",
     "messag", "text", "item", "thing", "way", "good", "clean", "clear", "strict", "consist",
     "case", "user", "output", "result", "format",
 ];
 
-/// Whether two claims of the same sense demand the same.
+/// Returns true if two claims with the same stance demand the same.
 pub(super) fn is_same(x: &Claim, y: &Claim) -> bool {
     let things = similarity(&x.whole(), &y.whole());
     let all = similarity(&x.all(), &y.all());
     x.exception == y.exception && (all >= ALIKE || (things >= ALIKE && same_place(x, y)))
 }
 
-/// Why two claims cannot both be obeyed: one is against what the other is for, at the same place.
+/// Reason for a contradiction: one claim is for a thing that the other is against, in the same
+/// scope.
 pub(super) fn opposed(x: &Claim, y: &Claim) -> Option<String> {
     let against = if x.stance == Stance::Against { x } else { y };
     let other = if x.stance == Stance::Against { y } else { x };
-    // `Never push to trunk` says nothing against pushing; `never push` says something against
-    // pushing to trunk.
+    // `Never push to trunk` does not forbid pushing, but `never push` forbids pushing to trunk.
     if x.stance == y.stance || !same_place(x, y) || !covers(other, &against.about) {
         return None;
     }
@@ -43,7 +43,7 @@ pub(super) fn opposed(x: &Claim, y: &Claim) -> Option<String> {
     ))
 }
 
-/// The thing that two claims are about.
+/// Thing that both claims are about.
 pub(super) fn common_thing(x: &Claim, y: &Claim) -> Option<Terms> {
     let each = x
         .things
@@ -55,7 +55,7 @@ pub(super) fn common_thing(x: &Claim, y: &Claim) -> Option<Terms> {
         .map(|(x, _)| x.clone())
 }
 
-/// Why two claims cannot both be obeyed: each chooses another of things that exclude each other.
+/// Reason for a contradiction: the claims choose mutually exclusive things.
 pub(super) fn excluded(x: &Claim, y: &Claim) -> Option<String> {
     if (x.stance, y.stance) != (Stance::For, Stance::For) {
         return None;
@@ -72,12 +72,12 @@ pub(super) fn excluded(x: &Claim, y: &Claim) -> Option<String> {
     Some(format!("one says `{chosen}`, the other `{instead}`"))
 }
 
-/// Whether neither names a place, or both name places that have something in common.
+/// Returns true if neither claim has a scope, or if their scopes overlap.
 fn same_place(x: &Claim, y: &Claim) -> bool {
     x.scope.is_empty() == y.scope.is_empty() && meets(&x.scope, &y.scope)
 }
 
-/// Whether a claim speaks of one of these circumstances, where there are any.
+/// Returns true if a claim mentions one of these circumstances, or if there are none.
 fn covers(claim: &Claim, about: &Terms) -> bool {
     about.is_empty() || claim.all().intersection(about).next().is_some()
 }
@@ -86,7 +86,7 @@ pub(super) fn meets(x: &Terms, y: &Terms) -> bool {
     x.is_empty() || y.is_empty() || similarity(x, y) >= SAME_PLACE
 }
 
-/// The share of their weight that two sets of words have in common (a weighted Jaccard index).
+/// Weighted Jaccard index of two sets of words.
 pub(super) fn similarity(x: &Terms, y: &Terms) -> f64 {
     let weight = |word: &String| {
         if GENERIC.contains(&word.as_str()) {
@@ -100,7 +100,7 @@ pub(super) fn similarity(x: &Terms, y: &Terms) -> f64 {
     if all > 0.0 { common / all } else { 0.0 }
 }
 
-/// Words as they are told in a reason.
+/// Terms, formatted for a reason.
 pub(super) fn told(terms: &Terms) -> String {
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
     format!("`{}`", terms.join(" "))

@@ -1,11 +1,11 @@
-//! A case as a test of `DeepEval`, which is a test of pytest, too.
+//! Exports a case as a `DeepEval` test, which pytest can also run.
 
 use serde_json::Value;
 
 use super::super::case::Case;
 use super::sealed;
 
-/// The text of `test_correction_<n>.py`.
+/// Text of `test_correction_<n>.py`.
 pub fn render(case: &Case) -> String {
     let input = serde_json::from_str(case.input.get()).unwrap_or_default();
     let assertions = serde_json::to_value(&case.assertions).unwrap_or_default();
@@ -61,7 +61,7 @@ def {id}():
     )
 }
 
-/// A JSON value as a literal of Python. What JSON escapes in a string Python escapes alike.
+/// JSON value as a Python literal. JSON string escapes are also valid in Python.
 fn literal(value: &Value, depth: usize) -> String {
     let indent = "    ".repeat(depth + 1);
     let close = "    ".repeat(depth);
@@ -96,7 +96,7 @@ fn literal(value: &Value, depth: usize) -> String {
 
 fn string(text: &str) -> String {
     let json = Value::String(text.to_owned()).to_string();
-    // What is not seen is written so that it is.
+    // Invisible characters are escaped.
     json.chars()
         .map(|c| match u32::from(c) {
             code @ (0x7F..=0x9F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x2069 | 0xFEFF) => {

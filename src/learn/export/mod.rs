@@ -1,12 +1,12 @@
-//! Regression cases in the forms of other tools: `DeepEval` and Promptfoo.
+//! Exports regression cases to `DeepEval` and Promptfoo.
 //!
-//! What a person has said is data in all of them: it stands in literals that the language's own
-//! parser reads back, and where the tool renders templates, nothing in it looks like one. Both forms
-//! ask `memctl run` for the output, and decide the assertions as [`super::assertion`] does, through a
-//! helper file beside them that is the same for every skill.
+//! Text of a correction is data: it is a literal that the language's parser reads back, and where
+//! the tool renders templates, it contains nothing that looks like one. Both formats get the output
+//! from `memctl run` and check assertions like [`super::assertion`], with a helper file that all
+//! skills share.
 //!
-//! A generated file has a line with a hash of all other lines. Where that no longer fits, a person
-//! has edited the file, and it is not written again.
+//! The second line of a generated file is a hash of the other lines. A mismatch means that the file
+//! was edited by hand, and it is not overwritten.
 
 mod deepeval;
 mod promptfoo;
@@ -20,7 +20,7 @@ pub use promptfoo::{
     append as append_to_promptfoo, extend as extend_promptfoo, render as promptfoo,
 };
 
-/// The helper files: their names, and their texts.
+/// Names and texts of the helper files.
 pub fn helpers() -> [(&'static str, String); 2] {
     [
         (
@@ -34,18 +34,18 @@ pub fn helpers() -> [(&'static str, String); 2] {
     ]
 }
 
-/// The file of all cases of a skill for Promptfoo.
+/// Name of the Promptfoo file with all cases of a skill.
 pub const PROMPTFOO: &str = "test_promptfoo.yaml";
 
 const SEAL: &str = " seal: ";
 
-/// The text with a hash of itself in a comment after its first line.
+/// Inserts a hash of the text as a comment after its first line.
 fn sealed(text: &str, comment: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     format!("{first}\n{comment}{SEAL}{}\n{rest}", hash(text))
 }
 
-/// Whether a generated text is as this program wrote it.
+/// Returns true if the hash of a generated text matches its content.
 pub fn is_untouched(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else {
         return false;
@@ -57,8 +57,8 @@ pub fn is_untouched(text: &str) -> bool {
     seal == Some(&hash(&format!("{first}\n{rest}")))
 }
 
-/// A JSON value on one line, in characters that every parser takes, and without anything that a
-/// template engine would act upon: `{` before `{`, `%` or `#` is written as an escape.
+/// JSON value on one line, with unusual characters escaped. Template syntax is also escaped: a `{`
+/// before `{`, `%` or `#`.
 fn json_line(value: &Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len());

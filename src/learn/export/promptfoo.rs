@@ -1,15 +1,15 @@
-//! All cases of a skill as a configuration of Promptfoo.
+//! Exports all cases of a skill as a Promptfoo configuration.
 //!
-//! Promptfoo renders `{{…}}` in every text and replaces `{{env.…}}` when it reads the file. So the
-//! input and the assertions are JSON in quotation marks, in which nothing looks like a template; a
-//! rubric says its braces by an expression.
+//! Promptfoo renders `{{…}}` in every text and replaces `{{env.…}}` when it reads the file. Inputs
+//! and assertions are therefore quoted JSON without template syntax, and a rubric writes braces as
+//! template expressions.
 
 use serde_json::{Value, json};
 
 use super::super::case::Case;
 use super::{json_line, sealed};
 
-/// The text of `test_promptfoo.yaml`.
+/// Text of `test_promptfoo.yaml`.
 pub fn render(skill: &str, cases: &[Case]) -> String {
     let skill = quoted(skill);
     let tests: String = cases.iter().map(|case| item(case, "  ")).collect();
@@ -26,7 +26,7 @@ pub fn render(skill: &str, cases: &[Case]) -> String {
     )
 }
 
-/// The text of an untouched file with one case more; `None` where that case stands in it already.
+/// Adds a case to an untouched file; `None` if it is already there.
 pub fn extend(text: &str, case: &Case) -> Option<String> {
     let (first, rest) = text.split_once('\n')?;
     let (_, rest) = rest.split_once('\n')?;
@@ -35,8 +35,8 @@ pub fn extend(text: &str, case: &Case) -> Option<String> {
     is_new.then(|| sealed(&format!("{first}\n{rest}{}", item(case, "  ")), "#"))
 }
 
-/// The text of an edited file with one case more; `None` where that case stands in it already, or
-/// where nobody can say that adding it would change nothing else.
+/// Adds a case to an edited file; `None` if it is already there, or if the change would affect
+/// anything else.
 pub fn append(text: &str, case: &Case) -> Option<String> {
     let before: Value = serde_saphyr::from_str(text).ok()?;
     let tests = before.get("tests")?.as_array()?;
@@ -89,13 +89,13 @@ fn item(case: &Case, indent: &str) -> String {
     lines.iter().flat_map(|line| [indent, line, "\n"]).collect()
 }
 
-/// A text of one line in single quotation marks, in which YAML knows no escapes but one.
+/// Text on one line, in single quotation marks, the YAML form with only one escape.
 fn quoted(text: &str) -> String {
     let line = text.replace(|c: char| c.is_control(), " ");
     format!("'{}'", line.replace('\'', "''"))
 }
 
-/// The text as a template that renders to it.
+/// Text as a template that renders to it.
 fn plain_to_templates(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -1,11 +1,11 @@
-//! Sessions, and the episodes that are found in them.
+//! Sessions and their expected episodes.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::Speaker;
 
-/// A host that flags errors, as most do.
+/// Steps of a host that flags errors.
 fn flagged(calls: &[(&str, Value, &str, bool)]) -> Vec<Step> {
     let step = |(index, (tool, input, output, failed)): (usize, &(&str, Value, &str, bool))| Step {
         index,
@@ -19,7 +19,7 @@ fn flagged(calls: &[(&str, Value, &str, bool)]) -> Vec<Step> {
     calls.iter().enumerate().map(step).collect()
 }
 
-/// Commands of a host that flags errors.
+/// Shell steps of a host that flags errors.
 fn shell(calls: &[(&str, &str, bool)]) -> Vec<Step> {
     let calls: Vec<_> = calls
         .iter()
@@ -28,7 +28,7 @@ fn shell(calls: &[(&str, &str, bool)]) -> Vec<Step> {
     flagged(&calls)
 }
 
-/// The same without flags.
+/// Steps without flags.
 fn unflagged(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         step.is_error = None;
@@ -36,7 +36,7 @@ fn unflagged(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// `(fail, success, also)` of every episode.
+/// `(fail, success, also)` of each episode.
 fn pairs(steps: &[Step]) -> Vec<(usize, usize, Vec<usize>)> {
     pairs_with(steps, &[])
 }
@@ -393,7 +393,7 @@ fn a_guessed_name_is_found_by_searching() {
         ("Read", read("/w/net/http.go"), "package net", false),
     ]);
     assert_eq!(pairs(&steps), [(0, 2, vec![])]);
-    // Without a search it is another file.
+    // Without a search it is a different file.
     let unsearched = [
         steps[0].clone(),
         Step {

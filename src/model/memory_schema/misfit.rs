@@ -1,7 +1,7 @@
-//! What does not fit in metadata, and what may have been meant.
+//! Validation of metadata, with suggestions for mistyped names and values.
 //!
-//! Metadata is checked as the JSON text that it is, and never written anew: what is not in a table is
-//! kept byte for byte. Deliberately absent: any correction of what somebody wrote.
+//! Metadata is checked as JSON text and never rewritten: fields outside the schema are kept byte
+//! for byte. Deliberately absent: automatic correction of a user's input.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::{MetadataField, Shape};
 use crate::model::MemoryType;
 
 impl MemoryType {
-    /// What does not fit in metadata, all of it.
+    /// Returns every violation of the schema in the metadata.
     pub fn check(self, metadata: &RawValue) -> Vec<Misfit> {
         let mut misfits = Vec::new();
         check_fields(
@@ -26,8 +26,7 @@ impl MemoryType {
         misfits
     }
 
-    /// What in metadata belongs to no schema and looks like a mistyped name: each with what it may
-    /// have been meant for.
+    /// Returns the unknown field names that look mistyped, each with the field probably meant.
     pub fn mistyped(self, metadata: &RawValue) -> Vec<(String, &'static str)> {
         let given = pairs(metadata).unwrap_or_default();
         let is_given = |name: &str| given.iter().any(|(other, _)| other == name);
@@ -42,20 +41,20 @@ impl MemoryType {
     }
 }
 
-/// Something in metadata that does not fit its schema.
+/// One violation of a metadata schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where: `metadata.metrics.views`.
+    /// Path of the field: `metadata.metrics.views`.
     pub field: String,
-    /// What stands there, as JSON; `None` where nothing does.
+    /// The value found, as JSON; `None` if the field is missing.
     pub value: Option<String>,
-    /// What should stand there.
+    /// Description of the allowed values.
     pub allowed: String,
-    /// What may have been meant: a value, or the name of a field.
+    /// Suggested value or field name.
     pub meant: Option<String>,
 }
 
-/// So much of a value is shown.
+/// Number of characters of a value shown in a message.
 const SHOWN: usize = 60;
 
 impl fmt::Display for Misfit {
@@ -111,7 +110,7 @@ fn check_fields(
         let path = format!("{path}.{}", field.name);
         let value = given.iter().rev().find(|(name, _)| name == field.name);
         match value {
-            // Programs write what they have not as `null`.
+            // Programs write `null` for a value that they do not have.
             Some((_, value)) if value.get() == "null" && !field.is_required => {}
             Some((_, value)) => check_value(&path, field.shape, value, misfits),
             None if field.is_required => misfits.push(Misfit {
@@ -153,7 +152,7 @@ fn is_number(json: &str, most: Option<f64>) -> bool {
     number.is_ok_and(|n| n.is_finite() && n >= 0.0 && most.is_none_or(|most| n <= most))
 }
 
-/// The field that was given and may have been meant for one that is missing.
+/// Returns the unknown field that was probably meant for a missing one.
 fn mistyped_as(
     missing: &MetadataField,
     fields: &[MetadataField],
@@ -164,7 +163,7 @@ fn mistyped_as(
     nearest(missing.name, unknown).map(str::to_owned)
 }
 
-/// The name that looks most like what was typed, if one does.
+/// Returns the name most similar to the typed one, if any is close enough.
 fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.trim().to_lowercase().replace(['-', ' '], "_");
     let typed = plain(typed);
@@ -173,7 +172,7 @@ fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a 
     (best.0 > 0.85).then_some(best.1)
 }
 
-/// The fields of an object in their order, those that are given twice included; `None` for what is no
+/// Returns the fields of an object in order, including duplicates; `None` if the value is not an
 /// object.
 fn pairs(json: &RawValue) -> Option<Vec<(String, Box<RawValue>)>> {
     struct Pairs(Vec<(String, Box<RawValue>)>);

@@ -1,7 +1,7 @@
-//! The proof that rows are kept apart: what the catalogue says (`rights`), and what happens (`probe`).
+//! Isolation check: reads the catalogue (`rights`) and tries forbidden reads and writes (`probe`).
 //!
-//! It runs as the user whose URL is given, in a transaction that is rolled back. Looking as somebody
-//! else needs no second login: `memctl.probe` turns the session into a user who owns nothing
+//! The check runs as the user of the given URL, in a transaction that is rolled back. It needs no
+//! second login: `memctl.probe` turns the session into a user who owns no rows
 //! (`schema/001_identity.sql`).
 
 mod probe;
@@ -13,38 +13,38 @@ use tokio_postgres::Transaction;
 use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
-/// What was found.
+/// Result of the isolation check.
 #[derive(Debug, Serialize)]
 pub struct CheckReport {
-    /// Host and name.
+    /// Host, port and name.
     pub database: String,
     /// The role that logged in.
     pub role: String,
-    /// The user that it is.
+    /// User id of the session; `None` if the role maps to no user.
     pub user_id: Option<String>,
-    /// Whether everything is as it must be.
+    /// `true` if all checks passed.
     pub passed: bool,
-    /// One after the other.
+    /// Checks in the order in which they ran.
     pub checks: Vec<Check>,
 }
 
-/// One thing that must hold.
+/// Result of one check.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// What it is about.
+    /// Short name, such as `row security`.
     pub name: &'static str,
-    /// Whether it holds.
+    /// `true` if the check passed.
     pub ok: bool,
-    /// What was found.
+    /// Details of the failure, or of the state that passed.
     pub detail: String,
 }
 
-/// Looks for all ways in which one user could see or change what is another's.
+/// Checks that no user can see or change rows of another user.
 pub async fn check(address: &Address) -> Result<CheckReport, Error> {
-    limits::named(address, proven(address)).await
+    locks::named(address, proven(address)).await
 }
 
 async fn proven(address: &Address) -> Result<CheckReport, Error> {
@@ -67,7 +67,7 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
     );
     let mut user_id = None;
     match migrate::demand(&connection).await {
-        // Of a database that is not ours there is nothing to prove.
+        // There is nothing to check in a database without the schema of memctl.
         Err(error @ Error::Foreign(_)) => return Err(error),
         Err(error) => checks.add("schema", Some(error.to_string()), ""),
         Ok(()) => {
@@ -75,7 +75,7 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
             let transaction = connection.begin().await?;
             match behaviour(address, &server, &transaction, &mut checks).await {
                 Ok(id) => user_id = id,
-                // What is broken so much that it cannot be looked at is no less broken.
+                // A statement that fails counts as a failed check.
                 Err(Error::Statement { message, .. }) => checks.add("behaviour", Some(message), ""),
                 Err(error) => return Err(error),
             }
@@ -96,7 +96,7 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
 struct Checks(Vec<Check>);
 
 impl Checks {
-    /// Adds a check that holds where there is no trouble.
+    /// Adds a check that passes if `trouble` is `None`.
     fn add(&mut self, name: &'static str, trouble: Option<String>, holds: &str) {
         self.0.push(Check {
             name,
@@ -105,14 +105,14 @@ impl Checks {
         });
     }
 
-    /// Adds a check that holds where this list of what is wrong is empty.
+    /// Adds a check that passes if `wrong` is empty.
     fn none_of(&mut self, name: &'static str, wrong: &[String], holds: &str) {
         let trouble = (!wrong.is_empty()).then(|| wrong.join("; "));
         self.add(name, trouble, holds);
     }
 }
 
-/// Everything that needs our schema. Answers who the session is.
+/// Runs all checks that need the schema. Returns the user id of the session.
 async fn behaviour(
     address: &Address,
     server: &Server,
@@ -180,7 +180,7 @@ async fn behaviour(
     Ok(user_id)
 }
 
-/// Says, behind what is wrong, which command an administrator mends it with.
+/// Appends the repair command for administrators to the last message.
 fn remedied(mut wrong: Vec<String>, command: &str) -> Vec<String> {
     if let Some(last) = wrong.last_mut() {
         last.extend([": `", command, " --url ADMIN_URL`"]);

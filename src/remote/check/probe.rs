@@ -1,4 +1,4 @@
-//! What happens when somebody writes in another's name, or looks at another's rows.
+//! Probes that write in another user's name and try to read or change another user's rows.
 
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
@@ -9,7 +9,7 @@ use crate::remote::TABLES;
 /// The id of a user that does not exist.
 const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
 
-/// A row for each table, of the session's user or of another.
+/// `INSERT` statement of a sample row for a table, owned by `user` (an SQL expression).
 fn sample(table: &str, user: &str) -> String {
     match table {
         "context_eng_memories" => format!(
@@ -32,12 +32,12 @@ fn sample(table: &str, user: &str) -> String {
     }
 }
 
-/// Tables that take a row in another's name. Each attempt is undone by itself.
+/// Lists the tables that accept a row in another user's name. Each attempt is rolled back.
 pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
     let mut wrong = Vec::new();
     for table in TABLES {
         transaction.batch_execute("savepoint forged").await?;
-        // Log lines need a session to stand in.
+        // A log row needs an existing session.
         if table == "agent_execution_logs" {
             let session = sample("agent_sessions", "memctl.current_user_id()");
             transaction.batch_execute(&session).await?;
@@ -49,7 +49,7 @@ pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<St
         if tried.as_ref().is_err_and(is_locked) {
             return tried.map(|()| wrong);
         }
-        // Whatever else stops the row, such as that there is no such user, comes after the policies.
+        // Other errors, such as a missing user, occur only after the policies allowed the row.
         let denied =
             matches!(&tried, Err(e) if e.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE));
         if !denied {
@@ -62,7 +62,7 @@ pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<St
     Ok(wrong)
 }
 
-/// Writes a row into each table, looks at them as another user, tries to change them, and looks again.
+/// Writes a row into each table, then tries to read and change it as another user.
 pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
     let mut wrong = Vec::new();
     for table in TABLES {
@@ -104,11 +104,11 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
     Ok(wrong)
 }
 
-/// The rows of each table that the session sees.
+/// Number of visible rows per table, at most 1,000.
 async fn count(transaction: &Transaction<'_>) -> Answer<Vec<i64>> {
     let mut counts = Vec::new();
     for table in TABLES {
-        // More than a few make no difference, and counting them all takes time.
+        // The limit keeps the count fast on large tables.
         let sql = format!("select count(*) from (select from public.{table} limit 1000) seen");
         counts.push(transaction.query_one(&sql, &[]).await?.get(0));
     }

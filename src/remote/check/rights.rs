@@ -1,10 +1,10 @@
-//! What the catalogue says of the role, the tables and the functions.
+//! Catalogue queries for the rights of the role, the tables and the functions.
 
 use tokio_postgres::Transaction;
 
 use super::Answer;
 
-/// What is expected of a function: its signature, and whether it runs with its owner's rights.
+/// Expected functions: signature or name, and `true` for `security definer`.
 const FUNCTIONS: [(&str, bool); 19] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
@@ -27,7 +27,7 @@ const FUNCTIONS: [(&str, bool); 19] = [
     ("public.match_memory", false),
 ];
 
-/// Rights that put a role, or one that it can become, above row-level security.
+/// Attributes that let the role, or a role that it is a member of, bypass row-level security.
 pub(super) const ROLE: &str = "
     select format('`%s` %s', r.rolname, case when r.rolsuper then 'is a superuser' else 'bypasses row security' end)
     from pg_catalog.pg_roles r
@@ -36,7 +36,7 @@ pub(super) const ROLE: &str = "
       -- A superuser counts as a member of everything; one line says enough.
       and (r.rolname = session_user or not (select rolsuper from pg_catalog.pg_roles where rolname = session_user))";
 
-/// Tables whose owner the role is, or can become: an owner can switch row security off.
+/// Tables whose owner the role is or can become: an owner can disable row-level security.
 pub(super) const OWNER: &str = "
     select format('it can act for `%s`, the owner of `%s.%s`', pg_get_userbyid(c.relowner), n.nspname, c.relname)
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -45,7 +45,7 @@ pub(super) const OWNER: &str = "
         select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and t.tgname = 'memctl_stamp'))
     limit 3";
 
-/// Tables of the store without row security, or without FORCE.
+/// Tables of the store without enabled and forced row-level security.
 pub(super) const TABLES_WITHOUT: &str = "
     select format('`%s.%s` has it %s', n.nspname, c.relname,
       case when c.relrowsecurity then 'on, but not forced' else 'off' end)
@@ -55,8 +55,9 @@ pub(super) const TABLES_WITHOUT: &str = "
         'executions', 'corrections', 'reflexions', 'fixes',
         'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))";
 
-/// Columns, indexes and groups of columns whose values the planner knows, and everybody can ask it for; the
-/// three columns that keep their statistics reveal no content (`schema/007_neighbours.sql`).
+/// Columns, indexes and extended statistics whose values the planner stores. Every role can query
+/// them through the planner. The three columns that keep their statistics reveal no content
+/// (`schema/007_neighbours.sql`).
 pub(super) const STATISTICS: &str = "
     with recursive tables (id) as (
       select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -80,14 +81,14 @@ pub(super) const STATISTICS: &str = "
     select format('the planner knows values of `%s` together: `%s`', t.id::regclass, s.stxname)
     from tables t join pg_catalog.pg_statistic_ext s on s.stxrelid = t.id";
 
-/// Time limits that a session was given and does not have, as behind a pooler that forgets settings.
+/// Time limits that are not in force, for example behind a pooler that drops settings.
 pub(super) const NO_LIMITS: &str = "
     select format('`%s` is not in force', name)
     from unnest(array['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']) name
     where current_setting(name) = '0'";
 
-/// What is wrong with functions: one is missing, unknown, runs with rights that it must not have,
-/// looks names up where the caller says, or may be called by everybody.
+/// Lists problems of functions: missing, unknown, wrong owner rights, no pinned search path, or
+/// executable by `PUBLIC`.
 pub(super) async fn functions(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
     let rows = transaction
         .query(
@@ -137,7 +138,7 @@ pub(super) async fn functions(transaction: &Transaction<'_>) -> Answer<Vec<Strin
             wrong.push(format!("everybody may call `{signature}`"));
         }
     }
-    // Supabase's own `auth.uid()` is not ours to judge.
+    // Supabase provides its own `auth.uid()`, which is not checked.
     let missing = FUNCTIONS
         .iter()
         .filter(|(name, _)| *name != "auth.uid()" && !seen.contains(name));

@@ -1,4 +1,4 @@
-//! What a memory in the database holds, and what of it has changed.
+//! Reading a memory from the database, and its changes.
 
 use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
@@ -10,14 +10,14 @@ use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::table;
 
-/// So many rows, or so many bytes of them, are handed over at once.
+/// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 2_000;
 const BYTES: usize = 4 << 20;
 
-/// The rows of all kinds, each with the place of its kind among all.
+/// All kinds; the index identifies the kind in the result of the union.
 const ALL: [Kind; 7] = Kind::ALL;
 
-/// The number that grows with every write.
+/// Counter that grows with every write.
 pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
     let rows = connection.client.query_typed("select memctl.clock()", &[]);
     let rows = rows
@@ -26,14 +26,14 @@ pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 
-/// A subquery for each kind, joined by `between`.
+/// Joins one subquery per kind with `between`.
 fn of_each(between: &str, of: impl Fn(usize, &str) -> String) -> String {
     let parts = ALL.into_iter().enumerate();
     let parts: Vec<String> = parts.map(|(n, kind)| of(n, table(kind).name)).collect();
     parts.join(between)
 }
 
-/// The number of the user's last change, as an SQL expression.
+/// SQL expression for the sequence number of the user's last change.
 pub(super) fn last_change() -> String {
     let last = of_each(", ", |_, table| {
         format!(
@@ -43,7 +43,7 @@ pub(super) fn last_change() -> String {
     format!("coalesce(greatest({last}), 0)")
 }
 
-/// Whether a memory (`$1`) has changes after one (`$2`), as an SQL expression.
+/// SQL expression that is true if a memory (`$1`) has changes after a sequence number (`$2`).
 pub(super) fn has_changed() -> String {
     of_each(" or ", |_, table| {
         format!(
@@ -53,8 +53,8 @@ pub(super) fn has_changed() -> String {
     })
 }
 
-/// Hands over what has changed in a memory since the change with this number; everything there is in the
-/// order in which it was made, where that is zero. Answers the number of the last change.
+/// Sends all changes of a memory after sequence number `after`, in batches. If `after` is zero, the
+/// records come in creation order. Returns the sequence number of the last change.
 pub(super) async fn changes(
     connection: &Connection,
     origin: &str,
@@ -97,7 +97,7 @@ pub(super) async fn changes(
         if batch.len() >= ROWS || bytes >= BYTES {
             bytes = 0;
             if batches.send(std::mem::take(&mut batch)).await.is_err() {
-                // Whoever asked has failed, and says so.
+                // The receiver was dropped after an error, which it reports itself.
                 return Ok(after);
             }
         }

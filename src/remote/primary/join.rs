@@ -1,8 +1,8 @@
-//! Making a memory directory a copy of a memory in the database.
+//! Turning a memory directory into a copy of a memory in the database.
 //!
-//! A memory that is not there is begun with what the directory holds. One that is there fills a directory
-//! without records; two that both have some are never mixed. Until the very last step nothing is different
-//! for whoever uses the directory, and a call that was cut off is made again.
+//! If the memory does not exist, it is created from the records of the directory. If it exists, the
+//! directory has to be empty; two sets of records are never merged. Users of the directory see no
+//! change before the last step, and an interrupted call can be repeated.
 
 use serde::Serialize;
 use tokio_postgres::types::{ToSql, Type};
@@ -13,28 +13,28 @@ use crate::store::{Identity, Moving, PrimaryName, Scoped, is_origin};
 use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::limits;
+use super::super::locks;
 use super::super::sync::{self, OnSync, SyncReport, table};
 
-/// What came of it.
+/// Result of [`join`].
 #[derive(Debug, Serialize)]
 pub struct JoinReport {
-    /// Host and name.
+    /// Host, port and name.
     pub database: String,
-    /// The name of the memory.
+    /// Name of the memory.
     pub memory: String,
-    /// Whether it was begun now.
+    /// `true` if this call created the memory.
     pub created: bool,
-    /// How many records were taken there.
+    /// Number of records sent to the database.
     pub sent: u64,
-    /// How many records there are.
+    /// Number of records in the memory; the caller fills it in.
     pub records: u64,
-    /// What deserves attention.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Makes the directory of `store` a copy of the memory of this name. The store has to see everything, and
-/// has a redaction; `random` makes names and keys.
+/// Makes the directory of `store` a copy of the memory `name`. The store needs full access and a
+/// redactor; `random` generates names and keys.
 pub async fn join(
     address: &Address,
     store: &Scoped,
@@ -42,7 +42,7 @@ pub async fn join(
     random: &mut dyn FnMut() -> String,
     on: OnSync<'_>,
 ) -> Result<JoinReport, Error> {
-    limits::named(address, joined(address, store, name, random, on)).await
+    locks::named(address, joined(address, store, name, random, on)).await
 }
 
 async fn joined(
@@ -78,7 +78,7 @@ async fn joined(
         }
         return Ok(report);
     }
-    // Named before anything is claimed, so that a call that was cut off is known again.
+    // Sets the identity before the claim, so that an interrupted call recognises its own claim.
     let (_, replica) = store.name_itself(random)?;
     let moving = store.begin_to_move(random)?;
     let counts = Kind::ALL.iter().map(|kind| moving.store().count(*kind));
@@ -93,7 +93,8 @@ async fn joined(
         return begin(&mut connection, moving, place, replica, report, on).await;
     };
     let Some(tombstone_key) = there.tombstone_key else {
-        // Its own workspace may go on as a memory of the database; so may a join that was cut off.
+        // The replica that pushes under this name may turn it into a memory; so may an interrupted
+        // join.
         if replica != there.replica {
             return Err(Error::Shared(name.to_owned()));
         }
@@ -114,10 +115,10 @@ async fn joined(
     Ok(report)
 }
 
-/// Who has the name of a memory.
+/// Claim on a memory name.
 struct Claimed {
     replica: String,
-    /// `None` where it is a workspace that shares its files.
+    /// `None` if the claim belongs to a workspace that pushes its files.
     tombstone_key: Option<String>,
 }
 
@@ -138,7 +139,7 @@ async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>,
     }))
 }
 
-/// Takes what is here there, and begins the memory with it.
+/// Sends the local records and creates the memory from them.
 async fn begin(
     connection: &mut Connection,
     moving: Moving,
@@ -187,8 +188,8 @@ async fn begin(
     Ok(report)
 }
 
-/// Takes the tombstones of what was removed here there: nothing that was forgotten is learnt again by
-/// another copy, and no id is given twice.
+/// Sends the tombstones of the local store, so that other copies do not learn removed records again
+/// and no id is reused.
 async fn graves(connection: &Connection, store: &Scoped, origin: &str) -> Result<(), Error> {
     let failed = connection.failed("what was removed cannot be told");
     for kind in Kind::ALL {

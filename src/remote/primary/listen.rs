@@ -1,4 +1,4 @@
-//! Being told when there is something to fetch.
+//! Notifications about changes in the database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use super::super::connection::Connection;
 use super::super::error::Error;
 use super::{ANSWER_WITHIN, PgStore, Shared};
 
-/// How long after a failure it is tried again, at first and at most.
+/// Pause before a new attempt after a failure: first value and maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often a silent session is asked whether it is still there.
+/// Interval of liveness checks on a silent session.
 const ALIVE: Duration = Duration::from_mins(1);
 
 impl PgStore {
-    /// Calls `changed` whenever rows of this user have been written, by whoever, and once as soon as that is
-    /// listened for; for as long as the store lives. Where the database is away, it is tried again.
+    /// Calls `changed` after every write to rows of this user, and once when the session starts
+    /// listening. Runs as long as the store exists, and reconnects after failures.
     pub fn listen(&self, changed: Arc<dyn Fn() + Send + Sync>) {
         let shared = Arc::clone(&self.shared);
         self.handle.spawn(async move {
@@ -32,7 +32,6 @@ impl PgStore {
     }
 }
 
-/// A session that listens.
 struct Session {
     connection: Connection,
     heard: tokio::sync::mpsc::UnboundedReceiver<String>,
@@ -58,11 +57,11 @@ impl Session {
         })
     }
 
-    /// Tells of changes until the session ends.
+    /// Reports changes until the session ends.
     async fn follow(mut self, changed: &Arc<dyn Fn() + Send + Sync>) {
         loop {
             let changed = Arc::clone(changed);
-            // It waits for the files and for the database.
+            // The callback blocks on files and on the database.
             drop(tokio::task::spawn_blocking(move || changed()).await);
             if !self.next().await {
                 return;
@@ -70,14 +69,14 @@ impl Session {
         }
     }
 
-    /// Waits for a change; whether there can be more.
+    /// Waits for a change. Returns `false` when the session has ended.
     async fn next(&mut self) -> bool {
         loop {
             match tokio::time::timeout(ALIVE, self.heard.recv()).await {
                 Ok(None) => return false,
                 Ok(Some(user)) if user != self.user => {}
                 Ok(Some(_)) => {
-                    // One look sees everything that was said until now.
+                    // One call covers all notifications received so far.
                     while self.heard.try_recv().is_ok() {}
                     return true;
                 }

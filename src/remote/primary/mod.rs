@@ -1,14 +1,14 @@
-//! Memories that lie in the database: the store behind the files of every copy.
+//! Primary store: memories in the database, with local files as copies.
 //!
-//! - `turn`: writing, one program at a time. `fetch`: what others have written.
-//! - `join`: making a directory a copy. `listen`: being told when there is something to fetch.
+//! - `turn`: serialised writes. `fetch`: changes of other writers.
+//! - `join`: turns a directory into a copy. `listen`: change notifications.
 //!
-//! The store is called by threads that wait, where all of this is asynchronous: it has a runtime of its own,
-//! on one thread, on which its sessions live.
+//! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
+//! a runtime with one thread, on which its sessions run.
 //!
-//! Invariants: whoever logs in sees the rows of one user, and a memory is a part of these. A session is only
-//! used where the database is the one that the copy was made of. What an answer came too late for counts as
-//! failed, and is fetched if it was done all the same.
+//! Invariants: a login sees the rows of one user, and a memory is a part of these. A session is
+//! used only if the database is the one that the copy was made from. A write whose answer comes too
+//! late counts as failed; if it succeeded after all, the next fetch reads it.
 
 mod fetch;
 mod join;
@@ -27,32 +27,32 @@ use crate::store::{self, Fault, Primary, PrimaryChange, PrimaryName, Turn};
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
 pub use join::{JoinReport, join};
 
-/// How long the database may take to answer.
+/// Time limit for an answer of the database.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a session that was open may take to answer the question of every read.
+/// Time limit for the clock query of a read on an open session.
 const CLOCK_WITHIN: Duration = Duration::from_secs(5);
 
-/// The database that a memory lies in.
+/// Client of the database that is the primary store of a memory.
 pub struct PgStore {
     shared: Arc<Shared>,
     handle: Handle,
-    // Dropping it ends the thread of the runtime.
+    // Dropping the sender ends the runtime's thread.
     _alive: oneshot::Sender<()>,
 }
 
-/// What the sessions of a store have in common.
+/// State shared by the sessions of a store.
 struct Shared {
     address: Address,
     name: PrimaryName,
-    /// Many ask through this one at once.
+    /// Session shared by all readers.
     reader: Mutex<Option<Arc<Connection>>>,
-    /// Those of the last writer, for the next one.
+    /// Sessions of the last writer, reused by the next one.
     writer: Mutex<Option<turn::Sessions>>,
 }
 
@@ -67,11 +67,11 @@ impl fmt::Debug for PgStore {
 }
 
 impl PgStore {
-    /// The memory of this name in the database at this address. Nobody logs in before something is asked.
+    /// Store for memory `name` in the database at `address`. Logs in on first use.
     ///
     /// # Errors
     ///
-    /// That the system has no thread for it.
+    /// Fails if the system cannot start a thread or a runtime.
     pub fn new(address: Address, name: PrimaryName) -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -79,7 +79,7 @@ impl PgStore {
         std::thread::Builder::new()
             .name("primary".to_owned())
             .spawn(move || {
-                // An error is what it waits for: that there is no sender any more.
+                // Waits until the sender is dropped, which ends it with an error.
                 drop(runtime.block_on(ended));
                 runtime.shutdown_background();
             })?;
@@ -95,7 +95,7 @@ impl PgStore {
         })
     }
 
-    /// Waits for something that is done on the runtime of the store.
+    /// Runs a future on the store's runtime and blocks until it is done.
     fn ask<T, F>(&self, future: F) -> Result<T, Fault>
     where
         T: Send + 'static,
@@ -103,12 +103,12 @@ impl PgStore {
     {
         let address = self.shared.address.clone();
         ask(&self.handle, ANSWER_WITHIN, async move {
-            limits::named(&address, future).await
+            locks::named(&address, future).await
         })
     }
 }
 
-/// Waits, on a thread that may, for something that is done on a runtime.
+/// Runs a future on a runtime and blocks the calling thread until it is done or the limit is over.
 fn ask<T, F>(handle: &Handle, limit: Duration, future: F) -> Result<T, Fault>
 where
     T: Send + 'static,
@@ -124,7 +124,7 @@ where
 }
 
 impl Shared {
-    /// A new session, with the database that this memory lies in and no other.
+    /// Opens a session. Fails unless the database is the one that holds this memory.
     async fn open(&self) -> Result<Connection, Error> {
         let connection = Connection::open(&self.address).await?;
         migrate::demand(&connection).await?;
@@ -137,7 +137,7 @@ impl Shared {
         Ok(connection)
     }
 
-    /// The session that is read through.
+    /// Open session for reads.
     async fn reader(&self) -> Result<Arc<Connection>, Error> {
         let mut reader = self.reader.lock().await;
         if let Some(open) = reader.as_ref().filter(|open| !open.client.is_closed()) {
@@ -154,8 +154,8 @@ impl Shared {
         if let Ok(Ok(clock)) = first {
             return Ok(clock);
         }
-        // The server may have been started anew since, or be out of reach without a word: asking twice
-        // changes nothing.
+        // The server may have restarted, or the connection may be dead. The query is safe to
+        // repeat.
         self.reader.lock().await.take();
         fetch::clock(&*self.reader().await?).await
     }
@@ -206,7 +206,7 @@ impl Primary for PgStore {
         let handle = self.handle.clone();
         let shared = Arc::clone(&self.shared);
         let sessions = ask(&handle, limit + ANSWER_WITHIN, async move {
-            limits::named(&shared.address, turn::Sessions::take(&shared, limit)).await
+            locks::named(&shared.address, turn::Sessions::take(&shared, limit)).await
         })?;
         let shared = Arc::clone(&self.shared);
         Ok(Box::new(turn::PgTurn::new(handle, shared, sessions)))

@@ -1,9 +1,10 @@
-//! Writing to a memory in the database, one program at a time.
+//! Serialised writes to a memory in the database.
 //!
-//! Two sessions: one holds the lock of the memory's row in a transaction that lasts as long as the turn,
-//! the other stores, and each of its transactions is there when it says so. The lock keeps order. Should the
-//! session that holds it die while the other one lives, somebody else may have the turn as well; so every
-//! transaction looks, before it stores, whether anything is there that this writer has not read.
+//! A writer uses two sessions. The first holds the lock on the memory's row in a transaction that
+//! lasts for the whole turn. The second stores records, in transactions that commit at once. The
+//! lock orders the writers. If the first session dies, another writer can get the turn while the
+//! second session still works. So every transaction checks for changes that this writer has not
+//! read before it stores anything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,26 +18,26 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::limits;
+use super::super::locks;
 use super::super::sync::{blank, fields, is_fit, table};
 use super::fetch::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
-/// So many rows go in one statement.
+/// Maximum number of rows per statement.
 const ROWS: usize = 2_000;
 
-/// How long a turn may last without a word on the session that holds it. The other session writes, and looks
-/// whether the turn was lost.
+/// Maximum duration of a turn without a statement on the locking session. The other session writes
+/// and detects a lost turn.
 const LONGEST_TURN: Duration = Duration::from_mins(10);
 
-/// The sessions of a writer.
+/// Sessions of a writer.
 pub(super) struct Sessions {
     lock: Connection,
     data: Connection,
 }
 
 impl Sessions {
-    /// Logs in for the next writer, if nobody has.
+    /// Logs in ahead of the next writer, unless open sessions exist.
     pub(super) async fn prepare(shared: &Shared) -> Result<(), Error> {
         let mut kept = shared.writer.lock().await;
         if !kept.as_ref().is_some_and(Self::is_open) {
@@ -54,12 +55,12 @@ impl Sessions {
         !self.lock.client.is_closed() && !self.data.client.is_closed()
     }
 
-    /// Waits for the turn.
+    /// Waits for the write lock, at most `limit`.
     pub(super) async fn take(shared: &Shared, limit: Duration) -> Result<Self, Error> {
         let kept = shared.writer.lock().await.take();
         if let Some(sessions) = kept.filter(Self::is_open) {
             match sessions.begin(shared, limit).await {
-                // They were dead without a word: the server may have been started anew.
+                // The sessions were dead, for example after a restart of the server.
                 Err(Error::Statement { .. }) => {}
                 begun => return begun.map(|()| sessions),
             }
@@ -72,7 +73,7 @@ impl Sessions {
     async fn begin(&self, shared: &Shared, limit: Duration) -> Result<(), Error> {
         let failed = self.lock.failed("the turn to write cannot be had");
         let client = &self.lock.client;
-        // A turn that is over has ended its transaction; one that was cut off may not have.
+        // A finished turn has ended its transaction; an interrupted one may not have.
         let begin = format!(
             "rollback; begin; set local lock_timeout = {}; set local idle_in_transaction_session_timeout = {}",
             limit.as_millis().max(1),
@@ -99,8 +100,8 @@ impl Sessions {
         }
     }
 
-    /// Stores with `statement` and each of these parameters: all of it or nothing, and nothing where
-    /// something was written after `after`.
+    /// Runs `statement` with each set of parameters, all in one transaction. Stores nothing and
+    /// fails if rows were written after `after`.
     async fn store(
         &mut self,
         origin: &str,
@@ -110,7 +111,7 @@ impl Sessions {
     ) -> Result<Reached, Error> {
         let failed = self.data.failed("records cannot be stored");
         let transaction = self.data.begin().await?;
-        // From here to its end nobody else writes rows of this user.
+        // Blocks other writers of this user's rows until the transaction ends.
         transaction
             .execute_typed("select memctl.begin_write()", &[])
             .await
@@ -195,11 +196,11 @@ impl Sessions {
     }
 }
 
-/// A writer's turn.
+/// Exclusive write access to a memory.
 pub(super) struct PgTurn {
     handle: Handle,
     shared: Arc<Shared>,
-    /// `None` after a failure: whoever goes on after one may go on with what is not there.
+    /// `None` after a failure, so that later writes of the turn cannot build on missing rows.
     sessions: Option<Sessions>,
 }
 
@@ -220,7 +221,7 @@ impl PgTurn {
 }
 
 impl PgTurn {
-    /// Waits for what is done with the sessions.
+    /// Runs `work` with the sessions and blocks until it is done.
     fn done<F>(&mut self, work: impl FnOnce(Sessions, Arc<Shared>) -> F) -> Result<Reached, Fault>
     where
         F: Future<Output = (Sessions, Result<Reached, Error>)> + Send + 'static,
@@ -230,7 +231,7 @@ impl PgTurn {
         let work = work(sessions, Arc::clone(&shared));
         let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
             let (sessions, reached) = work.await;
-            let reached = limits::named(&shared.address, async { reached }).await;
+            let reached = locks::named(&shared.address, async { reached }).await;
             Ok((sessions, reached))
         })?;
         self.sessions = Some(sessions);
@@ -269,7 +270,7 @@ impl Drop for PgTurn {
             return;
         };
         let shared = Arc::clone(&self.shared);
-        // Waited for: the next turn's transaction must not be what is ended here.
+        // Blocks, so that this rollback cannot end the transaction of the next turn.
         let ended = ask(&self.handle, ANSWER_WITHIN, async move {
             let failed = sessions.lock.failed("the turn cannot be ended");
             let rollback = sessions.lock.client.batch_execute("rollback");
@@ -277,7 +278,7 @@ impl Drop for PgTurn {
             *shared.writer.lock().await = Some(sessions);
             Ok(())
         });
-        // A session that cannot end its transaction is closed, which ends it.
+        // If the rollback fails, the sessions are closed, which ends the transaction.
         drop(ended);
     }
 }

@@ -1,4 +1,4 @@
-//! What is here of a kind: a line a record, small enough to hold a million of them.
+//! Compact manifest of the local records of a kind, one small entry per record.
 
 use std::borrow::Cow;
 
@@ -10,35 +10,36 @@ use crate::store::{Entry, Positions, Scoped, text_field};
 
 use super::super::error::Error;
 
-/// One record.
+/// Manifest entry of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line {
-    /// A hash of its id.
+    /// Hash of the record id.
     pub(super) id: u64,
-    /// The beginning of the SHA-256 of its text; `None` where it has expired: it is there, and is not sent.
+    /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
+    /// are not sent, and their rows are not removed.
     pub(super) text: Option<u64>,
-    /// Where it lies among those of its kind.
+    /// Position among the records of its kind.
     pub(super) place: u32,
 }
 
-/// The records of a kind, in the order of their hashes; each id once.
+/// Manifest of a kind, sorted by id hash, each id once.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     pub(super) lines: Vec<Line>,
-    /// How many records cannot be sent.
+    /// Number of records that cannot be sent.
     pub(super) unfit: u64,
 }
 
-/// A record as it is sent.
+/// Record prepared for sending.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) entry: Entry,
-    /// Its text, without secrets.
+    /// Redacted text.
     pub(super) text: String,
 }
 
 impl Outgoing {
-    /// The skill that it belongs to; empty where it belongs to none.
+    /// Skill of the record; empty for none.
     pub(super) fn skill(&self) -> String {
         text_field(&self.entry.text, "skill").unwrap_or_default()
     }
@@ -48,7 +49,7 @@ pub(super) fn hash_of_id(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// The beginning of a SHA-256.
+/// First 8 bytes of the SHA-256.
 pub(super) fn hash_of_text(text: &str) -> u64 {
     let digest = Sha256::digest(text.as_bytes());
     digest
@@ -57,8 +58,8 @@ pub(super) fn hash_of_text(text: &str) -> u64 {
         .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
 }
 
-/// Whether a record with this id and text can be a row.
-pub(in crate::remote) fn is_fit(id: &str, text: &str) -> bool {
+/// Returns `true` if a record with this id and text can be stored as a row.
+pub(crate) fn is_fit(id: &str, text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     id.len() <= 128
         && id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
@@ -66,7 +67,7 @@ pub(in crate::remote) fn is_fit(id: &str, text: &str) -> bool {
         && !text.contains('\0')
 }
 
-/// A record as it may leave; `None` where it cannot be a row.
+/// Redacts a record for sending; `None` if it cannot be stored as a row.
 pub(super) fn outgoing(store: &Scoped, entry: Entry) -> Option<Outgoing> {
     let text = std::str::from_utf8(&entry.text).ok()?;
     let text = match store.redacted(text) {
@@ -76,7 +77,7 @@ pub(super) fn outgoing(store: &Scoped, entry: Entry) -> Option<Outgoing> {
     is_fit(&entry.id, &text).then_some(Outgoing { entry, text })
 }
 
-/// Reads all records of a kind. `on_record` is told of each.
+/// Reads all records of a kind. Calls `on_record` for each.
 pub(super) fn manifest(
     store: &Scoped,
     positions: &Positions,
@@ -100,7 +101,7 @@ pub(super) fn manifest(
             place: u32::try_from(place).unwrap_or(u32::MAX),
         });
     }
-    // Of records that somebody has given one id the last one is the one that programs take.
+    // If records share an id, the last one wins, as everywhere.
     manifest
         .lines
         .sort_by_key(|line| (line.id, std::cmp::Reverse(line.place)));
@@ -108,7 +109,7 @@ pub(super) fn manifest(
     Ok(manifest)
 }
 
-/// The kinds, in the order in which they are sent: what something refers to goes before it.
+/// Kinds in sending order: referenced records go before the records that refer to them.
 pub(super) const ORDER: [Kind; 7] = Kind::ALL;
 
 #[cfg(test)]

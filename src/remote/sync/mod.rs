@@ -1,18 +1,19 @@
-//! Brings a memory and the shared store to the same state: what is this workspace's goes there, what is
-//! others' comes here.
+//! Synchronisation of a local store with the shared store: pushes the records of this workspace,
+//! pulls those of others.
 //!
-//! - `origin`: the name that a workspace shares under.
-//! - `manifest`: what is here, a line a record. `plan`: what of it has to go. Pure.
-//! - `tables`: which table a kind lies in, and what stands in its columns.
-//! - `push`, `pull`: the plan, done. `pull_batch`: rows on their way. `state`: how far was pulled.
-//! - `vectors`: the vectors of what was pushed.
+//! - `origin`: name of this workspace in the shared store.
+//! - `manifest`: compact list of local records. `plan`: records to send and rows to remove. Pure.
+//! - `tables`: table and columns of each kind.
+//! - `push`, `pull`: execute the plan. `pull_batch`: rows in transit. `state`: progress of the
+//!   pull.
+//! - `vectors`: vectors of pushed records.
 //!
-//! Invariants: an origin writes only its own rows. Every batch is a transaction of its own, and each step
-//! can be done twice: whoever was cut off begins anew, and what is there already is met as such. What
-//! leaves has been through the redaction of the store. A plan that takes away much is not carried out
-//! unasked.
+//! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
+//! idempotent, so an interrupted run can be repeated. Everything sent passes the redactor of the
+//! store. A plan that removes more than a tenth of the records needs the user's consent.
 //!
-//! Deliberately absent: the resolution of conflicts. There are none, since nobody writes what is another's.
+//! Deliberately absent: conflict resolution. There are no conflicts, since only the owner writes a
+//! row.
 
 mod manifest;
 mod origin;
@@ -36,7 +37,7 @@ use super::address::Address;
 use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
-use super::limits;
+use super::locks;
 use super::migrate;
 
 pub(super) use manifest::is_fit;
@@ -44,79 +45,79 @@ pub(super) use tables::{blank, fields, table};
 pub(super) use vectors::as_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
-/// What is to be done.
+/// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
 pub struct SyncOptions {
-    /// Which way.
+    /// Direction.
     pub way: Way,
     /// Change nothing on either side.
     pub dry_run: bool,
-    /// Do it even where much would go.
+    /// Allow removals of more than a tenth of the records.
     pub may_shrink: bool,
 }
 
-/// Which way records go.
+/// Direction of a synchronisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// What is here goes there.
+    /// Send local records.
     Push,
-    /// What others have sent comes here.
+    /// Fetch records of others.
     Pull,
-    /// Both.
+    /// Send and fetch.
     Both,
 }
 
-/// What is being done: so many records, out of how many.
+/// Progress: number of records done, and total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncStage {
-    /// Compared with what is there.
+    /// Compared with the shared store.
     Compared(u64, u64),
     /// Sent.
     Pushed(u64, u64),
     /// Fetched.
     Pulled(u64, u64),
-    /// Given a vector.
+    /// Embedded.
     Vectors(u64, u64),
 }
 
-/// Told what is being done.
+/// Callback for progress.
 pub type OnSync<'a> = &'a mut dyn FnMut(SyncStage);
 
-/// What came of it.
+/// Result of a synchronisation.
 #[derive(Debug, Default, Serialize)]
 pub struct SyncReport {
-    /// Host and name of the database.
+    /// Host, port and name of the database.
     pub database: String,
-    /// The name that this workspace shares under.
+    /// Name of this workspace in the shared store.
     pub origin: String,
-    /// How many records went there, new or changed.
+    /// Number of records sent, new or changed.
     pub pushed: u64,
-    /// How many records came from others, new or changed.
+    /// Number of records fetched, new or changed.
     pub pulled: u64,
-    /// How many removals went either way.
+    /// Number of removals in both directions.
     pub tombstones: u64,
-    /// The same, kind by kind; kinds of which nothing moved are left out.
+    /// Numbers per kind; kinds without changes are left out.
     pub by_kind: BTreeMap<&'static str, Moved>,
-    /// The vectors of what is shared; `None` where nothing was pushed.
+    /// Report on vectors; `None` if nothing was pushed.
     pub vectors: Option<VectorsReport>,
-    /// Whether nothing was changed: then the numbers are what would move.
+    /// `true` if nothing was changed; the numbers then say what would move.
     pub dry_run: bool,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: f64,
-    /// What went wrong and did not stop it.
+    /// Problems that did not stop the run.
     pub warnings: Vec<String>,
 }
 
-/// What moved of a kind.
+/// Numbers of moved records of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Moved {
-    /// Records that went there.
+    /// Records sent.
     pub pushed: u64,
-    /// Removals that went there.
+    /// Removals sent.
     pub push_removed: u64,
-    /// Records that came.
+    /// Records fetched.
     pub pulled: u64,
-    /// Removals that came.
+    /// Removals fetched.
     pub pull_removed: u64,
 }
 
@@ -125,7 +126,7 @@ impl SyncReport {
         self.by_kind.entry(kind.plural()).or_default()
     }
 
-    /// What went out, and what came in: a number of each kind.
+    /// Sent and received numbers per kind, as text.
     pub fn told(&self) -> (Vec<String>, Vec<String>) {
         let told = |of: &dyn Fn(&Moved) -> u64| {
             let numbers = self.by_kind.iter().map(|(kind, moved)| (of(moved), kind));
@@ -148,7 +149,7 @@ impl SyncReport {
     }
 }
 
-/// Logs in, and proves that rows are kept apart before one is sent.
+/// Logs in after the isolation check has passed.
 pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
     let proof = check(address).await?;
     if !proof.passed {
@@ -164,8 +165,8 @@ pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Brings both sides together. `store` has to see everything, and has a redaction; `random` names a copy of
-/// a workspace that has no name yet.
+/// Synchronises both sides. `store` needs full access and a redactor; `random` names a copy of a
+/// workspace that has no name yet.
 pub async fn sync(
     address: &Address,
     store: &Scoped,
@@ -173,7 +174,7 @@ pub async fn sync(
     random: &mut dyn FnMut() -> String,
     on: OnSync<'_>,
 ) -> Result<SyncReport, Error> {
-    limits::named(
+    locks::named(
         address,
         brought_together(address, store, options, random, on),
     )
@@ -190,11 +191,10 @@ async fn brought_together(
     let start = Instant::now();
     let mut options = options;
     if store.primary_name()?.is_some() {
-        // What lies in the database is there. A copy that compares itself with it may be behind, and would
-        // take for removed what others have added.
+        // A copy of a primary store can be behind, and a push would remove what others have added.
         options.way = Way::Pull;
     }
-    // Before anything else: two at once would each do what the other does.
+    // Taken first, so that a second process cannot do the same work at once.
     let puller = store.pull()?;
     let mut connection = open(address).await?;
     let mut report = SyncReport {
@@ -209,7 +209,7 @@ async fn brought_together(
         puller: &puller,
         origin: &report.origin.clone(),
     };
-    // Both plans are made before either is carried out, so that a refusal leaves both sides alone.
+    // Both plans are made before either is executed, so that a refusal changes nothing.
     let push_plan = if options.way == Way::Pull {
         None
     } else {
@@ -248,7 +248,7 @@ async fn brought_together(
     Ok(report)
 }
 
-/// Sends all that is here under the name in the report.
+/// Sends all local records under the origin in the report.
 pub(super) async fn push_all(
     connection: &mut Connection,
     store: &Scoped,
@@ -259,33 +259,4 @@ pub(super) async fn push_all(
     plan.carry_out(connection, store, report, on).await?;
     report.sum_up();
     Ok(())
-}
-
-/// What would go of a side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shrinking {
-    /// How many records.
-    pub going: u64,
-    /// Out of how many.
-    pub of: u64,
-    /// Whether it is the shared store that would shrink, and not this memory.
-    pub is_remote: bool,
-}
-
-impl Shrinking {
-    /// Whether it is more than a tenth.
-    fn is_much(self) -> bool {
-        self.going * 10 > self.of
-    }
-}
-
-impl std::fmt::Display for Shrinking {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = if self.is_remote {
-            "this workspace shares would go from the shared store"
-        } else {
-            "others share would go from this memory"
-        };
-        write!(f, "{} of {} records that {place}", self.going, self.of)
-    }
 }

@@ -1,21 +1,20 @@
-//! The name that a workspace shares under.
+//! Origin: name of this workspace in the shared store.
 //!
-//! It is that of the workspace, given once. Where a directory was copied, or cloned with its identity in
-//! version control, two copies have it; the first one that shares keeps it, and any other shares under
-//! the name of its own copy. Otherwise each would take for removed what only the other has.
+//! The name is created once. A copied directory, or a clone with the identity in version control,
+//! has the same name as the original. The first copy that pushes keeps it, and every other copy
+//! uses its replica name. Otherwise each copy would remove the records that only the other one has.
 
 use crate::store::Scoped;
 
 use super::super::connection::Connection;
 use super::super::error::Error;
 
-/// What came of a claim.
 pub(super) struct Claimed {
     pub(super) origin: String,
     pub(super) warning: Option<String>,
 }
 
-/// Claims the name of the workspace, or answers the other one.
+/// Claims the name of the workspace, or returns the replica name if another copy holds it.
 pub(super) async fn claim(
     connection: &Connection,
     store: &Scoped,

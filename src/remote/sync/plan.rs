@@ -1,23 +1,23 @@
-//! Which records of a kind have to go to the shared store, and which have to go from it. Pure.
+//! Plan of a push: records to send and rows to remove, per kind. Pure.
 
 use super::manifest::{Line, Manifest, hash_of_id};
 
-/// What has to be done with a kind.
+/// Plan for one kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// The places of records that are to be sent, in the order of the file.
+    /// Positions of the records to send, in file order.
     pub(super) send: Vec<u32>,
-    /// The ids of rows whose record is gone.
+    /// Ids of rows whose record is gone.
     pub(super) remove: Vec<String>,
-    /// How many rows are there now.
+    /// Number of rows in the shared store.
     pub(super) there: u64,
 }
 
-/// A comparison that goes on.
+/// Comparison of local records with rows.
 #[derive(Debug)]
 pub(super) struct Comparison {
     lines: Vec<Line>,
-    /// For each line, whether the row says the same, or the record is not to be sent.
+    /// One flag per line: the row is identical, or the record is not to be sent.
     is_settled: Vec<bool>,
     plan: Plan,
 }
@@ -35,7 +35,7 @@ impl Comparison {
         }
     }
 
-    /// Takes in a row of this workspace's: its id, and the beginning of its hash.
+    /// Adds a row of this workspace: its id, and the first 8 bytes of its hash.
     pub(super) fn meet(&mut self, id: &str, text: u64) {
         self.plan.there += 1;
         let found = self
@@ -47,7 +47,7 @@ impl Comparison {
         }
     }
 
-    /// What is left to be done when all rows have been met.
+    /// Returns the plan after all rows have been added.
     pub(super) fn finish(self) -> Plan {
         let open = self.lines.iter().zip(&self.is_settled);
         let mut send: Vec<u32> = open
@@ -107,7 +107,7 @@ mod tests {
             &[],
         );
         check(&[("A", Some(1))], &[("A", 1), ("C", 3)], &[], &["C"]);
-        // What has expired here is neither sent nor taken for removed.
+        // Expired records are not sent, and their rows are not removed.
         check(&[("A", None), ("B", None)], &[("A", 7)], &[], &[]);
     }
 }

@@ -1,4 +1,4 @@
-//! What others have sent comes here: every change after the last one that is here, in its order.
+//! Pull: fetches every change of other workspaces since the last pull, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +10,31 @@ use crate::store::{Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
+use super::super::shrinking::Shrinking;
 use super::manifest::ORDER;
 use super::pull_batch::{Batch, Refused};
 use super::state::State;
 use super::tables::table;
-use super::{OnSync, Shrinking, SyncReport, SyncStage};
+use super::{OnSync, SyncReport, SyncStage};
 
-/// Most removals that are looked up at once.
+/// Maximum number of removals per lookup.
 const ROWS: usize = 5_000;
 
-/// Pulling for one workspace.
 pub(super) struct Pull<'a> {
     pub(super) puller: &'a Puller,
-    /// Its name: what is its own is not pulled.
+    /// Origin of this workspace, whose rows are skipped.
     pub(super) origin: &'a str,
 }
 
-/// What there is to pull.
+/// Plan of a pull.
 #[derive(Debug)]
 pub(super) struct PullPlan {
     state: State,
-    /// What the state calls the database.
+    /// Name of the database in the state.
     database: String,
     kinds: Vec<KindPlan>,
     shrinking: Shrinking,
-    /// Origins of which everything is pulled again: a file of theirs here is damaged.
+    /// Origins that are fetched completely, since a local file of theirs is damaged.
     again: BTreeSet<String>,
     warnings: Vec<String>,
 }
@@ -42,15 +42,15 @@ pub(super) struct PullPlan {
 #[derive(Debug)]
 struct KindPlan {
     kind: Kind,
-    /// The number of the table's last change; later ones are for the next time.
+    /// Sequence number of the last change to fetch.
     until: i64,
     records: u64,
-    /// Removals of records that are here.
+    /// Removals of records that exist here.
     removals: u64,
 }
 
 impl Pull<'_> {
-    /// Finds out what there is.
+    /// Determines what to fetch.
     pub(super) async fn plan(&self, connection: &Connection) -> Result<PullPlan, Error> {
         let state = State::read(self.puller);
         let database = connection.name().await?;
@@ -111,7 +111,7 @@ impl Pull<'_> {
         })
     }
 
-    /// Origins that have to be pulled again as a whole, and what is to be said of damage here.
+    /// Returns the origins that must be fetched completely, and warnings about damaged files.
     async fn damaged(
         &self,
         connection: &Connection,
@@ -126,7 +126,7 @@ impl Pull<'_> {
                 ));
                 again.insert(origin);
             } else {
-                // It came from another database: this one cannot make it whole.
+                // The damaged file came from another database, so this one cannot restore it.
                 warnings.push(format!(
                     "a file of the workspace `{origin}` is damaged here, and `{}` has nothing of it",
                     connection.address.shown()
@@ -136,7 +136,7 @@ impl Pull<'_> {
         Ok((again, warnings))
     }
 
-    /// Whether the database has rows of an origin.
+    /// Returns `true` if the database has rows of an origin.
     async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
         let failed = connection.failed("the rows of a workspace cannot be looked for");
         for kind in ORDER {
@@ -152,7 +152,7 @@ impl Pull<'_> {
         Ok(false)
     }
 
-    /// How many of these records are here.
+    /// Number of these records that exist here.
     fn held(&self, kind: Kind, ids: &BTreeMap<String, Vec<String>>) -> Result<u64, Error> {
         let mut held = 0;
         for (origin, ids) in ids.iter().filter(|(origin, _)| is_origin(origin)) {
@@ -162,7 +162,7 @@ impl Pull<'_> {
         Ok(held)
     }
 
-    /// Pulls it.
+    /// Executes the plan.
     pub(super) async fn carry_out(
         &self,
         connection: &Connection,
@@ -203,7 +203,7 @@ impl Pull<'_> {
                 }
             }
             self.store(&batch, *kind, report, &mut refused)?;
-            // Behind what came lies what is this workspace's own: it need not be looked at again.
+            // The remaining rows up to `until` belong to this workspace and need no second look.
             state.reach(&plan.database, name, *until);
             on(SyncStage::Pulled(done, total));
         }
@@ -214,8 +214,8 @@ impl Pull<'_> {
         Ok(())
     }
 
-    /// Pulls everything of origins whose files here are damaged. That they are to be pulled is kept before
-    /// anything is thrown away, and until all of it is here.
+    /// Fetches all rows of origins with damaged files. The state lists these origins before any
+    /// file is discarded, until all rows are stored.
     async fn pull_again(
         &self,
         connection: &Connection,
@@ -233,7 +233,7 @@ impl Pull<'_> {
         for origin in &plan.again {
             self.puller.discard(origin)?;
             for KindPlan { kind, until, .. } in &plan.kinds {
-                // Where nothing is new, everything is from before.
+                // Without new rows, `until` is zero, and the state has the last number.
                 let until = (*until).max(state.reached(&plan.database, table(*kind).name));
                 let query = format!(
                     "select origin, entry_id, entry from public.{}
@@ -261,7 +261,7 @@ impl Pull<'_> {
         Ok(())
     }
 
-    /// Stores a batch, and counts what of it is not fit to be stored.
+    /// Stores a batch and counts the refused rows.
     fn store(
         &self,
         batch: &Batch,
@@ -285,12 +285,12 @@ impl Pull<'_> {
 }
 
 impl PullPlan {
-    /// What would go from this memory.
+    /// Removals in this plan.
     pub(super) fn shrinking(&self) -> Shrinking {
         self.shrinking
     }
 
-    /// Says what would be done.
+    /// Adds the planned numbers to the report.
     pub(super) fn count(&self, report: &mut SyncReport) {
         report.warnings.extend(self.warnings.iter().cloned());
         for plan in &self.kinds {

@@ -1,24 +1,24 @@
-//! Rows on their way here: those that are stored together, and those that stay where they are.
+//! Batches of pulled rows, and counts of refused rows.
 
 use std::collections::BTreeMap;
 
 use crate::store::PulledChange;
 
-/// Most rows, and most bytes of them, that are stored at once.
+/// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 5_000;
 const BYTES: usize = 8 << 20;
 
-/// Rows that were left in the database.
+/// Counts of refused rows.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
-    /// Rows that are no records with their id.
+    /// Rows that hold no valid record with their id.
     pub(super) records: u64,
-    /// Rows of an origin whose name no workspace can have.
+    /// Rows per origin with an invalid workspace name.
     pub(super) origins: BTreeMap<String, u64>,
 }
 
 impl Refused {
-    /// Warnings that say so.
+    /// Warnings about the refused rows.
     pub(super) fn told(&self) -> Vec<String> {
         let mut told = Vec::new();
         if self.records > 0 {
@@ -43,7 +43,7 @@ impl Refused {
     }
 }
 
-/// Changes that are stored together, by the workspace that they are of.
+/// Changes that are stored together, by origin.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) changes: BTreeMap<String, Vec<PulledChange>>,

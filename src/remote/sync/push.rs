@@ -1,4 +1,4 @@
-//! What is this workspace's goes to the shared store.
+//! Push: sends the records of this workspace to the shared store.
 
 use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
@@ -8,24 +8,25 @@ use crate::store::{Positions, Scoped};
 
 use super::super::connection::{Connection, failure};
 use super::super::error::Error;
+use super::super::shrinking::Shrinking;
 use super::manifest::{self, ORDER};
 use super::plan::{Comparison, Plan};
 use super::tables::{fields, table};
-use super::{OnSync, Shrinking, SyncReport, SyncStage};
+use super::{OnSync, SyncReport, SyncStage};
 
-/// So many rows, or so many bytes of them, go in one transaction.
+/// Maximum number of rows and of bytes per transaction.
 const ROWS: usize = 2_000;
 const BYTES: usize = 4 << 20;
-/// So many records are compared between two reports of progress.
+/// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
 
-/// What is to be done with each kind, and the files as they were when that was decided.
+/// Plan per kind, with the file positions that it refers to.
 #[derive(Debug)]
 pub(super) struct Plans {
     kinds: Vec<(Kind, Positions, Plan)>,
 }
 
-/// Compares what is here with what is there.
+/// Compares local records with the shared store.
 pub(super) async fn plan(
     connection: &Connection,
     store: &Scoped,
@@ -71,7 +72,7 @@ pub(super) async fn plan(
 }
 
 impl Plans {
-    /// What would go from the shared store.
+    /// Removals in this plan.
     pub(super) fn shrinking(&self) -> Shrinking {
         let plans = || self.kinds.iter().map(|(_, _, plan)| plan);
         Shrinking {
@@ -81,7 +82,7 @@ impl Plans {
         }
     }
 
-    /// Says what would be done.
+    /// Adds the planned numbers to the report.
     pub(super) fn count(&self, report: &mut SyncReport) {
         for (kind, _, plan) in &self.kinds {
             let moved = report.of(*kind);
@@ -90,7 +91,7 @@ impl Plans {
         }
     }
 
-    /// Does it.
+    /// Executes the plan.
     pub(super) async fn carry_out(
         &self,
         connection: &mut Connection,
@@ -145,7 +146,7 @@ impl Plans {
     }
 }
 
-/// Rows that go together.
+/// Rows of one statement.
 #[derive(Debug, Default)]
 struct Batch {
     ids: Vec<String>,
@@ -168,7 +169,7 @@ impl Batch {
         self.ids.len() >= ROWS || self.bytes >= BYTES
     }
 
-    /// One statement is one transaction.
+    /// Sends the batch as one statement, which is one transaction.
     async fn send(&self, connection: &Connection, upsert: &str, origin: &str) -> Result<(), Error> {
         if self.ids.is_empty() {
             return Ok(());
@@ -186,7 +187,7 @@ impl Batch {
     }
 }
 
-/// Leaves tombstones of records that are gone.
+/// Turns the rows of removed records into tombstones. Returns their number.
 async fn bury(
     connection: &mut Connection,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! How far was pulled from which database: kept beside what was pulled, since both go together.
+//! Pull progress per database, stored next to the pulled records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,19 @@ use crate::store::Puller;
 
 use super::super::error::Error;
 
-/// For each database and user, the number of the last change of each table that is here.
+/// Last pulled sequence number, by database and table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     #[serde(default)]
     pulled: BTreeMap<String, BTreeMap<String, i64>>,
-    /// Origins that have been thrown away here, and are to be pulled as a whole.
+    /// Origins whose local files were discarded and that must be fetched completely.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) again: BTreeSet<String>,
 }
 
 impl State {
-    /// As it was kept. What cannot be read is nothing: everything is then pulled again.
+    /// Reads the stored state. An unreadable state counts as empty, so that everything is pulled
+    /// again.
     pub(super) fn read(puller: &Puller) -> Self {
         let bytes = puller.state().unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()

@@ -1,30 +1,30 @@
-//! Where the records of a kind lie in the database, and what stands in the columns of the seeds' tables.
+//! Table and columns of each record kind.
 //!
-//! A row holds the record as the text that it is. The other columns say a part of it again, for those who
-//! read the tables with SQL or through `PostgREST`; what a column cannot hold is left at its default there.
+//! A row holds the record as JSON text. The other columns repeat parts of it for readers that use
+//! SQL or `PostgREST`. Values that a column cannot hold are replaced by its default.
 
 use chrono::DateTime;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::model::{Kind, Memory, Procedure, Record as _, Session, SessionState};
+use crate::model::{Kind, Memory, Procedure, Record as _, Session};
 
-/// The table of a kind.
+/// Table of a kind.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::remote) struct Table {
-    pub(in crate::remote) name: &'static str,
-    /// Columns beside those that every table has, each with its value in terms of `f`, a JSON object, and
-    /// what it becomes when the record is removed.
-    pub(in crate::remote) columns: &'static [Column],
-    /// Whether its content has a vector.
-    pub(in crate::remote) has_vector: bool,
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    /// Columns besides the common ones. Each has an SQL value in terms of `f`, a JSON object, and a
+    /// value for tombstones.
+    pub(crate) columns: &'static [Column],
+    /// `true` if the content has a vector.
+    pub(crate) has_vector: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::remote) struct Column {
-    pub(in crate::remote) name: &'static str,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
     value: &'static str,
-    /// `None` leaves it as it is: it says nothing of the content.
+    /// Value in a tombstone; `None` keeps the column, which reveals no content.
     cleared: Option<&'static str>,
 }
 
@@ -85,8 +85,8 @@ const SESSION: &[Column] = &[
 
 const CREATED: &str = "coalesce((f->>'created')::timestamptz, now())";
 
-/// The table of a kind.
-pub(in crate::remote) fn table(kind: Kind) -> Table {
+/// Returns the table of a kind.
+pub(crate) fn table(kind: Kind) -> Table {
     let of_seed = |name, columns, has_vector| Table {
         name,
         columns,
@@ -104,9 +104,9 @@ pub(in crate::remote) fn table(kind: Kind) -> Table {
 }
 
 impl Table {
-    /// Writes rows: origin, and arrays of ids, skills, texts and JSON objects for the columns. A row that
-    /// says the same already is not touched.
-    pub(in crate::remote) fn upsert(self) -> String {
+    /// SQL that writes rows. Parameters: origin, and arrays of ids, skills, texts and JSON objects
+    /// for the columns. Identical rows are not touched.
+    pub(crate) fn upsert(self) -> String {
         let name = self.name;
         let list = |part: &dyn Fn(&Column) -> String| {
             let parts = self
@@ -118,7 +118,7 @@ impl Table {
         let names = list(&|column| column.name.to_owned());
         let values = list(&|column| column.value.to_owned());
         let sets = list(&|column| format!("{0} = excluded.{0}", column.name));
-        // A vector is that of a content.
+        // A changed content invalidates the vector.
         let vector = if self.has_vector {
             ", embedding = case when t.content is distinct from excluded.content then null else t.embedding end"
         } else {
@@ -135,10 +135,10 @@ impl Table {
         )
     }
 
-    /// Writes what is kept of records that were removed before there was a row: origin, and arrays of ids and
-    /// of what is kept of each.
-    pub(in crate::remote) fn grave(self) -> String {
-        // What a table asks for of every row.
+    /// SQL that inserts tombstones of records that never had a row. Parameters: origin, and arrays
+    /// of ids and tombstones.
+    pub(crate) fn grave(self) -> String {
+        // Columns that may not be null.
         let (names, values) = match self.name {
             "agent_memory" => (", memory_type, content", ", 'task_memory', ''"),
             _ => ("", ""),
@@ -152,8 +152,8 @@ impl Table {
         )
     }
 
-    /// Makes rows tombstones: origin, and arrays of ids and of what is kept of each.
-    pub(in crate::remote) fn bury(self) -> String {
+    /// SQL that turns rows into tombstones. Parameters: origin, and arrays of ids and tombstones.
+    pub(crate) fn bury(self) -> String {
         let cleared = self.columns.iter().filter_map(|column| {
             let value = column.cleared?;
             Some(format!(", {} = {value}", column.name))
@@ -174,9 +174,9 @@ impl Table {
     }
 }
 
-/// The JSON object for the columns of a record; `None` where it is no readable record of its kind, and the
-/// table has columns for it.
-pub(in crate::remote) fn fields(kind: Kind, text: &str) -> Option<String> {
+/// JSON object for the columns of a record; `None` if the table has extra columns and the text is
+/// not a valid record of its kind.
+pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
     let fields = match kind {
         Kind::Procedure => {
             let record: Procedure = serde_json::from_str(text).ok()?;
@@ -199,7 +199,6 @@ pub(in crate::remote) fn fields(kind: Kind, text: &str) -> Option<String> {
         }
         Kind::Session => {
             let record: Session = serde_json::from_str(text).ok()?;
-            let is_known = SessionState::ALL.contains(&record.status);
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "it was brought between 0 and 100"
@@ -208,7 +207,7 @@ pub(in crate::remote) fn fields(kind: Kind, text: &str) -> Option<String> {
                 .progress_percentage
                 .map(|p| p.clamp(0.0, 100.0).round() as i32);
             json!({
-                "status": is_known.then(|| record.status.to_string()),
+                "status": record.status.is_known().then(|| record.status.to_string()),
                 "current_step": record.current_step,
                 "progress": progress,
                 "total_steps": record.total_steps.and_then(|steps| i32::try_from(steps).ok()),
@@ -227,8 +226,8 @@ pub(in crate::remote) fn fields(kind: Kind, text: &str) -> Option<String> {
     Some(without_nul(&fields.to_string()))
 }
 
-/// The same for a record that cannot be read: its row has the text of it, and nothing to be found by.
-pub(in crate::remote) fn blank(kind: Kind) -> String {
+/// JSON object for an unreadable record: the row keeps its text and cannot be found by content.
+pub(crate) fn blank(kind: Kind) -> String {
     let fields = match kind {
         Kind::Memory => json!({ "memory_type": "task_memory", "content": "" }),
         _ => json!({}),
@@ -236,21 +235,22 @@ pub(in crate::remote) fn blank(kind: Kind) -> String {
     fields.to_string()
 }
 
-/// A time as the server reads it.
+/// Normalised RFC 3339 time; `None` if `text` is invalid.
 fn time(text: &str) -> Option<String> {
     DateTime::parse_from_rfc3339(text)
         .ok()
         .map(|at| at.to_rfc3339())
 }
 
-/// A JSON value as a part of another; `None` where it is none.
+/// Parsed JSON value; `None` for `null` or invalid JSON.
 fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get())
         .ok()
         .filter(|value| !Value::is_null(value))
 }
 
-/// The server's JSON has no NUL. An escaped backslash before the `u` makes it ordinary text.
+/// Removes NUL escapes, which the server's JSON does not support. After an escaped backslash,
+/// `u0000` is ordinary text.
 fn without_nul(json: &str) -> String {
     if !json.contains("\\u0000") {
         return json.to_owned();

@@ -1,7 +1,7 @@
-//! The vectors of what this workspace shares: rows whose content has none, or one of another model, get one.
+//! Vectors of pushed records: embeds rows that have no vector or one of another model.
 //!
-//! The database says which rows those are, so that whoever was cut off goes on where it stopped, and a
-//! content that changed gets a vector anew.
+//! The database lists these rows, so an interrupted run continues where it stopped, and changed
+//! content is embedded again.
 
 use std::time::{Duration, Instant};
 
@@ -15,27 +15,27 @@ use super::manifest::ORDER;
 use super::tables::table;
 use super::{OnSync, SyncStage};
 
-/// The room of a vector in the tables.
+/// Dimensions of the vector columns.
 const DIMENSIONS: usize = 1536;
-/// So many texts are asked for at once.
+/// Maximum number of texts per embedding call.
 const BATCH: i64 = 64;
 
-/// The vectors of what is shared.
+/// Numbers of embedded and missing vectors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VectorsReport {
-    /// What makes them.
+    /// Name of the embedder.
     pub embedder: String,
-    /// How many were made now.
+    /// Vectors made in this run.
     pub made: u64,
-    /// How many contents are still without.
+    /// Contents without a vector.
     pub waiting: u64,
 }
 
-/// Makes vectors of texts, in their order; what went wrong otherwise.
+/// Embeds texts and returns the vectors in order, or an error message.
 pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
 
-/// Gives vectors to rows of an origin, for so long. Vectors are stamped with `embedder`; others are not of
-/// use beside them.
+/// Embeds rows of an origin until the time limit. Vectors are marked with `embedder`, since vectors
+/// of different embedders cannot be compared.
 pub async fn fill_vectors(
     address: &Address,
     origin: &str,
@@ -101,8 +101,8 @@ pub async fn fill_vectors(
     Ok(report)
 }
 
-/// A vector as the server reads it, filled up with zeros: no cosine changes by that.
-pub(in crate::remote) fn as_vector(vector: &[f32]) -> String {
+/// Text form of a vector for the server, padded with zeros, which change no cosine.
+pub(crate) fn as_vector(vector: &[f32]) -> String {
     let zeros = std::iter::repeat_n(&0.0, DIMENSIONS.saturating_sub(vector.len()));
     let numbers: Vec<String> = vector
         .iter()

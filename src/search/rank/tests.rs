@@ -1,18 +1,19 @@
-//! Documents of known words and vectors, and their order.
+//! Ranking of documents with known words and vectors.
 
 use super::super::Rrf;
 use super::super::attributes::Attributes;
-use super::super::build::Builder;
-use super::super::slots::{slot, slots_header};
+use super::super::segment::Segment;
+use super::super::segment_builder::Builder;
+use super::super::vector::quantized_vectors::{slot, slots_header};
 use super::*;
 
-/// A vector in the plane of the first two axes.
+/// Unit vector at this angle in the plane of the first two axes.
 fn at(degrees: f32) -> Vec<f32> {
     let (y, x) = degrees.to_radians().sin_cos();
     vec![x, y]
 }
 
-/// Texts with their directions, in two parts.
+/// Ranker over texts with vector angles, split into two parts.
 fn with_ranker<T>(texts: &[(&str, Option<f32>)], then: impl Fn(&Ranker<'_>) -> T) -> T {
     let parts: Vec<(Vec<u8>, Vec<u8>)> = texts
         .chunks(texts.len().div_ceil(2).max(1))
@@ -27,7 +28,7 @@ fn with_ranker<T>(texts: &[(&str, Option<f32>)], then: impl Fn(&Ranker<'_>) -> T
         })
         .collect();
     let part = |(segment, slots): &'_ (Vec<u8>, Vec<u8>)| {
-        // Leaked by tests only, which spares them a lifetime.
+        // Leaked, which avoids a lifetime in tests.
         let segment = Segment::open(segment.clone().leak()).unwrap();
         let slots = Slots::open(slots.clone().leak(), "model", 2, segment.len());
         Part::new(segment, slots, None)
@@ -77,7 +78,7 @@ fn a_passing_word_is_no_answer_where_the_meaning_is_another() {
     let query = "compliance of the yearly audit with foreign regulations of trade";
     let ranked = rank(query, Some(&at(100.0)), Fusion::Coverage);
     let found: Vec<usize> = ranked.iter().map(|hit| hit.document).collect();
-    // What has no vector may still be right; bread is near by its vector alone.
+    // A document without a vector can still match; bread matches by its vector alone.
     assert_eq!(found, [2, 3]);
 }
 

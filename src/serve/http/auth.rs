@@ -1,7 +1,8 @@
-//! Who asks: the bearer token of a request becomes a [`Caller`](crate::serve::token::Caller), or an answer.
+//! Authentication: converts the bearer token of a request to a
+//! [`Caller`](crate::serve::token::Caller), or answers with an error.
 //!
-//! The header `apikey`, which clients of Supabase send as well, decides nothing: it names a project
-//! there, and a user nowhere.
+//! The header `apikey`, which Supabase clients also send, is ignored: it identifies a project, not
+//! a user.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -13,7 +14,7 @@ use crate::serve::token::Refused;
 use super::problem::Problem;
 use super::state::Server;
 
-/// Lets through who has a token and has not asked too often.
+/// Admits requests with a valid token and within the rate limit.
 pub(super) async fn caller(
     State(server): State<Server>,
     mut request: Request,
@@ -31,7 +32,7 @@ pub(super) async fn caller(
     if let Err(wait) = server.rates().take(caller.user.as_str()) {
         return Problem::too_often(wait).into_response();
     }
-    // What was verified is not handed on.
+    // Handlers get the caller, not the token.
     request.headers_mut().remove(header::AUTHORIZATION);
     request.extensions_mut().insert(caller);
     next.run(request).await

@@ -1,11 +1,11 @@
-//! The connections that are open, and which of them ends where there is no room for one more.
+//! Open connections of the server, and eviction of idle ones when it is full.
 //!
-//! A connection is idle while no request of it is being answered: before its first one is whole, and
-//! between two. Where all seats are taken, the longest idle one of the peer that has most of them is
-//! cut off, so that nobody who merely holds connections keeps others out. A request that is being
-//! answered, streams of events included, is never cut off here; where nothing is idle, the next one waits.
+//! A connection is idle while none of its requests is being answered: before its first complete
+//! request, and between two. A full server closes the longest idle connection of the peer with the
+//! most connections, so that idle clients do not lock others out. A request that is being answered,
+//! or an event stream, is never interrupted here. If no connection is idle, the next client waits.
 //!
-//! Deliberately absent: time. How long a connection may be idle is the HTTP library's to enforce.
+//! Deliberately absent: time. The HTTP library enforces idle timeouts.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,43 +17,43 @@ use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// The connections of a server.
+/// Connections of a server.
 #[derive(Clone)]
 pub(super) struct Connections(Arc<Inner>);
 
 struct Inner {
     most: usize,
     open: Mutex<Open>,
-    /// Told when a connection ends or becomes idle.
+    /// Notified when a connection ends or becomes idle.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Open {
-    /// Counts everything that happens, so that the older of two is known without a clock.
+    /// Event counter, which orders events without a clock.
     tick: u64,
     connections: HashMap<u64, Connection>,
 }
 
 struct Connection {
     peer: IpAddr,
-    /// How many requests of it are being answered.
+    /// Number of requests being answered.
     busy: usize,
-    /// Since when none is.
+    /// Value of `tick` when the connection became idle.
     idle_since: u64,
-    /// Whether it has been told to end.
+    /// `true` if the connection has to close.
     ending: bool,
     end: Arc<Notify>,
 }
 
-/// The right to a connection, as long as it is kept.
+/// Permit for one connection, until it is dropped.
 pub(super) struct Seat {
     of: Connections,
     id: u64,
     end: Arc<Notify>,
 }
 
-/// A request that is being answered, until its answer is sent or given up.
+/// Request that is being answered, until its answer is sent or abandoned.
 pub(super) struct Busy(Arc<Seat>);
 
 impl Connections {
@@ -65,8 +65,8 @@ impl Connections {
         }))
     }
 
-    /// A seat for a connection of this peer, as soon as there is one. `on_eviction` is called where
-    /// another connection has to end for it. Only one may wait at a time.
+    /// Waits for a seat for a connection of this peer. Calls `on_eviction` when it closes another
+    /// connection for it. Only one caller may wait at a time.
     pub(super) async fn admit(&self, peer: IpAddr, on_eviction: impl Fn()) -> Seat {
         loop {
             if let Some(seat) = self.take(peer, &on_eviction) {
@@ -119,7 +119,7 @@ impl Open {
     }
 }
 
-/// The connection that goes first: of the peer that has most of them, the one that is idle longest.
+/// Returns the connection to close: the longest idle one of the peer with the most connections.
 fn longest_idle(connections: &HashMap<u64, Connection>) -> Option<u64> {
     let mut of_peer: HashMap<IpAddr, usize> = HashMap::new();
     for connection in connections.values() {
@@ -135,7 +135,8 @@ fn longest_idle(connections: &HashMap<u64, Connection>) -> Option<u64> {
     first.map(|(id, _)| *id)
 }
 
-/// A peer as it is counted: of version 6 the network, since one machine has many addresses there.
+/// Returns the address that a peer is counted by: for IPv6 the network, because one machine has
+/// many addresses.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64)).into(),
@@ -144,12 +145,12 @@ fn network(peer: IpAddr) -> IpAddr {
 }
 
 impl Seat {
-    /// Ends when the connection has to.
+    /// Resolves when the connection has to close.
     pub(super) async fn ended(&self) {
         self.end.notified().await;
     }
 
-    /// Begins a request.
+    /// Starts a request.
     pub(super) fn request(self: &Arc<Self>) -> Busy {
         if let Some(connection) = self.of.open().connections.get_mut(&self.id) {
             connection.busy += 1;
@@ -178,7 +179,7 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer, which keeps its connection busy until all of it is taken.
+/// Body of an answer, which keeps its connection busy until it is sent.
 pub(super) struct Answer {
     pub(super) body: Body,
     pub(super) _busy: Busy,
@@ -222,10 +223,10 @@ mod tests {
         let bob = take(BOB).unwrap();
         let ann: Vec<Arc<Seat>> = (0..3).map(|_| take(ANN).unwrap()).collect();
         let is_ending = |seat: &Seat| all.open().connections[&seat.id].ending;
-        // Bob's is older, and Ann has more.
+        // Bob's connection is older, but Ann has more.
         assert!(take(BOB).is_none());
         assert!(is_ending(&ann[0]) && !is_ending(&bob));
-        // One has been told already: nobody else has to go for the one that waits.
+        // One connection is closing already: no other is closed for the same waiting client.
         assert!(take(BOB).is_none());
         assert_eq!(evictions.get(), 1);
         let mut ann = ann.into_iter();
@@ -238,7 +239,7 @@ mod tests {
         drop(third);
         let last = take(BOB).unwrap();
         let requests = [newest.request(), bob.request(), last.request()];
-        // Everybody is at work: the next one waits, until somebody is not.
+        // All connections are busy: the next client waits until one is idle.
         assert!(take(BOB).is_none());
         assert_eq!(evictions.get(), 2);
         drop(busy);

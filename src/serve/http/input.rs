@@ -1,8 +1,8 @@
-//! What requests bring: bodies and parameters, and what is wrong with them.
+//! Parsing of request bodies and parameters, and their errors.
 //!
-//! Every body is JSON, an object, and at most [`Limits::body`](super::Limits) long. Fields that nobody
-//! knows are refused below `/v1/`, so that a mistyped name is no silent default; the functions take
-//! whatever comes beside what they know, as those of the source document do.
+//! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/`,
+//! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
+//! unknown fields, as in the source document.
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
 
-/// The longest text that is searched for, in bytes.
+/// Maximum size of a search query in bytes: 16 KiB.
 pub(super) const LONGEST_QUERY: usize = 16 << 10;
-/// The longest text that is kept, in bytes.
+/// Maximum size of a stored text in bytes: 256 KiB.
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
-/// A body that was read as JSON.
+/// Body parsed as JSON.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -42,7 +42,7 @@ async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
     bytes.map_err(|rejection| too_long(&rejection))
 }
 
-/// One item, or a list of them.
+/// One item, or a list of items.
 pub(super) struct Items<T>(pub(super) Vec<T>);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Items<T> {
@@ -92,11 +92,14 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             format!("the body does not fit: {error}"),
             "see /openapi.json",
         ),
-        _ => Problem::input(format!("the body is not JSON: {error}"), "mend it"),
+        _ => Problem::input(
+            format!("the body is not JSON: {error}"),
+            "correct the request",
+        ),
     })
 }
 
-/// Parameters behind the question mark.
+/// Query parameters.
 pub(super) struct Parameters<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> {
@@ -111,7 +114,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
-/// What stands in the places of a path.
+/// Path parameters.
 pub(super) struct Names<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T> {
@@ -126,7 +129,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
     }
 }
 
-/// A number within its limits.
+/// Returns a number within its limits, or the default.
 pub(super) fn within(
     name: &str,
     given: Option<i64>,
@@ -147,7 +150,7 @@ pub(super) fn within(
         })
 }
 
-/// A text that says something, and is no longer than anybody needs.
+/// Returns a text that is not blank and at most `longest` bytes long.
 pub(super) fn text(name: &str, given: String, longest: usize) -> Result<String, Problem> {
     if given.trim().is_empty() {
         return Err(Problem::unfit(

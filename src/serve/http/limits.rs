@@ -1,39 +1,36 @@
-//! How much is taken of whom, and how long anything may take.
+//! Limits on size, rate, concurrency and time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 
 use super::problem::Problem;
-use super::state::Server;
 
-/// So many users are counted at once before those are dropped who have been quiet.
+/// Number of users with a bucket before buckets of quiet users are dropped.
 const COUNTED: usize = 10_000;
 
-/// The limits of a server.
+/// Limits of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// The longest body, in bytes; 1 MiB by default.
+    /// Maximum size of a body in bytes; default 1 MiB.
     pub body: usize,
-    /// How long a request may take until its answer begins; 30 s by default.
+    /// Maximum time until an answer begins; default 30 s.
     pub time: Duration,
-    /// How many requests a second a user may send on average; 0 is no limit. Twice as many may come at
-    /// once.
+    /// Maximum average number of requests per second and user; default 100, 0 is no limit. A burst
+    /// may have twice as many.
     pub rate: u32,
-    /// How many requests work with the memory at once; others wait.
+    /// Maximum number of concurrent requests on the memory; default 16. Others wait.
     pub at_once: usize,
-    /// How many connections are open at once; for one more the longest idle one ends.
+    /// Maximum number of open connections; default 512. A further one evicts the longest idle one.
     pub connections: usize,
-    /// How many clients listen to events at once; one user may have a quarter of that, and at least 4.
+    /// Maximum number of event streams; default 128. One user may have a quarter of them, and at
+    /// least 4.
     pub listeners: usize,
-    /// How long a client may take nothing of what is sent to it, events included.
+    /// Maximum time in which a client reads nothing, event streams included; default 10 s.
     pub stall: Duration,
-    /// How long requests in flight may take to end when the server stops.
+    /// Time for requests in flight to end when the server stops; default 10 s.
     pub grace: Duration,
 }
 
@@ -52,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// How often each user has asked: a bucket that a token falls into at regular times.
+/// Token buckets that limit the request rate of each user.
 pub(super) struct Rates {
     rate: f64,
     users: Mutex<HashMap<String, Bucket>>,
@@ -71,11 +68,11 @@ impl Rates {
         }
     }
 
-    /// Takes one token of a user.
+    /// Takes one token from a user's bucket.
     ///
     /// # Errors
     ///
-    /// How long to wait for the next one.
+    /// Returns the time until the next token.
     pub(super) fn take(&self, user: &str) -> Result<(), Duration> {
         self.take_at(user, Instant::now())
     }
@@ -108,7 +105,7 @@ impl Rates {
 }
 
 impl Problem {
-    /// Somebody asks more often than he may.
+    /// Returns the error for a user above the request rate.
     pub(super) fn too_often(wait: Duration) -> Self {
         Self {
             retry_after: Some(wait.as_secs() + 1),
@@ -123,7 +120,7 @@ impl Problem {
 }
 
 impl Problem {
-    /// Somebody listens to as many streams as one user may.
+    /// Returns the error for a user with the maximum number of event streams.
     pub(super) fn too_many_streams(share: usize) -> Self {
         Self {
             retry_after: Some(10),
@@ -136,25 +133,6 @@ impl Problem {
                 "close one, or wait for the time in `retry-after`",
             )
         }
-    }
-}
-
-/// Gives an answer in time, be it that there is none.
-pub(super) async fn in_time(
-    State(server): State<Server>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let limit = server.limits().time;
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "time",
-            format!("there was no answer within {} s", limit.as_secs_f64()),
-            "what was to be written may have been written; look before it is sent again",
-        )
-        .into_response(),
     }
 }
 

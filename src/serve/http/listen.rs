@@ -1,8 +1,8 @@
-//! The socket: where it listens, and how it stops.
+//! Listening socket and graceful shutdown.
 //!
-//! A stop is in order: nothing new is accepted, requests in flight get their answers, streams of events
-//! end. What has begun to write is finished whatever happens; only a kill does not wait for it, and then
-//! the store does what it does for every program.
+//! At a shutdown, the server accepts no new connection, answers requests in flight and ends event
+//! streams. Started writes are completed. Only a kill interrupts them, and the store recovers as
+//! after any crash.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -22,46 +22,47 @@ use super::stall::{Socket, is_stall};
 use super::state::Server;
 use super::table;
 
-/// How long a client may take for the head of a request.
+/// Maximum time for the head of a request.
 const HEAD: Duration = Duration::from_secs(15);
-/// The largest head, in bytes, and the most headers.
+/// Maximum size of a request head in bytes, and maximum number of headers.
 const LARGEST_HEAD: usize = 64 << 10;
 const MOST_HEADERS: usize = 100;
-/// The pause after the system could not give a connection.
+/// Pause after the system failed to accept a connection.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// An IP address and a port.
+/// IP address and port.
 pub type Address = SocketAddr;
 
-/// Why a server does not listen.
+/// Reason why a server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum NotListening {
-    /// Others could reach it, and nobody has said that they may.
-    #[error("`{0}` is not an address of this machine alone")]
+    /// Other machines can reach the address, and that was not permitted.
+    #[error("`{0}` is not a loopback address")]
     NotLoopback(SocketAddr),
-    /// The system refuses.
+    /// The system refuses the address.
     #[error("cannot listen on `{address}`")]
     Refused {
-        /// Where.
+        /// Requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// A socket that listens, before anybody is answered.
+/// Listening socket, before it accepts connections.
 #[derive(Debug)]
 pub struct Bound {
     listener: std::net::TcpListener,
-    /// Where it listens, with the port that the system gave.
+    /// Bound address, with the port chosen by the system.
     pub address: SocketAddr,
 }
 
-/// Listens at an address; port 0 is any free one.
+/// Listens at an address; port 0 is any free one. `allow_remote` permits addresses that other
+/// machines can reach.
 ///
 /// # Errors
 ///
-/// See [`NotListening`]. `allow_remote` says that others may reach it.
+/// See [`NotListening`].
 pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<Bound, NotListening> {
     let is_local = match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback(),
@@ -78,11 +79,11 @@ pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<Bound, NotListeni
 }
 
 impl Bound {
-    /// Answers requests until `stop` comes; then ends in order.
+    /// Answers requests until `stop` resolves, then shuts down gracefully.
     ///
     /// # Errors
     ///
-    /// That the system takes the socket back.
+    /// Fails if the system takes the socket away.
     pub async fn serve(
         self,
         server: Server,
@@ -105,7 +106,7 @@ impl Bound {
                 accepted = listener.accept() => accepted,
             };
             let Ok((stream, peer)) = accepted else {
-                // Too many open files, or a client that is gone again.
+                // Too many open files, or a client that has disconnected.
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
@@ -114,7 +115,7 @@ impl Bound {
                 () = &mut stop => break,
                 seat = connections.admit(peer.ip(), evicted) => Arc::new(seat),
             };
-            // Answers are short; waiting to send more at once only delays them.
+            // Answers are short; delaying them to combine packets gains nothing.
             drop(stream.set_nodelay(true));
             let socket = Socket::new(stream, server.limits().stall);
             let (service, of) = (service.clone(), Arc::clone(&seat));
@@ -131,7 +132,7 @@ impl Bound {
             let server = server.clone();
             tokio::spawn(async move {
                 let ended = tokio::select! {
-                    // A connection that breaks is the client's to notice.
+                    // A broken connection is the client's problem.
                     ended = connection => ended,
                     () = seat.ended() => return,
                 };

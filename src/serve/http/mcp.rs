@@ -1,7 +1,8 @@
-//! The tools of agents over HTTP: `POST /mcp`, for hosts that speak the Model Context Protocol to a URL.
+//! Tools for agents over HTTP: `POST /mcp`, for agent hosts that speak the Model Context Protocol
+//! to a URL.
 //!
-//! Who asks, by which name and from which page has been looked at before a request comes here. There are
-//! no sessions, so that there is nothing to get and nothing to delete.
+//! The token, the host name and the origin are checked before a request gets here. There are no
+//! sessions, so that there is no GET and no DELETE.
 
 use axum::Extension;
 use axum::body::Body;
@@ -10,7 +11,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use tower_service::Service as _;
 
-use crate::error::Explained;
+use crate::error::UserError;
 use crate::serve::mcp::{Access, service};
 use crate::serve::operations::Operation;
 use crate::serve::token::Caller;
@@ -32,7 +33,7 @@ pub(super) async fn mcp(
     };
     let open = move |_: &Parts, operation: Operation| {
         let why = format!("serve mcp {}", operation.name());
-        server.caught_up(&caller, &why).map_err(Explained::from)
+        server.caught_up(&caller, &why).map_err(UserError::from)
     };
     match service(access, open).call(request).await {
         Ok(response) => Ok(response.map(Body::new)),

@@ -1,43 +1,35 @@
-//! How the server does, in the text form of Prometheus.
+//! Metrics in the text format of Prometheus.
 //!
-//! Counted are requests by their route (never by what stands in its place), and how long their answers
-//! took. The numbers of records are those that the asking token sees. No name of a skill, a user or a
-//! domain stands in any of it.
+//! Requests are counted by route (never by path parameters), with their latency. Record counts
+//! include only records that the requesting token may see. No metric contains the name of a skill,
+//! a user or a domain.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{Method, StatusCode};
 
 use crate::model::Kind;
-use crate::serve::token::Caller;
 
-use super::problem::Problem;
-use super::state::Server;
-
-/// The upper ends of the buckets of a histogram, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 11] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 ];
 
-/// What is counted.
+/// Counters of a server.
 #[derive(Default)]
 pub(super) struct Metrics {
     requests: Mutex<BTreeMap<(String, String, u16), u64>>,
     took: Mutex<BTreeMap<String, Took>>,
-    in_flight: AtomicI64,
-    /// Clients that were too slow for the events.
+    pub(super) in_flight: AtomicI64,
+    /// Number of slow clients that were dropped from event streams.
     dropped: AtomicU64,
-    /// Connections that were cut off.
+    /// Number of stalled connections that were closed.
     stalled: AtomicU64,
-    /// Idle connections that ended for others.
+    /// Number of idle connections that were evicted.
     evicted: AtomicU64,
 }
 
@@ -49,7 +41,7 @@ struct Took {
 }
 
 impl Metrics {
-    fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+    pub(super) fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let key = (method.to_string(), route.to_owned(), status.as_u16());
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         *requests.entry(key).or_default() += 1;
@@ -64,7 +56,7 @@ impl Metrics {
         took.sum += seconds;
     }
 
-    /// Counts a client that was too slow for the events.
+    /// Counts a slow client that was dropped from an event stream.
     pub(super) fn dropped_listener(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -73,12 +65,12 @@ impl Metrics {
         self.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts an idle connection that ended for another one.
+    /// Counts an idle connection that was evicted.
     pub(super) fn evicted_connection(&self) {
         self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn text(&self, listeners: usize, records: &[(Kind, u64)]) -> String {
+    pub(super) fn text(&self, listeners: usize, records: &[(Kind, u64)]) -> String {
         let mut text = String::new();
         let head = |text: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -174,60 +166,4 @@ impl Metrics {
         }
         text
     }
-}
-
-/// Counts a request, names it, and says in the log what became of it.
-pub(super) async fn observe(
-    State(server): State<Server>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let start = Instant::now();
-    let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>();
-    // What no route has asked for would be a list without an end.
-    let route = path.map_or("other", MatchedPath::as_str).to_owned();
-    let id = request_id(&request).unwrap_or_else(|| server.random());
-    server.metrics().in_flight.fetch_add(1, Ordering::Relaxed);
-    let mut response = next.run(request).await;
-    server.metrics().in_flight.fetch_sub(1, Ordering::Relaxed);
-    let (status, took) = (response.status(), start.elapsed());
-    server.metrics().count(&method, &route, status, took);
-    let problem = response.extensions().get::<Problem>();
-    if let Some(inner) = problem.and_then(|problem| problem.inner.as_deref()) {
-        server.log(&format!("{method} {route} {id}: {inner}"));
-    }
-    server.log_access(|| {
-        let ms = took.as_secs_f64() * 1_000.0;
-        format!("{method} {route} {} {ms:.1} ms {id}", status.as_u16())
-    });
-    if let Ok(id) = id.parse() {
-        response.headers_mut().insert("x-request-id", id);
-    }
-    response
-}
-
-/// The name that the client has given to its request, if it is one that fits on a line.
-fn request_id(request: &Request) -> Option<String> {
-    let id = request.headers().get("x-request-id")?.to_str().ok()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let fits = !id.is_empty() && id.len() <= 64 && id.chars().all(plain);
-    fits.then(|| id.to_owned())
-}
-
-/// `GET /metrics`
-pub(super) async fn metrics(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    let work = server.work(&caller, "serve metrics", |engine| {
-        let count = |kind| Ok((kind, engine.store.count(kind)?));
-        let counts: Result<Vec<_>, crate::store::Error> =
-            Kind::ALL.into_iter().map(count).collect();
-        Ok(counts?)
-    });
-    let records = work.await?;
-    let text = server.metrics().text(server.events().listeners(), &records);
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

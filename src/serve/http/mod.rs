@@ -1,49 +1,53 @@
-//! The memory over HTTP.
+//! HTTP server of the memory.
 //!
-//! - `listen`: the socket, and the stop in order. `connections`: who has one, and which one ends where there
-//!   are too many. `stall`: who does not read.
-//! - `table`: every operation, once: the router is made of it, and so is the `OpenAPI` document.
-//! - `state`: what every request works with; the one place where a request opens the memory.
-//! - `auth`: who asks. `origin`: by which name and from which pages. `limits`: how much and how long.
-//! - `problem`: what is answered when it cannot be done, in the shapes of three kinds of clients.
-//! - `input`: bodies and parameters, and what is wrong with them. `reply`: answers.
-//! - `functions`, `rpc`: the endpoints of the source documents, in the shapes of Supabase; `recall` is what
-//!   they search by, `insert` what an analyst writes to.
+//! - `listen`: the socket and graceful shutdown. `connections`: open connections and eviction of
+//!   idle ones. `stall`: stalled connections.
+//! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
+//!   `route`: one operation.
+//! - `state`: shared state of all requests; the one place where a request opens the memory.
+//! - `auth`: authentication. `origin`: host names and origins. `limits`: sizes, rates and times.
+//!   `middleware`: the steps around every request that apply them.
+//! - `problem`: error responses, in the formats of three kinds of clients.
+//! - `input`: bodies and parameters, and their errors. `reply`: responses.
+//! - `functions`, `rpc`: the endpoints of the source documents, in the format of Supabase; `recall`
+//!   is their search, `insert` their write access.
 //! - `native`: executions, corrections, hints, search, prompts.
-//! - `mcp`: the tools of agents.
-//! - `events`: what changes, as it changes. `metrics`: how the server does.
-//! - `openapi`, `schemas`: the description of all this for programs.
+//! - `mcp`: the tools for agents.
+//! - `events`: change feed. `metrics`: metrics. `scrape`: their endpoint.
+//! - `openapi`, `schemas`: description of the API for programs.
 //!
-//! Invariants: no request without a token reaches the memory; what it reads and writes is held to the
-//! token's user and domains by the store; a request that is wrong is told so with a 4xx and a reason;
-//! no answer and no log holds a token.
+//! Invariants: no request without a token reaches the memory. The store limits reads and writes to
+//! the token's user and domains. A wrong request gets a 4xx status and a reason. No response and no
+//! log contains a token.
 //!
-//! Deliberately absent: TLS, which a proxy in front of it does better, and HTTP/2, which browsers and
-//! clients speak with TLS only.
+//! Deliberately absent: TLS, which a proxy in front provides, and HTTP/2, which browsers and
+//! clients use only with TLS.
 
 mod auth;
 mod connections;
 mod events;
-mod functions;
 mod input;
-mod insert;
 mod limits;
 mod listen;
+mod log;
 mod mcp;
 mod metrics;
-mod native;
+mod middleware;
 mod openapi;
 mod origin;
 mod problem;
-mod recall;
 mod reply;
-mod rpc;
+mod route;
 mod schemas;
+mod scrape;
 mod stall;
 mod state;
+mod supabase;
 mod table;
+mod v1;
 
 pub use limits::Limits;
 pub use listen::{Address, Bound, NotListening, bind};
+pub use log::Log;
 pub use origin::{InvalidOrigin, Origins};
-pub use state::{Clock, Log, Options, Server};
+pub use state::{Clock, Options, Server};

@@ -1,20 +1,15 @@
-//! The description of the server for programs: `OpenAPI` 3.1, made of the table of routes.
+//! `OpenAPI` 3.1 description of the server, generated from the table of routes.
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use serde_json::{Map, Value, json};
 
 use crate::serve::operations::Operation;
 
-use super::table::{Access, Route, routes};
+use super::route::{Access, Route};
 
-/// `GET /openapi.json`
-pub(super) async fn document() -> Json<Value> {
-    Json(describe(&routes()))
-}
-
-fn describe(routes: &[Route]) -> Value {
+/// Describes the routes as an `OpenAPI` document.
+pub(super) fn describe(routes: &[Route]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in routes {
         let methods = paths.entry(route.path).or_default();
@@ -110,7 +105,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-/// What may be answered instead, and when.
+/// Returns the error statuses of a route, with descriptions.
 fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
     let mut all = vec![
         (
@@ -187,7 +182,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     all
 }
 
-/// A parameter that is missing is not there; it is never null.
+/// Removes `null` from the schema of a query parameter: a missing parameter is absent, never null.
 fn without_null(schema: &mut Value) {
     if let Some(types) = schema["type"].as_array_mut() {
         types.retain(|name| name != "null");
@@ -217,6 +212,7 @@ fn without_null(schema: &mut Value) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::table::routes;
     use super::*;
 
     #[test]

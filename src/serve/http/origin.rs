@@ -1,54 +1,50 @@
-//! By which name the server is asked, and from which web pages.
+//! Check of host names and web origins.
 //!
-//! A page on the internet can make a browser send requests to this machine: by a name of its own that
-//! it lets point here (DNS rebinding), or straight across origins. So the name in `Host` has to be one
-//! of this server's, and whatever says that it comes from a page (`Origin`) has to come from one that
-//! was named. Addresses written as numbers are names that nobody can let point elsewhere.
+//! A web page can make a browser send requests to this machine: through its own host name that
+//! resolves to this address (DNS rebinding), or directly across origins. So `Host` must be a name
+//! of this server, and an `Origin` must be allowed. Numeric addresses are safe names, because
+//! nobody can redirect them.
 
 use std::net::IpAddr;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 use tower_http::cors::CorsLayer;
 
 use super::problem::Problem;
-use super::state::Server;
 
-/// What clients of Supabase send, and those of traces and events.
+/// Request headers of Supabase clients, tracing and event streams.
 const HEADERS: [&str; 13] = [
     "accept", "apikey", "authorization", "baggage", "content-type", "last-event-id", "prefer",
     "traceparent", "tracestate", "x-client-info", "x-region", "x-request-id", "x-retry-count",
 ];
 
-/// The names and pages that a server answers to.
+/// Host names and origins that a server accepts.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
     hosts: Vec<String>,
     pages: Vec<HeaderValue>,
 }
 
-/// Why a text is no name and no origin.
+/// Reason why a text is no host name or origin.
 #[derive(Debug, thiserror::Error)]
-#[error("`{}` is no {what}: {reason}", given.escape_debug())]
+#[error("`{}` is not a valid {what}: {reason}", given.escape_debug())]
 pub struct InvalidOrigin {
-    /// What was given.
+    /// Invalid text.
     pub given: String,
-    /// What it should have been.
+    /// Expected kind of text.
     pub what: &'static str,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: &'static str,
 }
 
 impl Origins {
-    /// Answers to these names, beside `localhost` and numbers, and to these pages.
+    /// Accepts these host names, besides `localhost` and numeric addresses, and these origins.
     ///
     /// # Errors
     ///
-    /// A name or an origin that is none.
+    /// Fails for an invalid host name or origin.
     pub fn new(hosts: &[String], pages: &[String]) -> Result<Self, InvalidOrigin> {
         let mut read = Self::default();
         for given in hosts {
@@ -91,7 +87,7 @@ impl Origins {
         Ok(read)
     }
 
-    /// What tells browsers which pages may read the answers; `None` where none may.
+    /// Returns the CORS layer; `None` if no origin is allowed.
     pub(super) fn layer(&self) -> Option<CorsLayer> {
         if self.pages.is_empty() {
             return None;
@@ -115,7 +111,7 @@ impl Origins {
         name == "localhost" || IpAddr::from_str(&name).is_ok() || self.hosts.contains(&name)
     }
 
-    fn permits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn permits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let mut named = headers.get_all(header::HOST).iter();
         let (host, another) = (named.next(), named.next());
         let host = host.and_then(|host| host.to_str().ok());
@@ -139,14 +135,6 @@ impl Origins {
             "pages of this origin may not ask",
             "start the server with `--allow-origin ORIGIN`",
         ))
-    }
-}
-
-/// Lets through what is asked by a name of the server, and from no page or one that may ask.
-pub(super) async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
-    match server.origins().permits(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
     }
 }
 

@@ -1,10 +1,10 @@
-//! What is answered when something cannot be done.
+//! Error responses.
 //!
-//! One [`Problem`] has three shapes, by the path that was asked: ours is that of the command line,
-//! `{"error": {"kind", "message", "hint"}}`; functions say `{"error": message}` as those of the source
-//! document do; what stands below `/rest/` is `{"code", "message", "details", "hint"}`, as `PostgREST`
-//! has it. Whoever asks is told what is wrong with what he sent; what is wrong here is told to the
-//! log, and to him only that it is.
+//! One [`Problem`] has three formats, chosen by the path. Native endpoints use that of the command
+//! line, `{"error": {"kind", "message", "hint"}}`. Functions use `{"error": message}`, as in the
+//! source document. Paths below `/rest/` use `{"code", "message", "details", "hint"}`, as
+//! `PostgREST` does. The client gets the details of its own errors. Details of internal errors go
+//! only to the log.
 
 use axum::Json;
 use axum::extract::Request;
@@ -13,20 +13,21 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::engine::Error;
+use crate::error::{Kind, UserError};
 use crate::serve::token::Refused;
+use crate::workspace::Error;
 use crate::{skill, store};
 
-/// Why something was not done.
+/// Error of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Seconds after which it may be tried again.
+    /// Seconds after which the client may retry; `None` sends no `retry-after`.
     pub(super) retry_after: Option<u64>,
-    /// What the log is told, and nobody else.
+    /// Detail for the log, never for the client.
     pub(super) inner: Option<String>,
 }
 
@@ -47,17 +48,17 @@ impl Problem {
         }
     }
 
-    /// Something in what was sent is not as it should be.
+    /// Returns the error for a malformed request.
     pub(super) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "input", message, hint)
     }
 
-    /// It can be read, and does not fit.
+    /// Returns the error for a well-formed request with invalid content.
     pub(super) fn unfit(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message, hint)
     }
 
-    /// Too much is going on.
+    /// Returns the error for an overloaded server.
     pub(super) fn busy(message: &str, retry_after: u64) -> Self {
         Self {
             retry_after: Some(retry_after),
@@ -70,7 +71,7 @@ impl Problem {
         }
     }
 
-    /// Something is wrong here.
+    /// Returns an internal error; `inner` goes to the log.
     pub(super) fn fault(kind: &'static str, message: &str, inner: String) -> Self {
         Self {
             inner: Some(inner),
@@ -94,11 +95,11 @@ impl Problem {
         }
     }
 
-    /// The code that `PostgREST` would give.
+    /// Returns the error code of `PostgREST`.
     fn code(&self) -> &'static str {
         match (self.kind, self.status.as_u16()) {
             ("token", _) => "PGRST301",
-            ("scope" | "origin" | "host", _) => "42501",
+            ("permission" | "origin" | "host", _) => "42501",
             ("function", _) => "PGRST202",
             (_, 404) => "PGRST125",
             (_, 405) => "PGRST117",
@@ -114,7 +115,7 @@ impl Problem {
     }
 }
 
-/// The problem travels with the answer; [`render`] gives it the shape of the path.
+/// Attaches the problem to the response; [`render`] writes the format of the path.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -131,7 +132,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Gives problems the shape that the client at this path understands.
+/// Writes problems in the format that clients of this path expect.
 pub(super) async fn render(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let response = next.run(request).await;
@@ -155,9 +156,12 @@ impl From<Refused> for Problem {
             _ => "memctl token --sub ID --scope DOMAINS",
         };
         match refused {
-            Refused::NoScope => {
-                Self::new(StatusCode::FORBIDDEN, "scope", refused.to_string(), hint)
-            }
+            Refused::NoScope => Self::new(
+                StatusCode::FORBIDDEN,
+                Kind::Permission.name(),
+                refused.to_string(),
+                hint,
+            ),
             Refused::NoKeys => Self {
                 retry_after: Some(30),
                 ..Self::new(
@@ -172,30 +176,83 @@ impl From<Refused> for Problem {
     }
 }
 
+/// Returns the status of a kind. Statuses of single errors, such as 410, are decided below.
+const fn status(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Usage | Kind::Input => StatusCode::UNPROCESSABLE_ENTITY,
+        Kind::NotFound => StatusCode::NOT_FOUND,
+        Kind::Permission => StatusCode::FORBIDDEN,
+        Kind::Model => StatusCode::BAD_GATEWAY,
+        Kind::Remote => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Store | Kind::Io | Kind::Internal | Kind::Interrupted => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
+}
+
+/// Converts an error of an operation. The details of an error of the server go to the log.
+impl From<UserError> for Problem {
+    fn from(error: UserError) -> Self {
+        let UserError {
+            kind,
+            message,
+            hint,
+        } = error;
+        let hint = hint.unwrap_or_else(|| "see /openapi.json".to_owned());
+        let shown = match kind {
+            Kind::Usage | Kind::Input => return Self::unfit(message, hint),
+            Kind::NotFound | Kind::Permission => {
+                return Self::new(status(kind), kind.name(), message, hint);
+            }
+            Kind::Remote => {
+                return Self {
+                    inner: Some(message),
+                    ..Self::busy("the database of the memory does not answer", 2)
+                };
+            }
+            Kind::Model => "the model did not answer",
+            Kind::Store => "the memory cannot be read or written",
+            Kind::Io => "the system of the server reported an error",
+            Kind::Internal | Kind::Interrupted => "the server failed to answer",
+        };
+        Self {
+            status: status(kind),
+            ..Self::fault(kind.name(), shown, message)
+        }
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
             Error::Store(error) | Error::NotStored { source: error, .. } => Self::from(error),
-            Error::Skill(error) => of_skill(&error),
+            Error::Skill(error) => of_skill(error),
             Error::Forgotten { .. } => Self::new(
                 StatusCode::GONE,
                 "forgotten",
                 message,
-                "it was removed on purpose",
+                "the record was deleted on purpose",
             ),
             Error::SkillPath(_) => Self::input(message, "a skill is written as `domain/skill`"),
-            Error::NoId(_) | Error::NotJson { .. } => Self::input(message, "mend it"),
-            Error::Llm(_) | Error::Asked { .. } | Error::ModelName { .. } => Self {
-                status: StatusCode::BAD_GATEWAY,
-                ..Self::fault("model", "the model did not answer", message)
+            Error::NoId(_) | Error::NotJson { .. } => Self::input(message, "correct the request"),
+            // The caller chose neither the model nor the files of the server.
+            Error::ModelName { .. } => Self::from(UserError {
+                kind: Kind::Model,
+                ..error.into()
+            }),
+            Error::Unreadable { .. } => Self::from(UserError {
+                kind: Kind::Io,
+                ..error.into()
+            }),
+            error => match error.into() {
+                UserError {
+                    kind: Kind::Usage | Kind::Input,
+                    message,
+                    ..
+                } => Self::unfit(message, "correct the request"),
+                error => Self::from(error),
             },
-            Error::Embed(_) | Error::VectorSize { .. } | Error::Runtime { .. } => {
-                Self::fault("model", "the model of the search cannot be used", message)
-            }
-            Error::Index => Self::fault("store", "the search index cannot be made", message),
-            Error::Unreadable { .. } => Self::fault("store", "a file cannot be read", message),
-            _ => Self::unfit(message, "mend what was sent"),
         }
     }
 }
@@ -206,18 +263,18 @@ impl From<store::Error> for Problem {
         let message = error.to_string();
         match error {
             Of::NotFound { .. } => Self::new(
-                StatusCode::NOT_FOUND,
-                "not_found",
+                status(Kind::NotFound),
+                Kind::NotFound.name(),
                 message,
-                "it is not there, or not in the domains of the token",
+                "it does not exist, or not in the domains of the token",
             ),
             Of::Ambiguous { .. } => Self::input(message, "give the whole id"),
             Of::Exists { .. } => {
                 Self::new(StatusCode::CONFLICT, "exists", message, "choose another id")
             }
             Of::OutOfScope { .. } => Self::new(
-                StatusCode::FORBIDDEN,
-                "scope",
+                status(Kind::Permission),
+                Kind::Permission.name(),
                 message,
                 "use a token whose `domain_scope` covers it",
             ),
@@ -227,19 +284,23 @@ impl From<store::Error> for Problem {
             Of::Disabled { .. } => Self::disabled(),
             Of::Primary(error) => Self {
                 inner: Some(chain(&*error)),
-                ..Self::busy("the database that the memory lies in does not answer", 2)
+                ..Self::busy("the database of the memory does not answer", 2)
             },
-            _ => Self::fault(
-                "store",
-                "the memory cannot be read or written",
-                chain(&error),
-            ),
+            // Every other error is a failure of the server.
+            error => {
+                let UserError { kind, message, .. } = error.into();
+                let kind = match kind {
+                    Kind::Internal => kind,
+                    _ => Kind::Store,
+                };
+                Self::fault(kind.name(), "the memory cannot be read or written", message)
+            }
         }
     }
 }
 
 impl Problem {
-    /// The memory is switched off.
+    /// Returns the error for a disabled memory.
     pub(super) fn disabled() -> Self {
         Self {
             retry_after: Some(60),
@@ -253,24 +314,23 @@ impl Problem {
     }
 }
 
-fn of_skill(error: &skill::Error) -> Problem {
+fn of_skill(error: skill::Error) -> Problem {
     match error {
         skill::Error::NotFound { .. } | skill::Error::NoDirectory { .. } => Problem::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            "there is no such skill",
+            status(Kind::NotFound),
+            Kind::NotFound.name(),
+            "the skill does not exist",
             "memctl memory list executions --json shows the skills that ran",
         ),
-        error => Problem::fault("skill", "the skill cannot be read", chain(error)),
+        error => Problem::fault(
+            Kind::Store.name(),
+            "the skill cannot be read",
+            chain(&error),
+        ),
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.extend([": ", &error.to_string()]);
-        source = error.source();
-    }
-    text
+/// Returns the message and those of its sources.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    crate::error::message(error)
 }

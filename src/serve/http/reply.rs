@@ -1,5 +1,4 @@
-//! Answers as JSON, without what must not go out: whatever older or other programs have left of secrets
-//! in the files is taken out on the way, as on a terminal.
+//! JSON responses, redacted: older versions or other programs may have stored secrets in the files.
 
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -10,7 +9,7 @@ use crate::store;
 
 use super::problem::Problem;
 
-/// An answer.
+/// Returns a value as a redacted JSON response.
 pub(super) fn reply<T: Serialize>(value: &T) -> Result<Response, Problem> {
     let text = serde_json::to_string(value).map_err(store::Error::from)?;
     let text = guard::redact_json(&text).text.into_owned();

@@ -1,7 +1,7 @@
-//! What bodies and answers look like, for the description.
+//! Schemas of request bodies and responses for the API description.
 //!
-//! Schemas of bodies are those of the types that read them. Answers are described as far as a client
-//! may rely on them; more fields may be added.
+//! Schemas of bodies are generated from the types that parse them. Responses are described as far
+//! as clients may rely on them; more fields may be added.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 
 use crate::model::MemoryType;
 
-/// How a skill is written, for the description.
+/// Pattern of a skill name.
 pub(super) const SKILL: &str =
     r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*/[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$";
 
-/// The names of the types of memories.
+/// Returns the names of the memory types.
 pub(super) fn types() -> Vec<Value> {
     MemoryType::ALL.map(|of| of.name().into()).to_vec()
 }
 
-/// The same, where none may be named.
+/// Returns the names of the memory types, and null.
 pub(super) fn types_or_null() -> Vec<Value> {
     let mut types = types();
     types.push(Value::Null);
     types
 }
 
-/// What an answer is.
+/// Description of a response.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
@@ -215,7 +215,7 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// How far a record may be believed.
+/// Returns the schema of a trust level.
 fn trust() -> Value {
     json!({ "enum": ["observed", "approved", "user"] })
 }
@@ -224,12 +224,12 @@ fn list(items: &Value) -> Value {
     json!({ "type": "array", "items": items })
 }
 
-/// Any object.
+/// Returns the schema of any object.
 pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
 
-/// An object that has these fields.
+/// Returns the schema of an object with these required fields.
 fn record(fields: &Value) -> Value {
     let names = fields
         .as_object()
@@ -239,7 +239,7 @@ fn record(fields: &Value) -> Value {
     json!({ "type": "object", "required": names, "properties": fields })
 }
 
-/// The schema of what a type reads.
+/// Returns the schema of the input of a type.
 pub(super) fn of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -252,7 +252,7 @@ pub(super) fn of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The schema of one, or of a list of them.
+/// Returns the schema of one item, or of a list of items.
 pub(super) fn items<T: JsonSchema>() -> Value {
     json!({ "anyOf": [of::<T>(), list(&of::<T>())] })
 }

@@ -1,10 +1,9 @@
-//! A socket whose peer has to read what is sent to it.
+//! Socket with a write timeout.
 //!
-//! Who takes nothing for too long although something waits for him is cut off. Without that, a client
-//! that has stopped reading would keep its connection, its seat among those who listen, and what was to be
-//! sent to it, until the system gives it up after many minutes, or never.
+//! A peer that reads nothing for too long is disconnected. Otherwise a stalled connection would
+//! keep its seat, its event stream and its pending data for many minutes, or forever.
 //!
-//! Time alone decides: a client that reads slowly, but reads, stays.
+//! Only a complete stall counts: a client that reads slowly stays connected.
 
 use std::io;
 use std::pin::Pin;
@@ -15,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A socket that fails with [`io::ErrorKind::TimedOut`] where its peer has not read for too long.
+/// Socket that fails with [`io::ErrorKind::TimedOut`] if its peer reads nothing for too long.
 pub(super) struct Socket {
     stream: TcpStream,
     limit: Duration,
-    /// Until when the peer has to take something; `None` where nothing waits for it.
+    /// Deadline for the peer to read; `None` while nothing is pending.
     until: Option<Pin<Box<Sleep>>>,
 }
 
@@ -32,7 +31,7 @@ impl Socket {
         }
     }
 
-    /// What became of a write, unless it has waited for too long.
+    /// Returns the result of a write, or a timeout error if it has been pending for too long.
     fn judge<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.until = None;
@@ -45,7 +44,7 @@ impl Socket {
     }
 }
 
-/// Whether a connection was cut off since its peer did not read.
+/// Returns `true` if a connection ended because its peer did not read.
 pub(super) fn is_stall(error: &hyper::Error) -> bool {
     let source = std::error::Error::source(error);
     let source = source.and_then(|source| source.downcast_ref::<io::Error>());

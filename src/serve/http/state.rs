@@ -1,8 +1,8 @@
-//! What every request works with, and the one place where a request opens the memory.
+//! Shared state of all requests, and the one place where a request opens the memory.
 //!
-//! The verbs of the engine wait: for files, for a lock, for a model. They run on threads of their own,
-//! so many at once and no more; whoever finds all of them busy for too long is told to come again. A
-//! write that has begun is finished, whether or not somebody still waits for its answer.
+//! Engine calls block: on files, a lock, or a model. They run on a limited number of separate
+//! threads; a request that waits too long for one gets a retry status. A write that has started is
+//! completed even if the client is gone.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,60 +11,61 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::engine::{self, Engine, Kept, Providers, Settings};
+use crate::embedder::EmbedderCache;
+use crate::error::Kind;
 use crate::model::Viewer;
 use crate::platform::Directory;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::{Act, Approvals, Primary, Scoped, is_disabled};
+use crate::store::{Approvals, AuditContext, Primary, Scoped, is_disabled};
+use crate::workspace::Providers;
+use crate::workspace::{Settings, Workspace};
 
 use super::events::Events;
 use super::limits::{Limits, Rates};
+use super::log::Log;
 use super::metrics::Metrics;
 use super::origin::Origins;
 use super::problem::Problem;
 
-/// How long a request waits for a thread.
+/// Maximum wait of a request for a thread.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many requests that only write are at it at once: one has the lock, the others come prepared.
+/// Maximum number of concurrent write-only requests: one has the lock, the others are prepared.
 const WRITERS: usize = 4;
 
-/// How a writer among many waits for the lock: shorter than anybody waits for an answer.
+/// Maximum wait for the lock, shorter than the time limit of a request.
 const LOCK: Duration = Duration::from_secs(10);
 
-/// What time it is.
+/// Source of the current time.
 pub type Clock = Box<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
-/// Where lines for the person who runs the server go.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// What a server is made of.
+/// Parts of a server.
 pub struct Options {
-    /// The memory, as its owner opens it.
-    pub engine: Engine,
-    /// By what tokens are verified.
+    /// Engine with the owner's access.
+    pub engine: Workspace,
+    /// Verifier of tokens.
     pub verifier: Verifier,
-    /// Which names and pages it answers to.
+    /// Accepted host names and origins.
     pub origins: Origins,
-    /// How much is taken.
+    /// Limits on size, rate, concurrency and time.
     pub limits: Limits,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Clock,
-    /// What went wrong here.
+    /// Log of internal errors.
     pub log: Log,
-    /// A line for every request.
+    /// Log of requests; `None` logs none.
     pub access_log: Option<Log>,
 }
 
-/// A server. Cloned for every request.
+/// Server. Cloned for every request.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
 struct Inner {
     memory: PathBuf,
-    /// The notes about trust of the user who serves.
+    /// Trust decisions of the user who runs the server.
     approvals: Approvals,
-    /// The database that the memory lies in, if it does.
+    /// Primary of the memory; `None` if it is in its files.
     primary: Option<Arc<dyn Primary>>,
     skills_dir: PathBuf,
     settings: Settings,
@@ -77,8 +78,7 @@ struct Inner {
     limits: Limits,
     rates: Rates,
     slots: Arc<Semaphore>,
-    /// Who writes next: few at a time and in order, where the lock of the directory would be a scramble
-    /// of all.
+    /// Queue of writers: few at a time and in order, because the lock of the directory is not fair.
     turns: Semaphore,
     metrics: Metrics,
     events: Events,
@@ -88,11 +88,11 @@ struct Inner {
 }
 
 impl Server {
-    /// A server that has not begun yet.
+    /// Creates a server that does not listen yet.
     ///
     /// # Errors
     ///
-    /// That the file system cannot say when something changes.
+    /// Fails if the file system cannot report changes.
     pub fn new(options: Options) -> Result<Self, notify::Error> {
         let Options { engine, .. } = options;
         let events = Events::follow(
@@ -107,7 +107,7 @@ impl Server {
             skills_dir: engine.skills_dir,
             settings: engine.settings,
             providers: Providers {
-                kept: Some(Kept::default()),
+                kept: Some(EmbedderCache::default()),
                 ..engine.providers
             },
             spare_dir: engine.spare_dir,
@@ -127,16 +127,16 @@ impl Server {
         })))
     }
 
-    /// The memory, for this caller and this purpose, now: every request opens it here.
-    fn engine(&self, caller: &Caller, why: &str) -> Engine {
+    /// Opens the memory for one request: for this caller, purpose and time.
+    fn engine(&self, caller: &Caller, why: &str) -> Workspace {
         let now = self.now();
-        let act = Act {
+        let act = AuditContext {
             who: caller.user.to_string(),
             why: why.to_owned(),
             at: now.to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
-            change: Act::change_name(&(self.0.random)()),
+            change: AuditContext::change_name(&(self.0.random)()),
         };
-        Engine {
+        Workspace {
             store: self.store(caller).at(now).acting(act),
             skills_dir: self.0.skills_dir.clone(),
             settings: self.0.settings.clone(),
@@ -148,13 +148,17 @@ impl Server {
     }
 
     /// The same with what other copies of the memory have written until now. Waits.
-    pub(super) fn caught_up(&self, caller: &Caller, why: &str) -> Result<Engine, engine::Error> {
+    pub(super) fn caught_up(
+        &self,
+        caller: &Caller,
+        why: &str,
+    ) -> Result<Workspace, crate::workspace::Error> {
         let engine = self.engine(caller, why);
         engine.catch_up()?;
         Ok(engine)
     }
 
-    /// What a caller may see.
+    /// Opens the store with the caller's scope and user.
     pub(super) fn store(&self, caller: &Caller) -> Scoped {
         let store = Scoped::new(&self.0.memory, caller.scope.clone())
             .seen_by(Viewer::User(caller.user.clone()))
@@ -167,32 +171,33 @@ impl Server {
         }
     }
 
-    /// Does something with the memory, on a thread that may wait.
+    /// Runs work on the memory in a thread that may block.
     pub(super) async fn work<T: Send + 'static>(
         &self,
         caller: &Caller,
         why: &'static str,
-        work: impl FnOnce(&Engine) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let slot = self.slot().await?;
         let (server, caller) = (self.clone(), caller.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // Whoever asked may be gone: the thread is taken until the work is done.
+            // The client may be gone: the slot is taken until the work is done.
             let _slot = slot;
             work(&server.caught_up(&caller, why)?)
         });
         done.await.unwrap_or_else(|error| {
-            let message = "something went wrong";
-            Err(Problem::fault("fault", message, error.to_string()))
+            let message = "the server failed to answer";
+            let kind = Kind::Internal.name();
+            Err(Problem::fault(kind, message, error.to_string()))
         })
     }
 
-    /// The same for what does nothing but write: few at a time, in the order in which they came.
+    /// Runs work that only writes: few at a time, in the order of arrival.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         caller: &Caller,
         why: &'static str,
-        work: impl FnOnce(&Engine) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
@@ -201,7 +206,7 @@ impl Server {
         self.work(caller, why, work).await
     }
 
-    /// The right to work with the memory, for as long as it is kept.
+    /// Waits for the permit to use the memory.
     pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let slots = Arc::clone(&self.0.slots);
         let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
@@ -256,12 +261,12 @@ impl Server {
         }
     }
 
-    /// Tells whoever listens for long that the server stops.
+    /// Tells long-running requests that the server stops.
     pub(super) fn stop(&self) {
         self.0.stopping.send_replace(true);
     }
 
-    /// Becomes true when the server stops.
+    /// Returns a receiver that becomes true when the server stops.
     pub(super) fn stopping(&self) -> watch::Receiver<bool> {
         self.0.stopping.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Every operation of the server, once. The router is made of this table, and so is its description.
+//! Table of all operations of the server, the source of the router and of its description.
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -8,36 +8,13 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::problem::{Problem, render};
+use super::route::{Access, Route};
 use super::schemas::{self, Answer};
 use super::state::Server;
-use super::{auth, events, functions, insert, limits, mcp, metrics, native, openapi, origin, rpc};
+use super::supabase::{functions, insert, rpc};
+use super::{auth, events, mcp, middleware, openapi, scrape, v1};
 
-/// Who may ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Everybody: it tells nothing of the memory.
-    Open,
-    /// Who has a token.
-    Token,
-}
-
-/// One method of one path.
-pub(super) struct Route {
-    pub(super) method: &'static str,
-    pub(super) path: &'static str,
-    /// Its name in the description.
-    pub(super) id: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) access: Access,
-    /// The parameters behind the question mark, as a schema.
-    pub(super) parameters: Option<fn() -> Value>,
-    /// The body, as a schema.
-    pub(super) body: Option<fn() -> Value>,
-    pub(super) answer: Answer,
-    handler: fn() -> MethodRouter<Server>,
-}
-
-/// All of them.
+/// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
 pub(super) fn routes() -> Vec<Route> {
     let open = |path, id, summary, answer, handler| Route {
@@ -64,7 +41,7 @@ pub(super) fn routes() -> Vec<Route> {
             "description",
             "This description",
             schemas::OBJECT,
-            || get(openapi::document),
+            || get(document),
         ),
         Route {
             body: Some(schemas::of::<functions::HybridBody>),
@@ -129,103 +106,103 @@ pub(super) fn routes() -> Vec<Route> {
             )
         },
         Route {
-            parameters: Some(schemas::of::<native::Page>),
+            parameters: Some(schemas::of::<v1::Page>),
             ..gets(
                 "/v1/executions",
                 "listExecutions",
                 "The newest executions",
                 schemas::EXECUTIONS,
-                || get(native::executions),
+                || get(v1::executions),
             )
         },
         Route {
-            body: Some(schemas::of::<native::ExecutionBody>),
+            body: Some(schemas::of::<v1::ExecutionBody>),
             ..posts(
                 "/v1/executions",
                 "logExecution",
                 "Keep an execution that ran elsewhere",
                 schemas::LOGGED,
-                || post(native::log_execution),
+                || post(v1::log_execution),
             )
         },
         Route {
-            body: Some(schemas::of::<native::TracesBody>),
+            body: Some(schemas::of::<v1::TracesBody>),
             ..posts(
                 "/v1/traces",
                 "takeTraces",
                 "Keep the runs of agents in an export of OpenTelemetry (OTLP with JSON)",
                 schemas::TAKEN,
-                || post(native::traces),
+                || post(v1::traces),
             )
         },
         Route {
-            parameters: Some(schemas::of::<native::Page>),
+            parameters: Some(schemas::of::<v1::Page>),
             ..gets(
                 "/v1/corrections",
                 "listCorrections",
                 "The newest corrections",
                 schemas::CORRECTIONS,
-                || get(native::corrections),
+                || get(v1::corrections),
             )
         },
         Route {
-            body: Some(schemas::of::<native::CorrectionBody>),
+            body: Some(schemas::of::<v1::CorrectionBody>),
             ..posts(
                 "/v1/corrections",
                 "correct",
                 "Say what was wrong with an execution, and make a rule of it",
                 schemas::CORRECTED,
-                || post(native::correct),
+                || post(v1::correct),
             )
         },
         Route {
-            body: Some(schemas::of::<native::HintBody>),
+            body: Some(schemas::of::<v1::HintBody>),
             ..posts(
                 "/v1/hints",
                 "hint",
                 "What worked before when this error came",
                 schemas::HINTS,
-                || post(native::hint),
+                || post(v1::hint),
             )
         },
         Route {
-            body: Some(schemas::of::<native::FailureBody>),
+            body: Some(schemas::of::<v1::FailureBody>),
             ..posts(
                 "/v1/failures",
                 "recordFailure",
                 "Record that code failed, and say what worked before",
                 schemas::HINTS,
-                || post(native::failure),
+                || post(v1::failure),
             )
         },
         Route {
-            body: Some(schemas::of::<native::SuccessBody>),
+            body: Some(schemas::of::<v1::SuccessBody>),
             ..posts(
                 "/v1/successes",
                 "recordSuccess",
                 "Record that code works; with the failure before it, it becomes a fix",
                 schemas::RECORDED,
-                || post(native::success),
+                || post(v1::success),
             )
         },
         Route {
-            parameters: Some(schemas::of::<native::SearchBody>),
+            parameters: Some(schemas::of::<v1::SearchBody>),
             ..gets(
                 "/v1/search",
                 "searchByQuery",
                 "Records by their words and their meaning",
                 schemas::FOUND,
-                || get(native::search_by_query),
+                || get(v1::search_by_query),
             )
         },
         Route {
-            body: Some(schemas::of::<native::SearchBody>),
+            body: Some(schemas::of::<v1::SearchBody>),
             ..posts(
                 "/v1/search",
                 "search",
                 "Records by their words and their meaning",
                 schemas::FOUND,
-                || post(native::search),
+                || post(v1::search),
             )
         },
         gets(
@@ -233,16 +210,16 @@ pub(super) fn routes() -> Vec<Route> {
             "prompt",
             "The prompt that a skill's model gets",
             schemas::PROMPT,
-            || get(native::prompt),
+            || get(v1::prompt),
         ),
         Route {
-            body: Some(schemas::of::<native::EmbeddingsBody>),
+            body: Some(schemas::of::<v1::EmbeddingsBody>),
             ..posts(
                 "/v1/embeddings",
                 "embed",
                 "Vectors of texts, by the embedder of this memory",
                 schemas::EMBEDDINGS,
-                || post(native::embeddings),
+                || post(v1::embeddings),
             )
         },
         Route {
@@ -252,7 +229,7 @@ pub(super) fn routes() -> Vec<Route> {
                 "operate",
                 "An operation of the table that agents have: search, hint, remember, correct, why or forget",
                 schemas::OPERATED,
-                || post(native::operation),
+                || post(v1::operation),
             )
         },
         Route {
@@ -277,7 +254,7 @@ pub(super) fn routes() -> Vec<Route> {
             "metrics",
             "How the server does, for Prometheus",
             schemas::METRICS,
-            || get(metrics::metrics),
+            || get(scrape::metrics),
         ),
     ]
 }
@@ -315,7 +292,7 @@ fn posts(
     }
 }
 
-/// The table as a service.
+/// Returns the router of the table.
 pub(super) fn router(server: &Server) -> Router {
     let (mut open, mut closed) = (Router::new(), Router::new());
     for route in routes() {
@@ -324,7 +301,7 @@ pub(super) fn router(server: &Server) -> Router {
             Access::Token => closed = closed.route(route.path, (route.handler)()),
         }
     }
-    // Any other function is none of ours, and told so in the words of PostgREST.
+    // Unknown functions get an error in the format of PostgREST.
     closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
     let limit = DefaultBodyLimit::max(server.limits().body);
     let with = |server: &Server| server.clone();
@@ -334,15 +311,20 @@ pub(super) fn router(server: &Server) -> Router {
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)
         .layer(limit)
-        .layer(from_fn_with_state(with(server), limits::in_time));
+        .layer(from_fn_with_state(with(server), middleware::in_time));
     let all = match server.origins().layer() {
         Some(cors) => all.layer(cors),
         None => all,
     };
-    all.layer(from_fn_with_state(with(server), origin::check))
-        .layer(from_fn_with_state(with(server), metrics::observe))
+    all.layer(from_fn_with_state(with(server), middleware::check_origin))
+        .layer(from_fn_with_state(with(server), middleware::observe))
         .layer(from_fn(render))
         .with_state(with(server))
+}
+
+/// `GET /openapi.json`
+async fn document() -> Json<Value> {
+    Json(openapi::describe(&routes()))
 }
 
 /// `GET /healthz`

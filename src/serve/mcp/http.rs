@@ -1,12 +1,12 @@
-//! The protocol over streamable HTTP, as a service that an HTTP server mounts at one path.
+//! Streamable HTTP transport, as a service that an HTTP server mounts at one path.
 //!
-//! Whoever mounts it decides who asks: a layer in front reads the token and puts what it found into the
-//! extensions of the request, and `open` makes an engine of that. It is called for every call of a tool,
-//! with the head of that very request: no session of one caller can be used by another, for there are
-//! none. Every answer is one JSON document, and every process can give it.
+//! The mounting server authenticates: a layer in front verifies the token and puts the result into
+//! the extensions of the request, from which `open` creates an engine. It is called for every tool
+//! call, with the head of that request. There are no sessions, so that no caller can use the
+//! session of another. Every response is one JSON document, and any process can answer.
 //!
-//! Only the named hosts are answered, and no page of a browser unless its origin is named, unless the server
-//! in front sees to that; and no body that is longer than it may be.
+//! Unless the server in front checks them, only the listed host names and origins are accepted. A
+//! body above the limit is refused.
 
 use std::sync::Arc;
 
@@ -15,39 +15,39 @@ use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::engine::Engine;
-use crate::error::{Explained, Kind};
+use crate::error::{Kind, UserError};
+use crate::workspace::Workspace;
 
 use super::super::operations::Operation;
 use super::Server;
 
-/// From where the service may be reached.
+/// Host names, origins and limits of the service.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Values of `Host`, with or without a port; the names of the loopback where there are none.
+    /// Values of `Host`, with or without a port; the loopback names if empty.
     pub hosts: Vec<String>,
-    /// Values of `Origin`, each with its scheme and port. Without any, no browser is answered.
+    /// Values of `Origin`, each with its scheme and port. If empty, no browser is answered.
     pub origins: Vec<String>,
-    /// Whether the server in front checks both already, and they are not checked here.
+    /// `true` if the server in front checks both, so that they are not checked here.
     pub checked_before: bool,
-    /// The longest body, in bytes.
+    /// Maximum size of a body in bytes.
     pub longest_body: usize,
-    /// Whether only what changes nothing is offered.
+    /// `true` offers only operations that change nothing.
     pub read_only: bool,
 }
 
-/// The service. `open` opens the memory for whom the head of the request names, on a thread that may
-/// block; it is to refuse whom it does not know.
+/// Returns the service. `open` opens the memory for the caller in the head of the request, on a
+/// thread that may block; it must refuse unknown callers.
 pub fn service(
     access: Access,
-    open: impl Fn(&Parts, Operation) -> Result<Engine, Explained> + Send + Sync + 'static,
+    open: impl Fn(&Parts, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
 ) -> StreamableHttpService<Server, NeverSessionManager> {
     let open = move |extensions: &Extensions, operation| match extensions.get::<Parts>() {
         Some(head) => open(head, operation),
-        // Without a request nobody is known.
-        None => Err(Explained {
-            kind: Kind::Scope,
-            message: "nobody is known to ask".to_owned(),
+        // Without a request there is no caller.
+        None => Err(UserError {
+            kind: Kind::Permission,
+            message: "the request has no authenticated caller".to_owned(),
             hint: None,
         }),
     };
@@ -82,18 +82,18 @@ mod tests {
 
     use super::*;
 
-    /// Nobody gets in, and everybody is told who he was taken for.
-    fn refuse(head: &Parts, operation: Operation) -> Result<Engine, Explained> {
+    /// Refuses every caller, and returns the recognised caller in the message.
+    fn refuse(head: &Parts, operation: Operation) -> Result<Workspace, UserError> {
         let who = head.extensions.get::<&'static str>().unwrap_or(&"nobody");
         let message = format!("{who} may not {}", operation.name());
-        Err(Explained {
-            kind: Kind::Scope,
+        Err(UserError {
+            kind: Kind::Permission,
             message,
             hint: None,
         })
     }
 
-    /// Asks, with these headers beside the usual ones.
+    /// Sends a request with these headers besides the usual ones.
     fn ask(
         who: &'static str,
         headers: &[(&str, &str)],
@@ -147,7 +147,7 @@ mod tests {
             let result = &answer["result"];
             assert_eq!(result["isError"], true, "{answer}");
             let error = &result["structuredContent"]["error"];
-            assert_eq!(error["kind"], "scope");
+            assert_eq!(error["kind"], "permission");
             assert_eq!(error["message"], format!("{who} may not forget"));
         }
     }

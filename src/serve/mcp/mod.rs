@@ -1,15 +1,15 @@
-//! The Model Context Protocol: the table of operations as tools.
+//! Model Context Protocol: the table of operations as tools.
 //!
-//! Every tool is an operation and every operation a tool; nothing about the memory is decided here. A
-//! call opens the memory, does one thing and closes it: what other processes have written in between is
-//! seen, and nothing is held that could go stale.
+//! Tools and operations correspond one to one; this module decides nothing about the memory. A call
+//! opens the memory, runs one operation and closes it. So it sees the writes of other processes,
+//! and holds nothing that could go stale.
 //!
-//! What goes wrong in an operation is a result that says `isError`, with the way out, so that the model
-//! reads it; only what breaks the protocol is an error of the protocol. Which revision is spoken is
-//! settled by the SDK, from the first of 2024 to the newest.
+//! A failed operation is a result with `isError` and a hint, so that the model reads it; only a
+//! violation of the protocol is a protocol error. The SDK negotiates the revision, from the first
+//! of 2024 to the newest.
 //!
-//! Deliberately absent: resources, prompts, sampling, notifications, sessions, and schemas of results,
-//! which would stand in every context and say what the results say themselves.
+//! Deliberately absent: resources, prompts, sampling, notifications, sessions. Result schemas are
+//! absent too: they would cost tokens in every context and repeat the results.
 
 mod http;
 mod stdio;
@@ -27,22 +27,22 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::engine::Engine;
-use crate::error::{Explained, Kind};
+use crate::error::UserError;
+use crate::workspace::Workspace;
 
 use super::operations::{Answer, Operation};
 
 pub use http::{Access, service};
 pub use stdio::serve;
 
-/// What every agent that has the tools is told, once.
+/// Instructions for every agent that has the tools.
 const INSTRUCTIONS: &str = "What was learnt here before: search it before work that may have been done before, ask for a hint after a failure, \
      remember what others will need, and pass on what the user corrects.";
 
-/// Opens the memory for one call: for whom, the extensions of the request say.
-type Open = dyn Fn(&Extensions, Operation) -> Result<Engine, Explained> + Send + Sync;
+/// Opens the memory for one call; the extensions of the request identify the caller.
+type Open = dyn Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync;
 
-/// The server: what is offered, and how the memory is opened.
+/// Server with its tools and the function that opens the memory.
 #[derive(Clone)]
 pub struct Server {
     open: Arc<Open>,
@@ -58,15 +58,16 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server for one caller. `open` is called for every call, on a thread that may block.
+    /// Creates a server for one caller. `open` is called for every tool call, on a thread that may
+    /// block.
     pub fn new(
-        open: impl Fn(Operation) -> Result<Engine, Explained> + Send + Sync + 'static,
+        open: impl Fn(Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
     ) -> Self {
         Self::for_each(move |_, operation| open(operation))
     }
 
     fn for_each(
-        open: impl Fn(&Extensions, Operation) -> Result<Engine, Explained> + Send + Sync + 'static,
+        open: impl Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
     ) -> Self {
         Self {
             open: Arc::new(open),
@@ -74,7 +75,7 @@ impl Server {
         }
     }
 
-    /// The same, offering only what changes nothing.
+    /// Returns the server with only the operations that change nothing, if `read_only` is true.
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
@@ -86,14 +87,14 @@ impl Server {
         all.filter(move |operation| !read_only || operation.reads())
     }
 
-    /// Does what is asked on a thread of its own, since the verbs block, until it is done or nobody waits
-    /// for it any more.
+    /// Runs the operation on a separate thread, because it blocks, until it is done or the client
+    /// cancels.
     async fn call(
         &self,
         operation: Operation,
         arguments: Value,
         context: RequestContext<RoleServer>,
-    ) -> Result<Answer, Explained> {
+    ) -> Result<Answer, UserError> {
         let open = Arc::clone(&self.open);
         let runtime = Handle::current();
         let done = tokio::task::spawn_blocking(move || {
@@ -101,16 +102,15 @@ impl Server {
             runtime.block_on(async {
                 tokio::select! {
                     answer = operation.call(&engine, arguments) => answer,
-                    () = context.ct.cancelled() => Err(Explained::interrupted()),
+                    () = context.ct.cancelled() => Err(UserError::interrupted()),
                 }
             })
         });
         done.await.unwrap_or_else(|_| {
-            Err(Explained {
-                kind: Kind::Store,
-                message: format!("`{}` broke off", operation.name()),
-                hint: Some("memctl doctor".to_owned()),
-            })
+            Err(UserError::internal(format!(
+                "`{}` failed unexpectedly",
+                operation.name()
+            )))
         })
     }
 }
@@ -134,7 +134,7 @@ impl ServerHandler for Server {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let operation = Operation::of_name(name)?;
+        let operation = Operation::from_name(name)?;
         self.offered()
             .find(|offered| *offered == operation)
             .map(tools::of)
@@ -145,7 +145,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let named = Operation::of_name(&request.name);
+        let named = Operation::from_name(&request.name);
         let offered = named.filter(|named| self.offered().any(|offered| offered == *named));
         let Some(operation) = offered else {
             let tools: Vec<&str> = self.offered().map(Operation::name).collect();
@@ -168,7 +168,7 @@ fn answered(answer: Answer) -> CallToolResult {
     result
 }
 
-fn refused(error: &Explained) -> CallToolResult {
+fn refused(error: &UserError) -> CallToolResult {
     let mut text = error.message.clone();
     if let Some(hint) = &error.hint {
         text.extend(["\nhint: ", hint]);

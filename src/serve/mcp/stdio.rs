@@ -1,4 +1,4 @@
-//! The protocol over standard input and output: one message a line, and nothing else on the output.
+//! Standard input and output transport: one message per line, and no other output.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use rmcp::transport::stdio_pipes;
 
 use super::Server;
 
-/// Serves until the input ends. Calls that are under way then are answered first, as long as they take
-/// no more than a few seconds; what they write is written in any case.
+/// Serves until the input ends. Pending calls are then answered, if they take at most a few
+/// seconds; their writes are completed in any case.
 pub async fn serve(server: Server) -> io::Result<()> {
     match serve_server(server, stdio_pipes()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        // Whoever only looks whether the program starts closes the input again.
+        // A client that only checks whether the program starts closes the input again.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
     }

@@ -1,16 +1,17 @@
-//! An operation as the protocol describes a tool.
+//! Tool descriptions of the protocol for operations.
 
 use rmcp::model::{Tool, ToolAnnotations};
 
 use super::super::operations::{Effect, Operation};
 
-/// The tool of an operation, with what hosts want to know before they let a model call it.
+/// Returns the tool of an operation, with the annotations that agent hosts need before they let a
+/// model call it.
 pub(super) fn of(operation: Operation) -> Tool {
     let effect = operation.effect();
     let annotations = ToolAnnotations::with_title(operation.title())
         .read_only(effect == Effect::Reads)
         .open_world(false);
-    // The two others mean nothing where nothing is written.
+    // Both other annotations apply only to tools that write.
     let annotations = if effect == Effect::Reads {
         annotations
     } else {
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
     use crate::prompt::tokens;
 
-    /// What stands in the context of every agent that has them, used or not.
+    /// All tool descriptions are in the context of every agent, used or not.
     #[test]
     fn all_tools_together_cost_little() {
         let said = Operation::ALL.map(|operation| serde_json::to_string(&of(operation)).unwrap());

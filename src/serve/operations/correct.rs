@@ -1,85 +1,87 @@
-//! `correct`: passes on what a person said was wrong with an execution.
+//! `correct`: stores a correction that a person made to an execution.
 //!
-//! The correction is stored, and the rule that comes of it is a candidate: no prompt, guardrail or test
-//! has it before a person approves it or says the same, for an agent may have been talked into it. A text
-//! that is aimed at a model is refused. The answer says how a person approves it and takes it back.
+//! The derived rule is a candidate, because an agent may have been manipulated: no prompt,
+//! guardrail or test contains it before a person approves it or makes the same correction. A text
+//! with a prompt injection is refused. The answer names the commands to approve and to undo it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{Conflict, CorrectOptions, Engine, Error};
-use crate::error::Explained;
+use crate::engine::{Conflict, CorrectOptions};
+use crate::error::UserError;
 use crate::guard::{fence, screen};
 use crate::model::{CANDIDATE, Trust};
 use crate::store;
+use crate::workspace::Error;
+use crate::workspace::Workspace;
 
-use super::{NOTICE, Report, room, told, undo};
+use super::{NOTICE, Report, token_budget, told, undo};
 
-/// What the person said.
+/// Correction by a person.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorrectArgs {
-    /// The skill, as domain/skill
+    /// Skill, as domain/skill
     pub skill: String,
-    /// What the user said was wrong and should be different
+    /// Mistake and change, in the user's words
     pub correction: String,
-    /// The execution's id, the newest of the skill if not given
+    /// Execution id; default: the newest of the skill
     #[serde(default)]
     pub execution: Option<String>,
     /// The output as it should have been
-    // Hosts want a type for every argument. What a skill puts out is nearly always an object, and what is
-    // not is taken as well.
+    // Agent hosts expect a type for every argument. The output of a skill is nearly always an
+    // object; other values are accepted too.
     #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
 }
 
-/// What came of it.
+/// Result of a correction.
 #[derive(Debug, Serialize)]
 pub struct Corrected {
-    /// What the texts of the answer are.
+    /// Notice that the texts of the answer are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// The correction.
+    /// Id of the correction.
     pub correction_id: String,
-    /// The execution that it corrects.
+    /// Id of the corrected execution.
     pub execution_id: String,
-    /// The rule: the new one, or the one that said the same already.
+    /// Id of the rule: the new one, or an existing one with the same content.
     pub reflexion_id: Option<String>,
-    /// Its text.
+    /// Text of the rule.
     pub rule: Option<String>,
-    /// How it stands: `candidate`, or `active` where a person has given or approved it before.
+    /// `candidate`, or `active` if a person wrote or approved the rule before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'static str>,
-    /// How far it may be believed.
+    /// Trust level of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
-    /// When it matters.
+    /// Condition under which the rule applies.
     pub applies_when: Option<String>,
-    /// How specific and actionable the correction was, from 0 to 1.
+    /// Specificity and actionability of the correction, from 0 to 1.
     pub confidence: f64,
-    /// Whether a rule said the same already.
+    /// `true` if a rule with the same content existed.
     pub known: bool,
-    /// Regression tests that came out of it; none before a person approves it.
+    /// Regression tests created; none before a person approves the rule.
     pub tests: Vec<String>,
-    /// Rules that say the opposite; both stay, and a person decides.
+    /// Contradictory rules; both stay, and a person decides.
     pub conflicts: Vec<Conflict>,
-    /// Why there is no rule, and what to say for one.
+    /// Reason why there is no rule, and advice for a better correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_learned: Option<String>,
-    /// The command by which a person approves it.
+    /// Command with which a person approves the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
-    /// The command by which a person takes it back.
+    /// Command with which a person reverts the correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// What went wrong and did not stop it.
+    /// Problems that did not stop the operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-pub(super) async fn correct(engine: &Engine, args: CorrectArgs) -> Result<Corrected, Explained> {
+pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Corrected, UserError> {
     if let Some(reason) = screen(&args.correction).reason() {
         return Err(told(Error::Suspicious { reason }));
     }
@@ -93,10 +95,10 @@ pub(super) async fn correct(engine: &Engine, args: CorrectArgs) -> Result<Correc
         by_agent: true,
     };
     let report = engine.correct(options, &mut |_| {}).await.map_err(told)?;
-    let outward = |text: String| room::outward(&text);
+    let sanitize = |text: String| token_budget::sanitize(&text);
     let conflicts = report.conflicts.into_iter().map(|conflict| Conflict {
-        rule: outward(conflict.rule),
-        reason: outward(conflict.reason),
+        rule: sanitize(conflict.rule),
+        reason: sanitize(conflict.reason),
         ..conflict
     });
     let is_candidate = report.status == Some(CANDIDATE);
@@ -109,8 +111,8 @@ pub(super) async fn correct(engine: &Engine, args: CorrectArgs) -> Result<Correc
         correction_id: report.correction_id,
         execution_id: report.execution_id,
         reflexion_id: report.reflexion_id,
-        rule: report.rule.map(outward),
-        applies_when: report.applies_when.map(outward),
+        rule: report.rule.map(sanitize),
+        applies_when: report.applies_when.map(sanitize),
         confidence: report.confidence,
         known: report.duplicate_of.is_some(),
         tests: report.tests,

@@ -1,17 +1,17 @@
-//! Text of the memory on its way to a model: what people stand for as it is, all else in a fence.
+//! Formatting of stored text for a model: trusted records as they are, all others in a fence.
 //!
-//! [`is_data`] is the one place that decides which is which, by a record's kind and its trust.
+//! Only [`is_data`] decides between the two, by a record's kind and its trust.
 
 use crate::guard::fence;
 use crate::model::{Kind, Trust};
 
-/// Whether a text is to be shown as data: nobody has approved it, or it holds what skills and tools have
-/// read and said.
+/// Returns `true` if a text has to be shown as data: it is not approved, or it contains input and
+/// output of skills and tools.
 pub(super) fn is_data(kind: Kind, trust: Trust) -> bool {
     trust == Trust::Observed || matches!(kind, Kind::Execution | Kind::Session)
 }
 
-/// The items in words: first those that people stand for, then the others in one fence.
+/// Formats the items: first the trusted ones, then the others in one fence.
 pub(super) fn apart<T>(
     items: &[T],
     is_data: impl Fn(&T) -> bool,

@@ -1,49 +1,50 @@
-//! `forget`: removes a record, so that it can be brought back.
+//! `forget`: deletes a record; an undo can restore it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
-use crate::error::Explained;
+use crate::error::UserError;
 use crate::guard::fence;
 use crate::model::Kind;
+use crate::workspace::Workspace;
 
-use super::{Report, room, told, undo};
+use super::{Report, token_budget, told, undo};
 
-/// The longest summary, in characters.
+/// Maximum length of a summary in characters.
 const SUMMARY: usize = 500;
 
-/// Which record.
+/// Record to delete.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetArgs {
-    /// The record's id, such as MEM-001
+    /// Record id, such as MEM-001
     pub id: String,
 }
 
-/// What was removed.
+/// Deleted record.
 #[derive(Debug, Serialize)]
 pub struct Forgotten {
-    /// Its id, which is never given again.
+    /// Id, which is never reused.
     pub id: String,
-    /// Its kind.
+    /// Kind of the record.
     pub kind: Kind,
-    /// Its words, on one line: the last sight of them.
+    /// Text of the record on one line.
     pub summary: String,
-    /// The command by which a person brings it back.
+    /// Command with which a person restores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// What went wrong and did not stop it.
+    /// Problems that did not stop the operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-pub(super) fn forget(engine: &Engine, args: &ForgetArgs) -> Result<Forgotten, Explained> {
+pub(super) fn forget(engine: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
     let report = engine.forget(&args.id, false).map_err(told)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,
-        summary: room::beginning(&room::outward(&report.summary), SUMMARY).into_owned(),
+        summary: token_budget::beginning(&token_budget::sanitize(&report.summary), SUMMARY)
+            .into_owned(),
         undo: undo(engine),
         warnings: report.warnings,
     })

@@ -1,79 +1,80 @@
-//! `hint`: what worked when an error came before.
+//! `hint`: fixes for an error.
 //!
-//! It only reads. The hooks of a host know what came of a hint and keep count of it; who asks here does
-//! not say what he did next.
+//! This operation only reads. Agent hooks count the outcome of a hint; a caller of this operation
+//! does not report its next step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Adviser, Engine, HintOptions};
-use crate::error::Explained;
-use crate::learn::hint::{Hint, MAX_HINTS, STATEMENT, render_block};
+use crate::error::UserError;
+use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT, render_block};
+use crate::hints::{HintOptions, HintService};
 use crate::model::{Kind, Trust};
+use crate::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
 use super::search::is_zero;
-use super::{NOTICE, Report, room, told};
+use super::{NOTICE, Report, token_budget, told};
 
-/// The shortest that a piece of code is cut to, in characters.
+/// Minimum length of shortened code, in characters.
 const LEAST: usize = 40;
 
-/// What failed.
+/// Failure to find hints for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HintArgs {
-    /// What the failing call printed
+    /// Output of the failing call
     pub error: String,
-    /// The command or code that failed
+    /// Command or code that failed
     #[serde(default)]
     pub command: Option<String>,
-    /// Longest answer, 1500 if not given
+    /// Token budget of the answer; default 1500
     #[serde(default)]
     pub max_tokens: Option<u32>,
 }
 
-/// What is known about it.
+/// Hints for a failure.
 #[derive(Debug, Serialize)]
 pub struct Hints {
-    /// What the hints that are observed are.
+    /// Notice that observed hints are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// The key of the error; `None` where the text names none.
+    /// Key of the error; `None` if the text has none.
     pub error_key: Option<String>,
-    /// What worked before, best first.
+    /// Fixes, best first.
     pub hints: Vec<Hinted>,
-    /// The rules of the class of error that this is.
+    /// Rules for this class of errors.
     pub pitfalls: Vec<String>,
-    /// How many more were found and had no room.
+    /// Number of hints above the token budget.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
 }
 
-/// What worked before.
+/// Fix for an error.
 #[derive(Debug, Serialize)]
 pub struct Hinted {
-    /// The fix.
+    /// Id of the fix.
     pub id: String,
-    /// How far it may be believed.
+    /// Trust level of the fix.
     pub trust: Trust,
-    /// The key of the error that it is about.
+    /// Key of the error that it fixes.
     pub error_key: String,
-    /// What failed then.
+    /// Code that failed.
     pub wrong: String,
-    /// What worked then.
+    /// Code that worked.
     pub correct: String,
-    /// What that printed.
+    /// Output of the working code.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub printed: String,
-    /// How well it fits, from 0 to 1.
+    /// Match score, from 0 to 1.
     pub score: f64,
-    /// Why it is shown.
+    /// Reason why it is shown.
     pub why: String,
 }
 
-pub(super) fn hint(engine: &Engine, args: HintArgs) -> Result<Hints, Explained> {
+pub(super) fn hint(engine: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
     if args.error.trim().is_empty() {
-        return Err(Explained::usage(
+        return Err(UserError::input(
             "`error` is empty",
             "give in `error` what the failing call printed",
         ));
@@ -89,17 +90,17 @@ pub(super) fn hint(engine: &Engine, args: HintArgs) -> Result<Hints, Explained> 
         .map_err(told)?;
     let hints = Hints {
         notice: None,
-        error_key: report.error_key.as_deref().map(room::name),
+        error_key: report.error_key.as_deref().map(token_budget::name),
         hints: report.hints.into_iter().map(hinted).collect(),
         pitfalls: report.pitfalls,
         left_out: 0,
     };
-    Ok(hints.within(room::of(args.max_tokens)))
+    Ok(hints.within(token_budget::of(args.max_tokens)))
 }
 
-/// Who gives hints for an engine.
-pub(super) fn adviser(engine: &Engine) -> Adviser<'_> {
-    Adviser {
+/// Returns the hint service of an engine.
+pub(super) fn adviser(engine: &Workspace) -> HintService<'_> {
+    HintService {
         store: &engine.store,
         now: engine.now,
         random: engine.random,
@@ -109,12 +110,12 @@ pub(super) fn adviser(engine: &Engine) -> Adviser<'_> {
 
 fn hinted(hint: Hint) -> Hinted {
     Hinted {
-        id: room::name(&hint.id),
+        id: token_budget::name(&hint.id),
         trust: hint.trust,
-        error_key: room::name(&hint.error_key),
-        wrong: room::outward(&hint.failing_code),
-        correct: room::outward(&hint.working_code),
-        printed: room::outward(&hint.success_output),
+        error_key: token_budget::name(&hint.error_key),
+        wrong: token_budget::sanitize(&hint.failing_code),
+        correct: token_budget::sanitize(&hint.working_code),
+        printed: token_budget::sanitize(&hint.success_output),
         score: hint.score,
         why: hint.why,
     }
@@ -127,13 +128,13 @@ impl Hinted {
 }
 
 impl Hints {
-    /// As much of it as there is room for. What was printed goes first, then the last hints; the best
-    /// one is cut, and goes only where not even its beginning has room.
+    /// Shortens the hints to the token budget. Removes the printed output first, then the last
+    /// hints; the best hint is shortened, and removed only if even its beginning is too long.
     fn within(mut self, room: usize) -> Self {
         let mut most = usize::MAX;
         loop {
             self.notice = self.hints.iter().any(Hinted::is_data).then_some(NOTICE);
-            if room::fits(&self, room) {
+            if token_budget::fits(&self, room) {
                 return self;
             }
             if let Some(hint) = self.hints.iter_mut().find(|hint| !hint.printed.is_empty()) {
@@ -145,13 +146,14 @@ impl Hints {
                 let longest = hint.wrong.len().max(hint.correct.len());
                 most = (longest.max(hint.error_key.len()).min(most) / 2).max(LEAST);
                 for text in [&mut hint.wrong, &mut hint.correct, &mut hint.error_key] {
-                    *text = room::beginning(text, most).into_owned();
+                    *text = token_budget::beginning(text, most).into_owned();
                 }
             } else if self.pitfalls.pop().is_none() {
                 if self.hints.pop().is_none() {
-                    // The key of the error is what remains.
+                    // Only the key of the error remains.
                     let key = self.error_key.take();
-                    self.error_key = key.map(|key| room::beginning(&key, LEAST).into_owned());
+                    self.error_key =
+                        key.map(|key| token_budget::beginning(&key, LEAST).into_owned());
                     return self;
                 }
                 self.left_out += 1;
@@ -181,7 +183,7 @@ impl Report for Hints {
     }
 }
 
-/// Each hint in the form of the hooks, under its id.
+/// Formats each hint as the hooks do, below its id.
 fn blocks(hints: &[&Hinted]) -> String {
     let mut text = String::new();
     for hint in hints {
@@ -200,27 +202,27 @@ mod tests {
     proptest! {
         #[test]
         fn hints_fit_their_budget_in_closed_fences(
-            texts in proptest::collection::vec((room::tests::text(), room::tests::text(), any::<bool>()), 0..4),
+            texts in proptest::collection::vec((token_budget::tests::text(), token_budget::tests::text(), any::<bool>()), 0..4),
             budget in 200_usize..2_000,
         ) {
             let hinted = |(wrong, right, said): &(String, String, bool)| Hinted {
-                id: room::name(right),
+                id: token_budget::name(right),
                 trust: if *said { Trust::Approved } else { Trust::Observed },
-                error_key: room::name(wrong),
-                wrong: room::outward(wrong),
-                correct: room::outward(right),
-                printed: room::outward(wrong),
+                error_key: token_budget::name(wrong),
+                wrong: token_budget::sanitize(wrong),
+                correct: token_budget::sanitize(right),
+                printed: token_budget::sanitize(wrong),
                 score: 1.0,
                 why: "the same error".to_owned(),
             };
             let hints = Hints {
                 notice: None,
-                error_key: texts.first().map(|(wrong, ..)| room::name(wrong)),
+                error_key: texts.first().map(|(wrong, ..)| token_budget::name(wrong)),
                 hints: texts.iter().map(hinted).collect(),
                 pitfalls: vec!["Check the key first.".to_owned()],
                 left_out: 0,
             };
-            room::tests::check(&hints.within(budget), budget);
+            token_budget::tests::check(&hints.within(budget), budget);
         }
     }
 }

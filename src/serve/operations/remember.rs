@@ -1,57 +1,57 @@
-//! `remember`: keeps what an agent has found out: a note, or what failed and what then worked.
+//! `remember`: stores a finding of an agent: a note, or a fix.
 //!
-//! Both count as observed. A rule is nothing that can be remembered here: rules come of what people
-//! correct.
+//! Both count as observed. Agents cannot store rules: rules come from corrections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{AddOptions, Engine, Success};
-use crate::error::Explained;
+use crate::engine::{AddOptions, Success};
+use crate::error::UserError;
 use crate::model::MemoryType;
 use crate::store;
+use crate::workspace::Workspace;
 
 use super::{Report, hint::adviser, told, undo};
 
-/// What is to be kept: a note or a fix.
+/// Note or fix to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberArgs {
     /// The note
     #[serde(default)]
     pub content: Option<String>,
-    /// Its type; if not given a `task_memory`, which ends after 90 days
+    /// Memory type; default `task_memory`, which expires after 90 days
     #[schemars(with = "Option<TypeArg>")]
     #[serde(default, rename = "type")]
     pub memory_type: Option<MemoryType>,
     /// Facts about the note
     #[serde(default)]
     pub metadata: Option<Map<String, Value>>,
-    /// When the note ends: a date, 30d, or never
+    /// Expiry of the note: a date, 30d, or never
     #[serde(default)]
     pub expires_at: Option<String>,
-    /// What failed, and what then worked
+    /// The failure and its fix
     #[serde(default)]
     pub fix: Option<FixArgs>,
 }
 
-/// What failed and what then worked.
+/// Failure and its recovery.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixArgs {
-    /// The command or code that failed
+    /// Command or code that failed
     pub failed: String,
-    /// What it printed
+    /// Output of that command
     pub error: String,
-    /// What worked instead
+    /// Command or code that worked
     pub worked: String,
-    /// What that printed
+    /// Output of that command
     #[serde(default)]
     pub output: String,
 }
 
-/// The types, for the schema: [`MemoryType`] knows nothing of schemas.
+/// Memory types for the schema: [`MemoryType`] has no schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -63,33 +63,33 @@ enum TypeArg {
     PerformanceMemory,
 }
 
-/// What is remembered now.
+/// Stored record.
 #[derive(Debug, Serialize)]
 pub struct Remembered {
-    /// The record; none where nothing was learnt.
+    /// Id of the record; `None` if nothing was learnt.
     pub id: Option<String>,
-    /// Whether it is new; else it was known.
+    /// `true` if the record is new, `false` if it was known.
     pub added: bool,
-    /// How far it may be believed until a person says more.
+    /// Trust level until a person approves the record.
     pub trust: &'static str,
-    /// When it ends: RFC 3339, UTC.
+    /// Expiry: RFC 3339, UTC; `None` if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// Why nothing was learnt, where nothing was.
+    /// Reason why nothing was learnt; `None` if something was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_learned: Option<&'static str>,
-    /// The command by which a person approves it.
+    /// Command with which a person approves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
-    /// The command by which a person takes it back.
+    /// Command with which a person reverts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// What went wrong and did not stop it.
+    /// Problems that did not stop the operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-pub(super) fn remember(engine: &Engine, args: RememberArgs) -> Result<Remembered, Explained> {
+pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembered, UserError> {
     let is_of_note =
         args.memory_type.is_some() || args.metadata.is_some() || args.expires_at.is_some();
     match (args.content, args.fix) {
@@ -105,12 +105,12 @@ pub(super) fn remember(engine: &Engine, args: RememberArgs) -> Result<Remembered
                 },
             )
         }
-        (None, Some(_)) if is_of_note => Err(Explained::usage(
+        (None, Some(_)) if is_of_note => Err(UserError::input(
             "`type`, `metadata` and `expires_at` are of a note, and a `fix` has none",
             "leave them out",
         )),
         (None, Some(given)) => fix(engine, given),
-        (content, _) => Err(Explained::usage(
+        (content, _) => Err(UserError::input(
             match content {
                 Some(_) => "`content` and `fix` were both given",
                 None => "there is nothing to remember",
@@ -120,7 +120,7 @@ pub(super) fn remember(engine: &Engine, args: RememberArgs) -> Result<Remembered
     }
 }
 
-fn note(engine: &Engine, options: &AddOptions) -> Result<Remembered, Explained> {
+fn note(engine: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
     let report = engine.add_observed(options).map_err(told)?;
     Ok(Remembered {
         approve: report.added.then(|| approval(&report.id)),
@@ -134,15 +134,15 @@ fn note(engine: &Engine, options: &AddOptions) -> Result<Remembered, Explained> 
     })
 }
 
-/// A failure and its success, in a session of their own.
-fn fix(engine: &Engine, fix: FixArgs) -> Result<Remembered, Explained> {
+/// Records a failure and its recovery, in a separate session.
+fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     for (name, text) in [
         ("failed", &fix.failed),
         ("error", &fix.error),
         ("worked", &fix.worked),
     ] {
         if text.trim().is_empty() {
-            return Err(Explained::usage(
+            return Err(UserError::input(
                 format!("`fix.{name}` is empty"),
                 "a fix is what failed, what it printed, and what worked instead",
             ));
@@ -154,7 +154,7 @@ fn fix(engine: &Engine, fix: FixArgs) -> Result<Remembered, Explained> {
         .record_failure(&fix.failed, &fix.error, &session, 0)
         .map_err(told)?;
     if failure.error_key.is_none() {
-        return Err(Explained::usage(
+        return Err(UserError::input(
             "`fix.error` names no error",
             "give the lines that the failing call printed, such as `error: …` or a traceback",
         ));

@@ -1,13 +1,13 @@
-//! The JSON schemas of arguments, in as few words as they can be said.
+//! JSON schemas of arguments, with as few tokens as possible.
 //!
-//! A schema stands in the context of every agent that has the tool, used or not. What a model does not
-//! need to call it is left out: titles, formats of integers, `null` for what may be missing.
+//! A schema is in the context of every agent that has the tool, used or not. Keywords that a model
+//! does not need are removed: titles, integer formats, `null` for optional fields.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The schema of the arguments `A`.
+/// Returns the schema of the arguments `A`.
 pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -28,13 +28,13 @@ pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
 fn trim(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            // Only where it is the keyword, and not the name of a field.
+            // Removes the keyword, but not a field of the same name.
             for keyword in ["title", "format"] {
                 if object.get(keyword).is_some_and(Value::is_string) {
                     object.remove(keyword);
                 }
             }
-            // What stands where nothing was given, and what a number without a sign is anyway.
+            // Removes trivial defaults, and the minimum of unsigned numbers.
             if object
                 .get("default")
                 .is_some_and(|value| value.is_null() || value == "")
@@ -52,7 +52,7 @@ fn trim(schema: &mut Value) {
     }
 }
 
-/// What may be missing need not be `null` as well.
+/// Removes `null`: an optional field is absent, not null.
 fn without_null(object: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
@@ -70,14 +70,14 @@ fn without_null(object: &mut Map<String, Value>) {
             let only = only.clone();
             object.remove("anyOf");
             for (keyword, value) in only {
-                // What is said of the field comes before what is said of its type.
+                // The description of the field wins over that of its type.
                 object.entry(keyword).or_insert(value);
             }
         }
     }
 }
 
-/// The fields of a schema: `` `query` ``, or `` `limit` (optional) ``.
+/// Returns the fields of a schema as `` `query` ``, or `` `limit` (optional) ``.
 pub(super) fn fields(schema: &Map<String, Value>) -> Vec<String> {
     let required = |name: &str| {
         let names = schema.get("required").and_then(Value::as_array);

@@ -1,28 +1,30 @@
-//! `search`: finds what is remembered.
+//! `search`: searches records.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, FindOptions, Found, Rewrite, RewriteBy};
-use crate::error::Explained;
+use crate::engine::{FindOptions, Found};
+use crate::error::UserError;
 use crate::guard;
+use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::search::{Filter, Fusion, snippet, words};
+use crate::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
-use super::{NOTICE, Report, room, told};
+use super::{NOTICE, Report, token_budget, told};
 
-/// So many results where nobody says how many, and at most.
+/// Default and maximum number of results.
 const USUAL: u32 = 5;
 const MOST: u32 = 50;
-/// A result with less room than this says nothing, in tokens.
+/// Minimum number of tokens of a result; a shorter one is useless.
 const LEAST: usize = 24;
 
-/// What is looked for.
+/// Search request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchArgs {
-    /// What to look for
+    /// Search query
     pub query: String,
     /// Only this kind
     #[schemars(with = "Option<KindArg>")]
@@ -31,16 +33,16 @@ pub struct SearchArgs {
     /// Only this skill, as domain/skill
     #[serde(default)]
     pub skill: Option<String>,
-    /// Most results, 5 if not given
+    /// Maximum number of results; default 5
     #[schemars(range(min = 1, max = 50))]
     #[serde(default)]
     pub limit: Option<u32>,
-    /// Longest answer, 1500 if not given
+    /// Token budget of the answer; default 1500
     #[serde(default)]
     pub max_tokens: Option<u32>,
 }
 
-/// The kinds, for the schema: [`Kind`] knows nothing of schemas.
+/// Kinds for the schema: [`Kind`] has no schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -54,46 +56,46 @@ enum KindArg {
     Session,
 }
 
-/// What was found.
+/// Search results.
 #[derive(Debug, Serialize)]
 pub struct Searched {
-    /// What the results that are observed are.
+    /// Notice that unapproved results are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// Best first.
+    /// Results, best first.
     pub results: Vec<Hit>,
-    /// How many more were found and had no room.
+    /// Number of results above the token budget.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
-    /// What went wrong and did not stop it.
+    /// Problems that did not stop the operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// One result.
+/// Search result.
 #[derive(Debug, Serialize)]
 pub struct Hit {
-    /// Its id.
+    /// Record id.
     pub id: String,
-    /// Its kind.
+    /// Record kind.
     pub kind: Kind,
-    /// The skill that it belongs to.
+    /// Skill of the record; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// Which type of memory it is, if it is one.
+    /// Memory type; `None` for other kinds.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<MemoryType>,
-    /// How far it may be believed.
+    /// Trust level of the record.
     pub trust: Trust,
-    /// Of a rule or a fix: how it stands.
+    /// Status of a rule or a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Who brought it, where the record says so.
+    /// Origin of the record; `None` if the record has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Higher is better; comparable within one answer only.
+    /// Score: higher is better; comparable within one answer only.
     pub score: f64,
-    /// Its words; `…` where some are left out.
+    /// Text of the record; `…` marks omissions.
     pub text: String,
 }
 
@@ -102,16 +104,16 @@ pub(super) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched, Explained> {
+pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
     if args.query.trim().is_empty() {
-        return Err(Explained::usage(
+        return Err(UserError::input(
             "`query` is empty",
             "say in `query` what to look for",
         ));
     }
     let limit = args.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
-        return Err(Explained::usage(
+        return Err(UserError::input(
             format!("`limit` is {limit}"),
             format!("give a `limit` from 1 to {MOST}"),
         ));
@@ -148,21 +150,21 @@ pub(super) async fn search(engine: &Engine, args: SearchArgs) -> Result<Searched
         left_out: 0,
         warnings,
     };
-    Ok(searched.within(room::of(args.max_tokens), &asked))
+    Ok(searched.within(token_budget::of(args.max_tokens), &asked))
 }
 
 fn hit(found: &Found) -> Hit {
     Hit {
-        id: room::name(&found.name()),
+        id: token_budget::name(&found.name()),
         kind: found.kind,
-        skill: found.skill.as_deref().map(room::name),
+        skill: found.skill.as_deref().map(token_budget::name),
         memory_type: found.memory_type,
         trust: found.trust,
-        // A file that others may write says what it likes.
-        status: found.status.as_deref().map(room::outward),
-        source: found.source.as_deref().map(room::outward),
+        // The file is not trusted: these fields may contain anything.
+        status: found.status.as_deref().map(token_budget::sanitize),
+        source: found.source.as_deref().map(token_budget::sanitize),
         score: found.score,
-        text: room::outward(found.content.trim()),
+        text: token_budget::sanitize(found.content.trim()),
     }
 }
 
@@ -184,20 +186,23 @@ impl Hit {
 }
 
 impl Searched {
-    /// As much of it as there is room for: the texts share it, and where that is too little for each,
-    /// the last go.
+    /// Shortens the results to the token budget. The texts share the budget; if that is too little
+    /// for each, the last results are removed.
     fn within(mut self, room: usize, asked: &[String]) -> Self {
         let texts: Vec<String> = self.results.iter().map(|hit| hit.text.clone()).collect();
         let mut share = room;
         loop {
             self.notice = self.results.iter().any(Hit::is_data).then_some(NOTICE);
             if self.results.is_empty() {
-                // Warnings alone may be too long, and are the least of it.
-                while !room::fits(&self, room) && self.warnings.pop().is_some() {}
+                // Warnings alone may be too long, and matter least.
+                while !token_budget::fits(&self, room) && self.warnings.pop().is_some() {}
                 return self;
             }
-            let sizes: Vec<usize> = texts[..self.results.len()].iter().map(room::size).collect();
-            let level = room::level(&sizes, share);
+            let sizes: Vec<usize> = texts[..self.results.len()]
+                .iter()
+                .map(token_budget::size)
+                .collect();
+            let level = token_budget::level(&sizes, share);
             for ((hit, text), size) in self.results.iter_mut().zip(&texts).zip(&sizes) {
                 hit.text = if *size > level {
                     excerpt(text, asked, *size, level)
@@ -205,7 +210,7 @@ impl Searched {
                     text.clone()
                 };
             }
-            if room::fits(&self, room) {
+            if token_budget::fits(&self, room) {
                 return self;
             }
             if share / self.results.len() < LEAST {
@@ -219,7 +224,7 @@ impl Searched {
     }
 }
 
-/// The part of a text of this size in which most of the words stand, of about that many tokens.
+/// Returns the part of a text with the most query terms, about `level` tokens long.
 fn excerpt(text: &str, asked: &[String], size: usize, level: usize) -> String {
     let length = text.chars().count();
     snippet(text, asked, (length * level / size.max(1)).max(8))
@@ -236,7 +241,7 @@ impl Report for Searched {
             if hit.is_data() {
                 return line;
             }
-            // No line of a record passes for one of the answer.
+            // Indentation keeps a line of a record from passing for a line of the answer.
             guard::lines(&line).collect::<Vec<_>>().join("\n    ") + "\n"
         };
         let lines = |hits: &[&Hit]| hits.iter().map(shown).collect();
@@ -264,19 +269,19 @@ mod tests {
     proptest! {
         #[test]
         fn results_fit_their_budget_in_closed_fences(
-            texts in proptest::collection::vec((room::tests::text(), any::<bool>()), 0..6),
+            texts in proptest::collection::vec((token_budget::tests::text(), any::<bool>()), 0..6),
             budget in 200_usize..2_000,
         ) {
             let hit = |(text, said): &(String, bool)| Hit {
-                id: room::name(text),
+                id: token_budget::name(text),
                 kind: Kind::Memory,
-                skill: Some(room::name(text)),
+                skill: Some(token_budget::name(text)),
                 memory_type: None,
                 status: None,
                 source: None,
                 trust: if *said { Trust::User } else { Trust::Observed },
                 score: 1.0,
-                text: room::outward(text.trim()),
+                text: token_budget::sanitize(text.trim()),
             };
             let searched = Searched {
                 notice: None,
@@ -284,7 +289,7 @@ mod tests {
                 left_out: 0,
                 warnings: vec!["a part of the index is missing".to_owned()],
             };
-            room::tests::check(&searched.within(budget, &["obey".to_owned()]), budget);
+            token_budget::tests::check(&searched.within(budget, &["obey".to_owned()]), budget);
         }
     }
 }

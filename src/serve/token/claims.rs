@@ -1,10 +1,11 @@
-//! What a token says, and what of it counts.
+//! Claims of a token.
 //!
-//! Counted are `sub` (the user), `domain_scope` (the domains, a list or a text with commas; `*` is all),
-//! `exp`, `nbf` and `aud`. `role` is carried for the clients that look at it, and gives no right here:
-//! `agent` says that an agent has the token, whose corrections wait for a person.
-//! Issuers that let an application add its own claims only below `app_metadata` may put `domain_scope`
-//! there; below `user_metadata`, which users edit themselves, it counts for nothing.
+//! Evaluated are `sub` (the user), `domain_scope` (the domains, as a list or a text with commas;
+//! `*` is all), `exp`, `nbf` and `aud`. `role` is kept for clients and grants nothing here. The
+//! role `agent` marks a token of an agent, whose corrections wait for a person.
+//!
+//! Issuers that let an application add claims only below `app_metadata` may put `domain_scope`
+//! there. It is ignored below `user_metadata`, which users can edit.
 
 use std::collections::BTreeSet;
 
@@ -15,57 +16,57 @@ use serde_json::Value;
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
 
+use super::refused::Refused;
 use super::secret::Secret;
-use super::verify::Refused;
 
-/// The audience of tokens where nobody says otherwise.
+/// Default audience of tokens.
 pub const AUDIENCE: &str = "memctl";
 
-/// How far two clocks may be apart, in seconds.
+/// Tolerated clock difference in seconds.
 const SKEW: f64 = 30.0;
 
-/// Who asks, by a token that has been verified.
+/// Caller of a request, from a verified token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose memories and sessions there are.
+    /// User whose memories and sessions are visible.
     pub user: UserId,
-    /// The domains that there are; never empty.
+    /// Visible domains; never empty.
     pub scope: Scope,
-    /// What the token calls the user's role. It gives no right; [`AGENT`] takes one.
+    /// Role in the token. It grants nothing; [`AGENT`] restricts.
     pub role: String,
-    /// When the token ends.
+    /// Expiry of the token.
     pub until: DateTime<Utc>,
 }
 
-/// What is to stand in a token.
+/// Claims of a token to create.
 #[derive(Debug)]
 pub struct NewToken {
-    /// The user.
+    /// User id.
     pub sub: UserId,
-    /// The domains; `*` among them is all.
+    /// Domains; `*` among them is all.
     pub domains: Vec<String>,
-    /// The role.
+    /// Role.
     pub role: String,
-    /// For whom it is.
+    /// Audience.
     pub audience: String,
-    /// How long it holds.
+    /// Lifetime.
     pub ttl: TimeDelta,
 }
 
-/// A token that was made.
+/// Created token.
 #[derive(Debug, Serialize)]
 pub struct Minted {
-    /// The token itself.
+    /// Encoded token.
     pub token: String,
-    /// The user.
+    /// User id.
     pub sub: String,
-    /// The domains.
+    /// Domains.
     pub scope: Vec<String>,
-    /// When it ends: RFC 3339, UTC.
+    /// Expiry: RFC 3339, UTC.
     pub expires_at: String,
 }
 
-/// What stands in the tokens that are made here.
+/// Claims of tokens that are created here.
 #[derive(Serialize)]
 struct Written<'a> {
     iss: &'a str,
@@ -77,7 +78,7 @@ struct Written<'a> {
     exp: i64,
 }
 
-/// What is read of a token, wherever it was made. Its audience is looked at by the library.
+/// Claims read from a token of any issuer. The library checks the audience.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     sub: Value,
@@ -89,11 +90,12 @@ pub(super) struct Claims {
     role: Option<String>,
 }
 
-/// Makes a token.
+/// Creates a token.
 ///
 /// # Errors
 ///
-/// A domain that is none, a list without any, or an end that no calendar has, in words.
+/// Returns a message for an invalid domain, an empty list of domains, or an expiry beyond the
+/// calendar.
 pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minted, String> {
     if domains(new.domains.iter().map(String::as_str)).is_none() {
         let given = new.domains.join(",");
@@ -122,21 +124,22 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
 }
 
 impl Caller {
-    /// Whether an agent has the token: what it corrects waits for a person, what it notes is observed.
+    /// Returns `true` for a token of an agent: its corrections wait for a person, and its notes are
+    /// observed.
     pub fn is_agent(&self) -> bool {
         self.role == AGENT
     }
 }
 
 impl Claims {
-    /// Who asks, if the token holds now.
+    /// Returns the caller, if the token is valid at this time.
     pub(super) fn caller(self, now: DateTime<Utc>) -> Result<Caller, Refused> {
         #[expect(
             clippy::cast_precision_loss,
             reason = "seconds since 1970 have 31 bits"
         )]
         let now = now.timestamp() as f64;
-        // A number that is none compares as false, and so ends the token.
+        // NaN and infinity count as expired.
         if !(self.exp.is_finite() && self.exp > now - SKEW) {
             return Err(Refused::Expired);
         }
@@ -157,7 +160,7 @@ impl Claims {
     }
 }
 
-/// A time in seconds since 1970, as far as the calendar goes.
+/// Converts seconds since 1970 to a time, clamped to the calendar.
 fn end(seconds: f64) -> DateTime<Utc> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -167,7 +170,7 @@ fn end(seconds: f64) -> DateTime<Utc> {
     DateTime::from_timestamp(whole, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// The scope that a claim names; `None` where it names nothing, or anything else than domains.
+/// Returns the scope of a claim; `None` if it names no domains or is malformed.
 fn scope(claim: &Value) -> Option<Scope> {
     match claim {
         Value::String(list) => domains(list.split(',').map(str::trim)),

@@ -1,13 +1,14 @@
-//! The form of a token, before anybody looks at its signature.
+//! Format check of a token, before its signature is verified.
 //!
-//! A JWS has three parts of base64url; head and claims are JSON objects in which no name stands
-//! twice (RFC 7515 §4, RFC 7519 §4): of two values, one reader takes the first and another the last.
-//! `crit` names extensions that a reader has to understand or else refuse (RFC 7515 §4.1.11). None is
-//! understood here, so that every `crit` is refused, and so are the extensions that change what the
-//! signature covers or how the claims are read: `b64` (RFC 7797), `zip` and `enc` (RFC 7516).
+//! A JWS has three parts of base64url. Head and claims are JSON objects without duplicate names
+//! (RFC 7515 §4, RFC 7519 §4): of two values, one parser takes the first and another the last.
+//! `crit` lists extensions that a recipient must understand or refuse (RFC 7515 §4.1.11). No
+//! extension is supported here, so that every `crit` is refused. Refused too are the extensions
+//! that change what the signature covers or how the claims are read: `b64` (RFC 7797), `zip` and
+//! `enc` (RFC 7516).
 //!
-//! Deliberately absent: keys. `jku`, `jwk`, `x5u` and `x5c` are never looked at, and a `kid` only ever
-//! chooses among the keys that the owner of the server has named.
+//! Deliberately absent: keys. `jku`, `jwk`, `x5u` and `x5c` are never used, and a `kid` only
+//! selects among the keys that the operator has configured.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,10 +18,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Header parameters that change what a token means, and that nobody here understands.
+/// Unsupported header parameters that change the meaning of a token.
 const NOT_UNDERSTOOD: [&str; 4] = ["crit", "b64", "zip", "enc"];
 
-/// Whether a text has the form of a token that can be understood whole.
+/// Returns `true` if a token is well-formed and uses no unsupported extension.
 pub(super) fn is_understood(token: &str) -> bool {
     let parts: Vec<&str> = token.split('.').collect();
     let [head, claims, _signature] = parts.as_slice() else {
@@ -33,15 +34,15 @@ pub(super) fn is_understood(token: &str) -> bool {
     is_known && self::names(claims).is_some()
 }
 
-/// The names at the top of an encoded JSON object; `None` where it is none, or a name stands twice at
-/// any depth.
+/// Returns the top-level names of an encoded JSON object; `None` if it is no object, or has
+/// duplicate names at any depth.
 fn names(part: &str) -> Option<HashSet<String>> {
     let text = URL_SAFE_NO_PAD.decode(part).ok()?;
     let Unique(names) = serde_json::from_slice(&text).ok()?;
     names
 }
 
-/// Any JSON value in which no object has a name twice; the names, where it is an object.
+/// JSON value without duplicate names; contains the names if it is an object.
 struct Unique(Option<HashSet<String>>);
 
 impl<'de> Deserialize<'de> for Unique {

@@ -1,8 +1,8 @@
-//! The public keys of somebody else who signs tokens, at a URL.
+//! Public keys of an external token issuer, at a URL.
 //!
-//! They are kept, and fetched again when they are old or when a token names a key that is not among
-//! them; but never more often than every half minute, so that nobody makes this server a burden to
-//! that one by inventing names. When they cannot be fetched, those that are known go on counting.
+//! The keys are cached. They are fetched again when they are old, or when a token names an unknown
+//! key. A fetch happens at most every half minute, so that invented key ids cannot overload the
+//! issuer. If a fetch fails, the cached keys stay valid.
 
 use std::time::{Duration, Instant};
 
@@ -14,18 +14,18 @@ use tokio::sync::Mutex;
 
 use crate::llm;
 
-use super::verify::Refused;
+use super::refused::Refused;
 
-/// How long keys are not asked for again.
+/// Time for which cached keys are fresh.
 const FRESH: Duration = Duration::from_mins(10);
-/// The least time between two fetches.
+/// Minimum time between two fetches.
 const PAUSE: Duration = Duration::from_secs(30);
-/// How long a fetch may take.
+/// Timeout of a fetch.
 const WITHIN: Duration = Duration::from_secs(5);
-/// The longest answer: 1 MiB.
+/// Maximum size of a response: 1 MiB.
 const LONGEST: usize = 1 << 20;
 
-/// The keys at a URL.
+/// Cached keys of a URL.
 #[derive(Debug)]
 pub struct Jwks {
     url: String,
@@ -40,11 +40,11 @@ struct Known {
 }
 
 impl Jwks {
-    /// The keys at this URL: `https`, or `http` on this machine.
+    /// Creates an empty cache for this URL: `https`, or `http` on this machine.
     ///
     /// # Errors
     ///
-    /// Why the URL cannot be used, in words.
+    /// Returns the reason why the URL cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
         let parsed = url::Url::parse(url).map_err(|error| format!("it is no URL: {error}"))?;
         let local = match parsed.host() {
@@ -64,11 +64,11 @@ impl Jwks {
         })
     }
 
-    /// Fetches the keys, if they are not known.
+    /// Fetches the keys, unless they are cached.
     ///
     /// # Errors
     ///
-    /// Why they cannot be had, in words.
+    /// Returns the reason why the fetch failed.
     pub async fn prepare(&self) -> Result<(), String> {
         let mut known = self.known.lock().await;
         if known.keys.is_some() {
@@ -77,7 +77,7 @@ impl Jwks {
         self.fetch(&mut known).await
     }
 
-    /// The key that verifies a token whose head says this of it, and how.
+    /// Returns the key and the algorithm for a token with this key id and algorithm.
     pub(super) async fn key(
         &self,
         kid: Option<&str>,
@@ -113,8 +113,8 @@ impl Jwks {
     }
 }
 
-/// The key with this name, if it is of the kind for this algorithm. Without a name, the only one that
-/// is.
+/// Returns the key with this id that fits the algorithm. Without an id, any key may fit. Returns
+/// `None` if no key or more than one fits.
 fn choose(keys: &JwkSet, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
     let named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
     let mut fitting = keys
@@ -142,7 +142,7 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
         (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => {
             curve.curve == EllipticCurve::P256 && matches!(said, None | Some(KeyAlgorithm::ES256))
         }
-        // A secret that stands where everybody can read it is none.
+        // A symmetric key at a public URL is no secret.
         _ => false,
     };
     signs && kind

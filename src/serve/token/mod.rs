@@ -1,24 +1,26 @@
-//! Tokens: JSON Web Tokens that say who asks, and in which domains.
+//! JSON Web Tokens that authenticate callers and limit their domains.
 //!
-//! - `claims`: what a token says, and what of it counts.
-//! - `secret`: the secret that `memctl token` signs with and `memctl serve` verifies by.
-//! - `jwks`: the public keys of somebody else who signs.
-//! - `head`: the form of a token, before its signature.
-//! - `verify`: from a text to a [`Caller`], or to a reason.
-//! - `ring`: the signatures themselves.
+//! - `claims`: the claims of a token.
+//! - `secret`: the secret with which `memctl token` signs and `memctl serve` verifies.
+//! - `jwks`: the public keys of an external issuer.
+//! - `head`: format check before the signature.
+//! - `verify`: conversion of a token to a [`Caller`], or to an error.
+//! - `ring`: signature algorithms.
 //!
-//! Invariants: it fails closed. What is missing, empty or not understood in a token is a refusal, and
-//! never "everything". A key says by its kind which algorithms it verifies; what a token says of its
-//! algorithm can only agree with that. No error repeats a token or a secret.
+//! Invariants: verification fails closed. A missing, empty or unknown claim is an error, and never
+//! means "everything". The type of a key determines its algorithms; the algorithm in a token must
+//! agree with it. No error message contains a token or a secret.
 
 mod claims;
 mod head;
 mod jwks;
+mod refused;
 mod ring;
 mod secret;
 mod verify;
 
 pub use claims::{AUDIENCE, Caller, Minted, NewToken, mint};
 pub use jwks::Jwks;
+pub use refused::Refused;
 pub use secret::{InvalidSecret, Secret, default_file};
-pub use verify::{Keys, Refused, Verifier};
+pub use verify::{Keys, Verifier};

@@ -1,7 +1,7 @@
-//! The signatures of tokens, by `ring`, which the program has for its connections anyway.
+//! Signatures of tokens with `ring`, which the program already uses for TLS.
 //!
-//! HMAC with SHA-256 for a shared secret; RSA (PKCS #1, SHA-256) and ECDSA (P-256) for public keys. All
-//! others are refused: `none` is not even a name that the library knows.
+//! HMAC with SHA-256 for a shared secret; RSA (PKCS #1, SHA-256) and ECDSA (P-256) for public keys.
+//! All other algorithms are refused; the library does not even know the name `none`.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -9,15 +9,15 @@ use jsonwebtoken::signature::{Error, Signer, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::{hmac, signature};
 
-/// Makes the library sign and verify by these; the first call counts.
+/// Installs these algorithms in the library; only the first call has an effect.
 pub(super) fn install() {
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: signer,
         verifier_factory: verifier,
-        // Nothing here makes keys out of keys.
+        // No key is derived from another key here.
         key_utils: KeyUtils::new_unimplemented(),
     };
-    // An error only says that it was installed before.
+    // An error only means that it is installed already.
     let _ = PROVIDER.install_default();
 }
 
@@ -52,7 +52,7 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
     }
 }
 
-/// A secret that both sides know.
+/// Shared secret.
 struct Shared(hmac::Key);
 
 impl Signer<Vec<u8>> for Shared {
@@ -79,14 +79,14 @@ impl JwtVerifier for Shared {
     }
 }
 
-/// The public half of a key.
+/// Public key.
 struct Public(DecodingKey, Algorithm);
 
 impl Verifier<Vec<u8>> for Public {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> std::result::Result<(), Error> {
         let verified = match self.0.kind() {
             DecodingKeyKind::RsaModulusExponent { n, e } => {
-                // Others write the numbers with zeros in front, which `ring` takes for no number.
+                // Some issuers pad the numbers with leading zeros, which `ring` rejects.
                 let n = trimmed(n);
                 let e = trimmed(e);
                 let key = signature::RsaPublicKeyComponents { n, e };

@@ -1,58 +1,59 @@
-//! The secret that tokens are signed with and verified by.
+//! Secret that signs and verifies tokens.
 //!
-//! One for each memory directory, made when it is first needed, among the user's own data: never in
-//! the memory directory itself, which teams commit. There is no `Display` and no `Serialize`, and
-//! `Debug` prints a placeholder.
+//! There is one per memory directory, created on first use in the user's data directory. It is
+//! never in the memory directory itself, which teams commit. `secrecy` overwrites its memory when it
+//! is dropped. There is no `Display` and no `Serialize`, and `Debug` prints a placeholder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use secrecy::{ExposeSecret as _, SecretSlice};
 use sha2::{Digest as _, Sha256};
 
 use crate::platform::named;
 use crate::store;
 
-/// The shortest secret, in bytes: as many as the signatures have (RFC 7518 §3.2).
+/// Minimum length of a secret in bytes, the length of the signatures (RFC 7518 §3.2).
 const SHORTEST: usize = 32;
 
-/// The longest file that is taken for one.
+/// Maximum size of a secret file: 64 KiB.
 const LONGEST: u64 = 64 << 10;
 
-/// A secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
+/// Secret.
+#[derive(Clone)]
+pub struct Secret(SecretSlice<u8>);
 
-/// Why there is no secret.
+/// Reason why there is no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidSecret {
     /// The file cannot be read.
     #[error("cannot read the secret in `{}`", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// It is too short to be one.
+    /// The secret is too short.
     #[error("the secret in `{}` has {length} bytes and needs 32 or more", path.display())]
     Short {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How many bytes it has.
+        /// Length in bytes.
         length: usize,
     },
-    /// It is too long to be one.
-    #[error("`{}` is no secret: it is longer than 64 KiB", path.display())]
+    /// The file is too long.
+    #[error("the secret in `{}` is longer than 64 KiB", path.display())]
     Long {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// The secret cannot be written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// Where the secret of a memory directory lies below the directory for the user's own data.
+/// Returns the path of a memory directory's secret, below the user's state directory.
 pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
     let real = named::resolved(memory);
     let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
@@ -64,7 +65,7 @@ pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
 }
 
 impl Secret {
-    /// The secret in a file; what stands around it, as line breaks, does not count.
+    /// Reads the secret in a file; ignores surrounding white space.
     pub fn read(path: &Path) -> Result<Self, InvalidSecret> {
         let unreadable = |source| InvalidSecret::Unreadable {
             path: path.to_owned(),
@@ -83,16 +84,16 @@ impl Secret {
                 length: secret.len(),
             });
         }
-        Ok(Self(secret.to_vec()))
+        Ok(Self(secret.to_vec().into()))
     }
 
-    /// The same; made where there is none. Of two who make it at once, both get the same.
+    /// Reads the secret in a file, or creates it. Concurrent callers get the same secret.
     pub fn read_or_make(path: &Path, random: fn() -> String) -> Result<Self, InvalidSecret> {
         if !named::exists(path) {
             if let Some(parent) = path.parent() {
                 named::create_dir(parent).map_err(store::Error::io("create", parent))?;
             }
-            // Three names of 122 random bits each.
+            // Three random UUIDs with 122 random bits each.
             let secret: String = (0..3).map(|_| random()).collect();
             let secret = secret.replace('-', "");
             let made = named::create_once(path, format!("{secret}\n").as_bytes());
@@ -102,13 +103,20 @@ impl Secret {
     }
 
     pub(super) fn expose(&self) -> &[u8] {
-        &self.0
+        self.0.expose_secret()
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
+    }
+}
+
+#[cfg(test)]
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
     }
 }
 

@@ -1,4 +1,4 @@
-//! From the text of a token to who asks, or to a reason.
+//! Verification of tokens.
 
 use chrono::{DateTime, Utc};
 use jsonwebtoken::errors::ErrorKind;
@@ -7,50 +7,22 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use super::claims::{Caller, Claims};
 use super::head;
 use super::jwks::Jwks;
+use super::refused::Refused;
 use super::secret::Secret;
 
-/// The longest text that is looked at: 16 KiB.
+/// Maximum size of a token: 16 KiB.
 const LONGEST: usize = 16 << 10;
 
-/// Why a token is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is none.
-    #[error("a bearer token is missing")]
-    Missing,
-    /// It is no token, or signed by somebody else, or by a way that does not count.
-    #[error("the token is not valid")]
-    Invalid,
-    /// It has ended.
-    #[error("the token has expired")]
-    Expired,
-    /// It does not hold yet.
-    #[error("the token does not hold yet")]
-    NotYet,
-    /// It is for somebody else.
-    #[error("the token is for another audience")]
-    Audience,
-    /// It does not say whose it is.
-    #[error("the token names no user in `sub`")]
-    NoSubject,
-    /// It permits nothing.
-    #[error("the token names no domain in `domain_scope`")]
-    NoScope,
-    /// The keys cannot be had.
-    #[error("the keys that tokens are verified by cannot be fetched now")]
-    NoKeys,
-}
-
-/// By what tokens are verified.
+/// Keys that verify tokens.
 #[derive(Debug)]
 pub enum Keys {
-    /// By the secret that they were signed with.
+    /// Shared secret that also signs them.
     Secret(Secret),
-    /// By the public keys at a URL.
+    /// Public keys at a URL.
     Jwks(Jwks),
 }
 
-/// Verifies tokens.
+/// Verifier of tokens.
 #[derive(Debug)]
 pub struct Verifier {
     keys: Keys,
@@ -58,17 +30,17 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Verifies tokens for this audience by these keys.
+    /// Creates a verifier for this audience with these keys.
     pub fn new(keys: Keys, audience: String) -> Self {
         super::ring::install();
         Self { keys, audience }
     }
 
-    /// Who asks.
+    /// Verifies a token, and returns its caller.
     ///
     /// # Errors
     ///
-    /// Why nobody does.
+    /// Returns the reason why the token is refused.
     pub async fn caller(&self, token: &str, now: DateTime<Utc>) -> Result<Caller, Refused> {
         if token.len() > LONGEST || !head::is_understood(token) {
             return Err(Refused::Invalid);
@@ -93,7 +65,7 @@ impl Verifier {
         let mut validation = Validation::new(algorithm);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
         validation.set_audience(&[&self.audience]);
-        // The times are looked at by a clock that is an argument.
+        // The caller checks the times, with a clock that is an argument.
         validation.validate_exp = false;
         let read = jsonwebtoken::decode::<Claims>(token, key, &validation);
         read.map(|read| read.claims)
@@ -180,7 +152,7 @@ mod tests {
         ] {
             check(&verifier, bad, Err(Refused::Invalid));
         }
-        // The same claims, with another head and every signature that one could think of.
+        // Forged heads over the same claims, with many signatures.
         let parts: Vec<&str> = good.split('.').collect();
         let (claims, signature) = (parts[1], parts[2]);
         for alg in [

@@ -1,30 +1,30 @@
-//! Two logs that went on apart from the same beginning become one.
+//! Joins two audit logs that diverged from a common beginning.
 //!
-//! Our lines stay where they are, theirs follow, each byte for byte with its own hash; where a line does
-//! not go on from the one above it, it says by `"after"` which hash it goes on from. A line at the end
-//! joins the two: it goes on from the last of ours, and names the last of theirs. So every hash that was
-//! ever noted elsewhere still stands in the log, a line that is changed or taken out on either side breaks
-//! the chain there, and an end that is cut off is missed by the line that joins.
+//! Our lines stay in place and theirs follow, byte for byte with their hashes. A line that does not
+//! continue from the one above names its predecessor's hash in `"after"`. A final line joins the
+//! two: it continues from our last line and names their last hash. Every hash noted elsewhere is
+//! therefore still in the log. A changed or removed line on either side breaks the chain there, and
+//! the final line reveals a truncation.
 //!
-//! The same two logs always make the same one: the time of the joining line is that of the newest line.
+//! The result is deterministic: the joining line has the time of the newest line.
 
-use crate::store::directory::Identity;
 use crate::store::error::Error;
+use crate::store::files::directory::Identity;
+use crate::store::files::file_names::AUDIT_LOG;
 
-use super::chain::{AFTER_HASH, Anchor, BEFORE_HASH, Key, going_on_from, link, text};
-use super::{Did, Line};
+use super::audit_event::{AuditAction, Line};
+use super::hash::{AFTER_HASH, Anchor, BEFORE_HASH, Key, going_on_from, link, text};
 
-/// One log of two.
+/// The joined log and its anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
-    /// The text of `audit.jsonl`.
+    /// Text of `audit.jsonl`.
     pub log: String,
-    /// The text of `audit.anchor`.
+    /// Text of `audit.anchor`.
     pub anchor: String,
 }
 
-/// A log in parts: the text of each line without what says where it goes on from, with the hash that it
-/// goes on from and its own.
+/// A parsed log: each line without its `"after"`, with its predecessor's hash and its own.
 struct Parts<'a> {
     lines: Vec<Part<'a>>,
 }
@@ -69,11 +69,11 @@ impl Part<'_> {
     }
 }
 
-/// Joins their log to ours. `renamed` are the ids that their records got with it.
+/// Joins their log to ours. `renamed` lists the new ids of their records.
 ///
 /// # Errors
 ///
-/// That a log is torn, or was written under another key.
+/// [`Error::Unjoinable`] if a log is torn, or was written under another key.
 pub fn join(
     identity: &Identity,
     ours: &str,
@@ -82,13 +82,13 @@ pub fn join(
     renamed: &[(String, String)],
 ) -> Result<Joined, Error> {
     let refused = |reason: &'static str| Error::Unjoinable {
-        name: super::FILE,
+        name: AUDIT_LOG,
         reason,
     };
     let key = Key::new(&identity.tombstone_key).ok_or_else(|| refused("there is no key"))?;
     let a = Parts::of(ours).map_err(refused)?;
     let b = Parts::of(theirs).map_err(refused)?;
-    // A line under another key could not be checked here, and the whole log would be called broken.
+    // A line under another key cannot be verified here, so the whole log would count as broken.
     for log in [&a, &b] {
         if let Some(first) = log.lines.first()
             && !first.is_under(&key)
@@ -120,7 +120,7 @@ pub fn join(
             seq: lines + 1,
             at: newest(&a).max(newest(&b)),
             who: who.to_owned(),
-            did: Did::Merged,
+            did: AuditAction::Merged,
             records: renamed
                 .iter()
                 .map(|(from, to)| format!("{from} → {to}"))
@@ -142,7 +142,7 @@ pub fn join(
     Ok(Joined { log, anchor })
 }
 
-/// A line as it stands behind the line with the hash `last`.
+/// Formats a line for its place after the line with the hash `last`.
 fn placed(plain: &str, before: &str, last: &str) -> String {
     if before == last {
         return format!("{plain}\n");
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
     use crate::model::Scope;
     use crate::platform::named;
-    use crate::store::act::Act;
-    use crate::store::audit::{ANCHOR, FILE};
-    use crate::store::scoped::Scoped;
+    use crate::store::access::scoped::Scoped;
+    use crate::store::audit::audit_context::AuditContext;
+    use crate::store::files::file_names::{AUDIT_ANCHOR as ANCHOR, AUDIT_LOG as FILE};
 
-    /// A directory whose log goes on from another one by so many lines.
+    /// Creates a directory whose log extends another one by this number of lines.
     fn grown(from: Option<&tempfile::TempDir>, name: &str, lines: usize) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for file in ["workspace.json", FILE, ANCHOR] {
@@ -173,17 +173,17 @@ mod tests {
         drop(store.write(&mut || "key".to_owned()).unwrap());
         for n in 0..lines {
             store
-                .audit(Did::Read, &[(&format!("{name}-{n}"), None)])
+                .audit(AuditAction::Read, &[(&format!("{name}-{n}"), None)])
                 .unwrap();
         }
         dir
     }
 
     fn store(dir: &tempfile::TempDir) -> Scoped {
-        Scoped::new(dir.path(), Scope::All).acting(Act {
+        Scoped::new(dir.path(), Scope::All).acting(AuditContext {
             who: "ann".to_owned(),
             at: "2026-01-01T00:00:00Z".to_owned(),
-            ..Act::default()
+            ..AuditContext::default()
         })
     }
 
@@ -200,7 +200,7 @@ mod tests {
         dir
     }
 
-    fn flaws(dir: &tempfile::TempDir) -> Vec<crate::store::Flaw> {
+    fn flaws(dir: &tempfile::TempDir) -> Vec<crate::store::ChainError> {
         store(dir).verify_audit(None).unwrap().flaws
     }
 
@@ -217,11 +217,13 @@ mod tests {
                 let hash = &noted[noted.len() - 66..noted.len() - 2];
                 assert_eq!(store(&both).verify_audit(Some(hash)).unwrap().flaws, []);
             }
-            store(&both).audit(Did::Read, &[("next", None)]).unwrap();
+            store(&both)
+                .audit(AuditAction::Read, &[("next", None)])
+                .unwrap();
             assert_eq!(flaws(&both), []);
-            // What was joined once adds nothing.
+            // Joining again adds nothing.
             assert_eq!(read(&joined(&both, &theirs)), read(&both));
-            // And a third one, and back.
+            // A third log, and back.
             let third = grown(Some(&theirs), "c", 2);
             let all = joined(&both, &third);
             assert_eq!(flaws(&all), []);
@@ -256,10 +258,10 @@ mod tests {
                 assert!(!flaws(&both).is_empty(), "line {n} changed");
             }
         }
-        // All of theirs, with the line that joined it.
+        // All of their lines, with the joining line.
         put(&lines[..5]);
         assert!(!flaws(&both).is_empty());
-        // The last of theirs, the line that joins being put where it would fit.
+        // The last of their lines, with the joining line moved to fit.
         let mut cut = lines.clone();
         cut.remove(7);
         put(&cut);

@@ -1,6 +1,6 @@
-//! The check of the whole log.
+//! Verification of the whole log.
 //!
-//! It reads the file once, in pieces, and parses no line: a hash a line is all that is computed.
+//! Reads the file once, in pieces, without parsing JSON: the only cost is one hash per line.
 
 use std::collections::HashSet;
 use std::io::BufRead as _;
@@ -9,34 +9,36 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::platform::Directory;
-use crate::store::directory;
 use crate::store::error::Error;
+use crate::store::files::directory;
+use crate::store::files::file_names::{AUDIT_ANCHOR, AUDIT_LOG};
 
-use super::chain::{Anchor, DIGITS, Key, link};
+use super::hash::{Anchor, DIGITS, Key, link};
+use super::log_files;
 
-/// So many flaws are told; a log that is not ours has one a line.
+/// Maximum number of reported errors; a foreign log has one per line.
 const TOLD: usize = 20;
 
-/// What a check has found.
+/// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Audited {
-    /// How many lines there are.
+    /// Number of lines.
     pub lines: u64,
-    /// Whether there is an anchor, or a line.
+    /// `true` if there is an anchor or a line.
     #[serde(skip)]
     pub is_begun: bool,
-    /// The hash of the last line: note it elsewhere, and a later check can be held against it.
+    /// Hash of the last line. Note it elsewhere to check a later state of the log against it.
     pub head: Option<String>,
-    /// What is wrong, in the order of the file; at most twenty.
-    pub flaws: Vec<Flaw>,
+    /// Errors in file order; at most twenty.
+    pub flaws: Vec<ChainError>,
 }
 
-/// Something that is wrong with the log.
+/// An error in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Flaw {
-    /// The line, from 1; `None` where it is no line that is wrong.
+pub struct ChainError {
+    /// Line number from 1; `None` if the error concerns no single line.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -52,8 +54,8 @@ pub(super) fn verify(
         flaws: Vec::new(),
     };
     let key = directory::identity(directory).and_then(|i| Key::new(&i.tombstone_key));
-    let log = directory::open_data(directory, super::FILE)?;
-    let anchor_file = directory::open_data(directory, super::ANCHOR)?;
+    let log = directory::open_data(directory, AUDIT_LOG)?;
+    let anchor_file = directory::open_data(directory, AUDIT_ANCHOR)?;
     let Some(key) = key else {
         if log.is_some() {
             audited.flaw(
@@ -63,14 +65,14 @@ pub(super) fn verify(
         }
         return Ok(audited);
     };
-    // Nobody writes while the two are compared.
+    // The shared lock keeps writers out during the comparison.
     if let Some(file) = &anchor_file {
-        let path = directory.join(super::ANCHOR);
-        let limit = limit.min(super::LOCK_LIMIT);
+        let path = directory.join(AUDIT_ANCHOR);
+        let limit = limit.min(log_files::LOCK_LIMIT);
         directory::wait_for(&path, limit, || file.try_lock_shared())?;
     }
     let anchor = match &anchor_file {
-        Some(file) => super::read_anchor(file, &directory.join(super::ANCHOR))?,
+        Some(file) => log_files::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
         None => None,
     };
     let mut walk = Walk {
@@ -90,7 +92,7 @@ pub(super) fn verify(
             line.clear();
             let read = reader
                 .read_until(b'\n', &mut line)
-                .map_err(Error::io("read", &directory.join(super::FILE)))?;
+                .map_err(Error::io("read", &directory.join(AUDIT_LOG)))?;
             if read == 0 {
                 break;
             }
@@ -112,31 +114,31 @@ impl Audited {
     fn flaw(&mut self, line: Option<u64>, message: impl Into<String>) {
         if self.flaws.len() < TOLD {
             let message = message.into();
-            self.flaws.push(Flaw { line, message });
+            self.flaws.push(ChainError { line, message });
         }
     }
 }
 
 struct Walk<'a> {
     key: &'a Key,
-    /// The hash of the line before.
+    /// Hash of the previous line.
     before: Vec<u8>,
     anchor: Option<&'a Anchor>,
     met_anchor: bool,
     noted: Option<&'a str>,
     met_noted: bool,
     is_torn: bool,
-    /// The hashes so far: a line of a joined log may go on from any of them.
+    /// Hashes so far: a line of a joined log may continue from any of them.
     seen: HashSet<u128>,
 }
 
-/// Half of a hash, by which it is known again: a whole one would cost twice the room.
+/// Returns the first half of a hash, enough to recognize it in half the memory.
 fn short(hash: &[u8]) -> Option<u128> {
     let half = std::str::from_utf8(hash.get(..DIGITS / 2)?).ok()?;
     u128::from_str_radix(half, 16).ok()
 }
 
-/// The last line of the log that a line has joined: the hash at the end of its reason.
+/// Returns the last hash of the log that a line joined: the end of its reason.
 fn joined_head(body: &[u8]) -> Option<&[u8]> {
     let rest = body.strip_suffix(b"\"")?;
     rest.get(rest.len().checked_sub(DIGITS)?..)
@@ -149,7 +151,7 @@ impl Walk<'_> {
 
     fn line(&mut self, line: &[u8], audited: &mut Audited) {
         let Some(whole) = line.strip_suffix(b"\n") else {
-            // A crash leaves half a line behind the anchor. Whether it was one is seen there.
+            // A crash leaves a partial line behind the anchor; `end` decides whether it was one.
             self.is_torn = true;
             return;
         };
@@ -220,7 +222,8 @@ impl Walk<'_> {
                 "the hash that was noted elsewhere does not stand in the log",
             );
         }
-        // Half a line behind a sound anchor is what a crash leaves: no line that was acknowledged.
+        // A partial line behind a valid anchor is the result of a crash, and was never
+        // acknowledged.
         if self.is_torn && !self.met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
             audited.flaw(Some(audited.lines + 1), "it is cut off");
         }

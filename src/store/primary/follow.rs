@@ -1,25 +1,26 @@
-//! Bringing the files of a copy to what is in the database.
+//! Brings the files of a copy up to date with the database.
 //!
-//! How far they are is a derived file: what is lost of it is fetched again, and changes nothing.
+//! A derived file stores the progress; if it is lost, changes are fetched again without harm.
 
+use crate::json;
 use crate::model::Kind;
 use crate::platform::Directory;
+use crate::store::access::scoped::Scoped;
+use crate::store::atomic;
+use crate::store::database::{Primary, PrimaryChange, Reached};
+use crate::store::error::Error;
+use crate::store::files::data::apply;
+use crate::store::files::data::apply::PulledChange;
+use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
+use crate::store::files::file_names::RECOVERED;
+use crate::store::files::tombstones::{self, Tombstone};
 
-use super::super::directory::{DERIVED, Lock, SMALL_FILE};
-use super::super::error::Error;
-use super::super::json_write::RECOVERED;
-use super::super::pulled::PulledChange;
-use super::super::scoped::Scoped;
-use super::super::tombstones::{self, Tombstone};
-use super::super::{apply, atomic, json_text};
-use super::{Primary, PrimaryChange, Reached};
-
-/// How far the files are, among the derived ones.
+/// Name of the progress file, among the derived files.
 const REACHED: &str = "primary.json";
 
 impl Scoped {
-    /// Fetches what others have written, so that what is read next holds all that was there before this
-    /// call. Does nothing where the memory lies in its files. Answers whether there was something.
+    /// Fetches changes of other writers, so that later reads include everything written before this
+    /// call. Does nothing if the files are the primary store. Returns `true` if there were changes.
     pub fn catch_up(&self) -> Result<bool, Error> {
         let Some(primary) = &self.primary else {
             return match self.primary_name()? {
@@ -42,13 +43,13 @@ impl Scoped {
     }
 }
 
-/// How far the files are; `None` where nobody knows.
+/// Returns the progress of the files; `None` if unknown.
 pub(super) fn reached(directory: &Directory) -> Option<Reached> {
     let bytes = directory.below(DERIVED).read(REACHED, SMALL_FILE).ok()??;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Remembers how far the files are. Failure is no error: what is there is fetched again.
+/// Saves the progress of the files. Ignores failure, because changes can be fetched again.
 pub(super) fn keep(directory: &Directory, reached: Reached) {
     let derived = directory.below(DERIVED);
     let Ok(bytes) = serde_json::to_vec(&reached) else {
@@ -59,14 +60,14 @@ pub(super) fn keep(directory: &Directory, reached: Reached) {
     }
 }
 
-/// Brings the files to what is in the database.
+/// Brings the files up to date with the database.
 pub(super) fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, Error> {
     let clock = primary.clock().map_err(Error::Primary)?;
     let known = reached(store.directory()).unwrap_or_default();
     if known.clock == clock && clock > 0 {
         return Ok(known);
     }
-    // A clock that went back is that of a database which was put back to an earlier state.
+    // A lower clock means that the database was restored to an earlier state.
     let after = if clock < known.clock {
         set_aside(store.directory(), known)?;
         0
@@ -81,20 +82,20 @@ pub(super) fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Resul
     Ok(now)
 }
 
-/// Fetches everything again, and the file of a kind as if it had never been there.
-pub(in super::super) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), Error> {
+/// Deletes the file of a kind and fetches everything again.
+pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), Error> {
     let Some(primary) = store.primary() else {
         let path = store.directory().to_path_buf();
         return Err(Error::NoPrimary { path });
     };
-    // Before anything is removed: without the database the damaged file is better than none.
+    // Check first: without the database, the damaged file is better than none.
     primary.clock().map_err(Error::Primary)?;
     forget(store.directory())?;
     atomic::remove(store.directory(), kind.file())?;
     fetch(store, lock, primary.as_ref()).map(drop)
 }
 
-/// Puts the files aside, for a copy that is made anew: nothing of it is thrown away.
+/// Moves the files aside before a copy is rebuilt, so that nothing is lost.
 fn set_aside(directory: &Directory, known: Reached) -> Result<(), Error> {
     let aside = directory.below(RECOVERED);
     atomic::create_dir(&aside)?;
@@ -120,13 +121,13 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
             continue;
         }
         let buried = tombstones::ids(lock.directory(), kind)?;
-        // The tombstones come first, as in every removal.
+        // Tombstones come first, as in every removal.
         let mut stones = Vec::new();
         for change in of_kind().filter(|c| c.text.is_none() && !buried.contains(&c.id)) {
             stones.push(stone(kind, change)?);
         }
         tombstones::bury(lock, &stones)?;
-        apply::apply(store, lock, kind, &changes)?;
+        apply::apply(store.file(kind), lock, store.redaction(), &changes)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && buried.contains(&change.id))
             .map(|change| change.id.as_str())
@@ -136,7 +137,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
     Ok(())
 }
 
-/// The line that stands for a removed record among the tombstones.
+/// Returns the tombstone line of a removed record.
 fn stone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
     let given = change.tombstone.as_deref();
     let given = given.filter(|line| {
@@ -144,13 +145,13 @@ fn stone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
         stone.is_ok_and(|stone| stone.kind == kind && stone.id == change.id && !stone.lifted)
     });
     if let Some(line) = given {
-        return Ok(json_text::compact(line));
+        return Ok(json::compact(line));
     }
     let at = change.gone_at.as_deref().unwrap_or_default();
     tombstones::line_of_id(kind, &change.id, at)
 }
 
-/// Forgets how far the files are.
-pub(super) fn forget(directory: &Directory) -> Result<(), Error> {
+/// Forgets the progress of the files.
+pub(crate) fn forget(directory: &Directory) -> Result<(), Error> {
     atomic::remove(&directory.below(DERIVED), REACHED)
 }

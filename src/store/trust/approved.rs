@@ -1,4 +1,4 @@
-//! The list of approved texts: one digest a line, append-only.
+//! List of approved texts: one digest per line, append-only.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -7,22 +7,22 @@ use crate::model::{
     Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 use crate::platform::named;
+use crate::store::entry::Entry;
 use crate::store::error::Error;
-use crate::store::scoped::Entry;
 
 use super::key::{Mac, UserKey};
 
 const FILE: &str = "approved";
-/// Longest list that is read, in bytes: a quarter of a million texts.
+/// Maximum size of the list in bytes: a quarter of a million texts.
 const LONGEST: u64 = 16 << 20;
 
-/// The digests in the list; a line that is none is passed over.
+/// Reads the digests in the list; skips invalid lines.
 pub(super) fn read(state: &Path) -> HashSet<Mac> {
     let text = named::read_text(&state.join(FILE), LONGEST).unwrap_or_default();
     text.lines().filter_map(parse).collect()
 }
 
-/// Adds digests that are not in the list.
+/// Appends the digests that are not yet in the list.
 pub(super) fn add(state: &Path, digests: &[Mac]) -> Result<(), Error> {
     let known = read(state);
     let new: HashSet<&Mac> = digests.iter().filter(|d| !known.contains(*d)).collect();
@@ -34,7 +34,7 @@ pub(super) fn add(state: &Path, digests: &[Mac]) -> Result<(), Error> {
     named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
 }
 
-/// Digest of what a record says; `None` for kinds that do not act on an agent.
+/// Returns the digest of a record's claims; `None` for kinds that do not act on an agent.
 pub(super) fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
     let claims = record.claims();
     if claims.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
     Some(key.digest("approved", kind.into_iter().chain(claims)))
 }
 
-/// Digest of what an entry says; `None` where it is no readable record of such a kind.
+/// Returns the digest of an entry's claims; `None` if it is not a readable record of such a kind.
 pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
         digest(key, &entry.parse::<R>().ok()?)
@@ -60,8 +60,8 @@ pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     }
 }
 
-/// A digest as lower-case hexadecimal.
-pub(in crate::store) fn hex(digest: &Mac) -> String {
+/// Formats a digest as lower-case hexadecimal.
+pub(crate) fn hex(digest: &Mac) -> String {
     let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
     digest
         .iter()
@@ -69,8 +69,8 @@ pub(in crate::store) fn hex(digest: &Mac) -> String {
         .collect()
 }
 
-/// A digest from hexadecimal.
-pub(in crate::store) fn parse(text: &str) -> Option<Mac> {
+/// Parses a digest from hexadecimal.
+pub(crate) fn parse(text: &str) -> Option<Mac> {
     let digits: Vec<u32> = text
         .chars()
         .map(|c| c.to_digit(16))

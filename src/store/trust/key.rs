@@ -1,4 +1,4 @@
-//! The key of a user, and digests under it.
+//! Key of a user, and digests under it.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ const FILE: &str = "key";
 const LENGTH: usize = 32;
 
 /// A keyed digest (HMAC-SHA-256).
-pub(in crate::store) type Mac = [u8; LENGTH];
+pub(crate) type Mac = [u8; LENGTH];
 
 /// Random bytes that only this user can read.
 #[derive(Clone)]
-pub(in crate::store) struct UserKey([u8; LENGTH]);
+pub(crate) struct UserKey([u8; LENGTH]);
 
 impl std::fmt::Debug for UserKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -26,13 +26,13 @@ impl std::fmt::Debug for UserKey {
 }
 
 impl UserKey {
-    /// The key in a state directory; `None` where it is missing or damaged.
+    /// Reads the key in a state directory; `None` if it is missing or damaged.
     pub(super) fn read(state: &Path) -> Option<Self> {
         let bytes = named::read(&state.join(FILE), LENGTH as u64).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Makes the key; of several processes that do so at once, one does, and all use its key.
+    /// Creates the key. The first of several concurrent processes wins, and all use its key.
     pub(super) fn make(state: &Path, random: &mut dyn FnMut() -> String) -> Result<Self, Error> {
         let mut hash = Sha256::new();
         for _ in 0..4 {
@@ -45,8 +45,8 @@ impl UserKey {
         Ok(Self::read(state).unwrap_or(Self(key)))
     }
 
-    /// The digest of parts; `purpose` keeps the digests of different uses apart.
-    pub(in crate::store) fn digest<T: AsRef<[u8]>>(
+    /// Returns the digest of the parts; `purpose` separates the digests of different uses.
+    pub(crate) fn digest<T: AsRef<[u8]>>(
         &self,
         purpose: &str,
         parts: impl IntoIterator<Item = T>,

@@ -1,26 +1,27 @@
-//! Trust: which records of a workspace count as this user's own word.
+//! Trust: the records of a workspace that count as this user's own word.
 //!
-//! Others write the files of a workspace: a clone, a pull, an archive, an agent. So no field in them
-//! grants trust. Notes about trust lie in the user's state directory, outside every workspace:
+//! The files of a workspace may come from others: a clone, a pull, an archive, an agent. No field
+//! in them grants trust. Notes about trust are in the user's state directory, outside every
+//! workspace:
 //!
 //! ```text
 //! key                      32 random bytes: key of the digests and signatures below
-//! approved                 a digest a line: each text that the user said or approved on this machine
-//! workspaces/<name>.json   what the user has decided about one workspace: see `note`
+//! approved                 one digest per line: each text that the user stated or approved here
+//! workspaces/<name>.json   the user's decisions about one workspace: see `note`
 //! ```
 //!
-//! A workspace *stands* when the user began it or trusted it as a source: then the `trust` that its
-//! records carry counts. In any other workspace a record counts only if its text is in `approved`.
+//! A workspace *stands* if the user created it or trusted it as a source: then the `trust` field of
+//! its records counts. In any other workspace a record counts only if its text is in `approved`.
 //!
 //! Invariants:
-//! - Without a state directory, or with one that cannot be read, nothing stands.
-//! - A note names its workspace by path and by a marker, a random word in the git-ignored file `.trust`
-//!   of the memory directory. Another directory that takes the path has no such marker.
-//! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust. A
-//!   changed text is an unapproved text; counters may change.
+//! - Without a readable state directory, nothing stands.
+//! - A note identifies its workspace by path and by a marker, a random word in the git-ignored file
+//!   `.trust` of the memory directory. Another directory at the same path has no such marker.
+//! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust.
+//!   A changed text is not approved; counters may change.
 //!
-//! Deliberately absent: settings files (`config` asks here for their digest only), and how observed
-//! text is shown (`guard::fence`).
+//! Deliberately absent: settings files (`config` only asks for their digest), and the display of
+//! observed text (`guard::fence`).
 
 mod approved;
 mod key;
@@ -31,30 +32,26 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::model::{Kind, Record, Trust};
-
-use super::scoped::Entry;
+use crate::store::entry::Entry;
 
 pub(super) use approved::{hex, parse};
 pub(super) use key::{Mac, UserKey};
 pub use note::{Basis, Note};
 
-/// The marker that binds a memory directory to its note.
-pub(super) const MARKER: &str = ".trust";
-
-/// Notes of one user about the trust in one workspace.
+/// Decisions of one user about trust in one workspace.
 #[derive(Debug, Clone, Default)]
 pub struct Approvals {
-    /// The user's state directory.
+    /// State directory of the user; `None` if there is none.
     state: Option<PathBuf>,
-    /// The memory directory.
+    /// Memory directory.
     directory: PathBuf,
-    /// The workspace of other records, where these were pulled.
+    /// Origin of the workspace, for remote records.
     origin: Option<String>,
-    /// Whether the environment says that everything stands.
+    /// `true` if the environment says that everything stands.
     all: bool,
 }
 
-/// Decision about the records of a workspace at one moment; ask for it once an operation.
+/// Trust decision about the records of a workspace at one moment; read it once per operation.
 #[derive(Debug)]
 pub struct Standing(State);
 
@@ -65,8 +62,8 @@ enum State {
 }
 
 impl Approvals {
-    /// Notes in the state directory of a user about a memory directory. `all` trusts everything, for
-    /// machines that build what they have just checked out.
+    /// Opens the decisions of a user about a memory directory. `all` trusts everything, for
+    /// machines that build a fresh checkout.
     pub fn of(state: Option<&Path>, directory: &Path, all: bool) -> Self {
         Self {
             state: state.map(Path::to_owned),
@@ -76,7 +73,7 @@ impl Approvals {
         }
     }
 
-    /// Approvals for files that only this process has written.
+    /// Returns approvals for files that only this process has written.
     pub fn everything() -> Self {
         Self {
             all: true,
@@ -84,7 +81,7 @@ impl Approvals {
         }
     }
 
-    /// Approvals for what was pulled from another workspace.
+    /// Returns the approvals for remote records of another workspace.
     pub(super) fn of_origin(&self, origin: &str) -> Self {
         Self {
             origin: Some(origin.to_owned()),
@@ -92,7 +89,7 @@ impl Approvals {
         }
     }
 
-    /// Reads what the user has decided.
+    /// Reads the user's decision.
     pub fn standing(&self) -> Standing {
         if self.stands() {
             return Standing(State::Whole);
@@ -100,7 +97,7 @@ impl Approvals {
         self.own_words()
     }
 
-    /// Decision by what this user has said or approved alone, also in a workspace that stands.
+    /// Reads only the texts that this user stated or approved, also in a workspace that stands.
     pub fn own_words(&self) -> Standing {
         if self.all {
             return Standing(State::Whole);
@@ -110,7 +107,8 @@ impl Approvals {
         Standing(State::Listed(key, listed.unwrap_or_default()))
     }
 
-    /// Whether the workspace's own approvals count: the user began it, or trusts it as a source.
+    /// Returns `true` if the workspace's own approvals count: the user created it, or trusts it as
+    /// a source.
     pub fn stands(&self) -> bool {
         if self.all {
             return true;
@@ -124,12 +122,12 @@ impl Approvals {
         }
     }
 
-    /// The key of this user; `None` where there is none yet.
+    /// Returns the key of this user; `None` if there is none yet.
     pub(super) fn key(&self) -> Option<UserKey> {
         UserKey::read(self.state.as_deref()?)
     }
 
-    /// The key of this user, made where there is none; `None` without a state directory.
+    /// Returns the key of this user and creates a missing one; `None` without a state directory.
     pub(super) fn make_key(&self, random: &mut dyn FnMut() -> String) -> Option<UserKey> {
         let state = self.state.as_deref()?;
         UserKey::read(state).or_else(|| UserKey::make(state, random).ok())
@@ -137,18 +135,18 @@ impl Approvals {
 }
 
 impl Standing {
-    /// Level of trust of a record: `own`, the level that its file gives, or `observed` where this user
-    /// does not stand behind it.
+    /// Returns the trust in a record: the level in its file, or `observed` if this user does not
+    /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {
         self.settle(record.trust(), |key| approved::digest(key, record))
     }
 
-    /// Level of trust of an entry whose file gives `own`.
+    /// Returns the trust in an entry whose file gives `own`.
     pub fn of_entry(&self, entry: &Entry, own: Trust) -> Trust {
         self.settle(own, |key| approved::digest_of(key, entry))
     }
 
-    /// Whether the approvals of the workspace's own files count.
+    /// Returns `true` if the approvals of the workspace's own files count.
     pub fn is_whole(&self) -> bool {
         matches!(self.0, State::Whole)
     }
@@ -167,7 +165,7 @@ impl Standing {
     }
 }
 
-/// Kinds whose text acts on an agent.
+/// Returns `true` for kinds whose text acts on an agent.
 pub(super) fn acts(kind: Kind) -> bool {
     matches!(
         kind,

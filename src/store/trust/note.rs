@@ -1,4 +1,4 @@
-//! What the user has decided about one workspace: a small JSON file outside of it.
+//! Decisions of a user about one workspace: a small JSON file outside of it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,20 +7,21 @@ use sha2::{Digest as _, Sha256};
 
 use crate::platform::{Directory, named};
 use crate::store::error::Error;
+use crate::store::files::file_names::TRUST_MARKER as MARKER;
 
+use super::Approvals;
 use super::approved::hex;
-use super::{Approvals, MARKER};
 
 const DIRECTORY: &str = "workspaces";
-/// Longest note and longest marker that are read, in bytes.
+/// Maximum size of a note, in bytes.
 const LONGEST: u64 = 64 << 10;
 const LONGEST_MARKER: u64 = 256;
 
-/// Why a workspace's own approvals count.
+/// Reason why a workspace's own approvals count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// This user began it on this machine.
+    /// This user created it on this machine.
     Began,
     /// This user trusts it as a source.
     Trusted,
@@ -29,49 +30,50 @@ pub enum Basis {
 /// One user's note about one workspace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Note {
-    /// The canonical path of the memory directory.
+    /// Canonical path of the memory directory.
     pub path: String,
-    /// The random word that the directory's marker file holds.
+    /// Random word in the marker file of the directory.
     #[serde(default)]
     pub marker: String,
-    /// Why its own approvals count; `None` where they do not.
+    /// Reason why its own approvals count; `None` if they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
-    /// When that was decided: RFC 3339.
+    /// Time of that decision: RFC 3339.
     #[serde(default)]
     pub at: String,
-    /// Digest of the settings and prompts that the user trusts; `None` where they trust none.
+    /// Digest of the trusted settings and prompts; `None` if the user trusts none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<String>,
-    /// Other workspaces whose pulled records are trusted, by origin.
+    /// Origins of other workspaces whose remote records are trusted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// The origin of the workspace whose audit has begun here: a log that is missing then was removed.
+    /// Origin of the workspace whose audit log exists: if it is missing, it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audited: Option<String>,
 }
 
 impl Approvals {
-    /// The note about this workspace, as far as it is about this very directory.
+    /// Returns the note about this workspace, if its marker matches this directory.
     pub fn note(&self) -> Option<Note> {
         let note = self.stored()?;
         (!note.marker.is_empty() && self.marker().as_ref() == Some(&note.marker)).then_some(note)
     }
 
-    /// Digest of the settings that the user trusts. Where they trust none, nothing of the workspace is read.
+    /// Returns the digest of the trusted settings; `None` if no settings of the workspace may be
+    /// read.
     pub fn settings(&self) -> Option<String> {
         let settings = self.stored()?.settings?;
         self.note().map(|_| settings)
     }
 
-    /// The note about the path, whichever directory is there now.
+    /// Returns the note about the path, regardless of the directory there now.
     pub(super) fn stored(&self) -> Option<Note> {
         let (file, path) = self.place()?;
         let note: Note = serde_json::from_slice(&named::read(&file, LONGEST).ok()?).ok()?;
         (note.path == path).then_some(note)
     }
 
-    /// Writes the note; without a state directory nothing is kept.
+    /// Writes the note; does nothing without a state directory.
     pub(super) fn keep(&self, note: Note) -> Result<(), Error> {
         let Some((file, path)) = self.place() else {
             return Ok(());
@@ -84,14 +86,14 @@ impl Approvals {
         named::replace(&file, &text).map_err(Error::io("write", &file))
     }
 
-    /// The marker in the memory directory.
+    /// Reads the marker in the memory directory.
     pub(super) fn marker(&self) -> Option<String> {
         let directory = Directory::at(&self.directory);
         let text = directory.read_text(MARKER, LONGEST_MARKER).ok()??;
         Some(text.trim().to_owned()).filter(|marker| !marker.is_empty())
     }
 
-    /// The file of the note, and the path that it is about.
+    /// Returns the file of the note, and the path that it describes.
     fn place(&self) -> Option<(PathBuf, String)> {
         let state = self.state.as_deref()?;
         let path = canonical(&self.directory)?;

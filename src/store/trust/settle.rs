@@ -1,23 +1,20 @@
-//! Decisions of the user about a workspace, written down.
+//! Changes to the user's trust decisions about a workspace.
 
 use crate::platform::Directory;
+use crate::store::entry::Entry;
 use crate::store::error::Error;
-use crate::store::scoped::Entry;
+use crate::store::files::file_names::TRUST_MARKER as MARKER;
 
 use super::note::{Basis, Note};
-use super::{Approvals, MARKER, UserKey, acts, approved};
+use super::{Approvals, UserKey, acts, approved};
 
 impl Approvals {
     /// Notes that this user began the workspace. Called under its lock, before the first record.
-    pub(in crate::store) fn begin(
-        &self,
-        at: &str,
-        random: &mut dyn FnMut() -> String,
-    ) -> Result<(), Error> {
+    pub(crate) fn begin(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
         self.stand(Basis::Began, at, random)
     }
 
-    /// Makes the workspace's own approvals count from now on, whoever adds to them.
+    /// Makes the workspace's own approvals count, including those that anyone adds later.
     pub fn trust(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
         if self.note().is_some_and(|note| note.basis.is_some()) {
             return Ok(());
@@ -37,7 +34,7 @@ impl Approvals {
         })
     }
 
-    /// Trusts the records that were pulled from another workspace, from now on.
+    /// Trusts the remote records of another workspace.
     pub fn trust_origin(
         &self,
         origin: &str,
@@ -59,8 +56,8 @@ impl Approvals {
         self.change(random, |note| note.settings = Some(digest))
     }
 
-    /// Takes all trust in the workspace and in what was pulled into it back. Texts that the user
-    /// approved one by one stay approved.
+    /// Revokes all trust in the workspace and in its remote records. Individually approved texts
+    /// stay approved.
     pub fn revoke(&self) -> Result<(), Error> {
         match self.stored() {
             Some(note) => self.keep(Note {
@@ -71,7 +68,7 @@ impl Approvals {
         }
     }
 
-    /// Approves the texts of entries as they are now, at the level of trust that their files give.
+    /// Approves the current texts of entries, at the level of trust in their files.
     pub fn approve(
         &self,
         entries: &[Entry],
@@ -83,11 +80,7 @@ impl Approvals {
         }
     }
 
-    pub(in crate::store) fn approve_with(
-        &self,
-        key: &UserKey,
-        entries: &[Entry],
-    ) -> Result<(), Error> {
+    pub(crate) fn approve_with(&self, key: &UserKey, entries: &[Entry]) -> Result<(), Error> {
         let Some(state) = &self.state else {
             return Ok(());
         };
@@ -96,8 +89,8 @@ impl Approvals {
         approved::add(state, &digests.collect::<Vec<_>>())
     }
 
-    /// Remembers that the audit of the workspace with this origin has begun.
-    pub(in crate::store) fn remember_audit(&self, origin: &str) -> Result<(), Error> {
+    /// Records that the workspace with this origin has an audit log.
+    pub(crate) fn remember_audit(&self, origin: &str) -> Result<(), Error> {
         if self.remembers_audit(origin) {
             return Ok(());
         }
@@ -107,13 +100,13 @@ impl Approvals {
         })
     }
 
-    /// Whether the audit of the workspace with this origin has begun here.
-    pub(in crate::store) fn remembers_audit(&self, origin: &str) -> bool {
+    /// Returns `true` if the workspace with this origin is known to have an audit log.
+    pub(crate) fn remembers_audit(&self, origin: &str) -> bool {
         let audited = self.stored().and_then(|note| note.audited);
         audited.is_some_and(|known| known == origin)
     }
 
-    /// Changes the note about the directory, and binds it by a marker where it is not bound yet. Of no effect
+    /// Changes the note about the directory, and binds it by a marker if needed. Does nothing
     /// without a state directory.
     fn change(
         &self,
@@ -131,8 +124,8 @@ impl Approvals {
         self.keep(note)
     }
 
-    /// A new note, bound to the directory by this marker. Whatever was decided about another directory of the
-    /// path does not hold for this one.
+    /// Creates a note that is bound to the directory by this marker. Decisions about another
+    /// directory at the same path do not apply.
     fn marked(&self, marker: String) -> Result<Note, Error> {
         let directory = Directory::at(&self.directory);
         let text = format!("{marker}\n");

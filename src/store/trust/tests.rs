@@ -1,10 +1,11 @@
-//! What counts, on which machine, and for how long.
+//! Trust by machine, workspace and time.
 
 use serde_json::json;
 
 use super::*;
 use crate::model::Fix;
 use crate::platform::named;
+use crate::store::files::file_names::TRUST_MARKER as MARKER;
 
 struct Machine {
     home: tempfile::TempDir,
@@ -84,7 +85,7 @@ fn a_workspace_stands_for_who_began_it_and_where() {
     assert!(!machine.on(copy.path()).stands());
     named::replace(&workspace.path().join(MARKER), b"another\n").unwrap();
     assert!(!machine.on(workspace.path()).stands());
-    // A marker that is empty in both places is none.
+    // Two empty markers do not match.
     named::replace(&workspace.path().join(MARKER), b"\n").unwrap();
     assert!(!machine.on(workspace.path()).stands());
 }
@@ -108,7 +109,7 @@ fn an_approval_is_of_a_text_at_a_level() {
     let mut counted = approved.clone();
     counted.shown = Some(9.0);
     assert_eq!(standing.level(&counted), Trust::Approved);
-    // What was approved as data does not become more by another word in the file.
+    // A text approved as data gains no trust from another word in the file.
     let observed = fix("data", "");
     approvals
         .approve(&[entry(&observed)], &mut machine.random())

@@ -1,13 +1,12 @@
-//! Traces of OpenTelemetry in OTLP/JSON, by the conventions for generative AI.
+//! OpenTelemetry traces in OTLP/JSON, with the conventions for generative AI.
 //!
-//! A tool call is a span of its own, `execute_tool`, with its arguments and its result where the
-//! instrumentation was told to record them. Where it makes none, the messages of the `chat` spans tell the
-//! same: calls in what the model said, answers in what it was told next.
+//! A tool call is a separate span, `execute_tool`, with arguments and result if the instrumentation
+//! records them. Without such spans, the messages of `chat` spans provide calls and answers.
 //!
-//! Traces of older conventions, and of others, are read as if they said it in today's words (`older`).
+//! Traces of older and other conventions are converted to the current one (`older`).
 //!
-//! Spans are written when they end, and nobody promises an order. So all of a file is read before
-//! the first step is handed out, and steps stand in the order in which they began, one session after the other.
+//! Spans are written when they end, in no guaranteed order. So the whole file is read before the
+//! first step is emitted. Steps are sorted by start time, one session after the other.
 
 mod older;
 mod span;
@@ -25,17 +24,17 @@ use super::{LineFormat, broken, text};
 pub use span::{Span, spans};
 pub use write::{Traced, line, traced};
 
-/// What a session is called.
+/// Attributes with the session name.
 const CONVERSATION: [&str; 2] = ["gen_ai.conversation.id", "session.id"];
 
-/// The spans of a file, by their sessions.
+/// Spans of a file.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     spans: Vec<Span>,
 }
 
 impl Reader {
-    /// Takes a JSON value: a line, or the whole document.
+    /// Adds the spans of a JSON value: a line, or the whole document.
     pub(super) fn value(&mut self, json: &[u8]) -> Result<(), String> {
         let value: Value = serde_json::from_slice(json).map_err(|error| broken(&error))?;
         self.spans.extend(spans(&value)?);
@@ -51,7 +50,7 @@ impl LineFormat for Reader {
     fn end(&mut self, calls: &mut Calls<'_>) {
         let mut spans = std::mem::take(&mut self.spans);
         spans.sort_by_key(|span| span.start);
-        // A conversation may last several traces, and only some of their spans name it.
+        // A conversation can span several traces, and only some of their spans name it.
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for span in &spans {
             if let Some(name) = CONVERSATION.iter().find_map(|name| span.text(name)) {
@@ -82,7 +81,7 @@ impl LineFormat for Reader {
     }
 }
 
-/// Hands out what a session tells, in the order of time.
+/// Emits the events of a session in time order.
 fn tell(spans: &[&Span], calls: &mut Calls<'_>) {
     let tools: HashSet<&str> = spans
         .iter()
@@ -116,7 +115,7 @@ fn is_tool(span: &Span) -> bool {
         || span.text("gen_ai.operation.name").is_none() && span.text("gen_ai.tool.name").is_some()
 }
 
-/// The step that a span of a tool tells of.
+/// Step of a tool span.
 fn tool(span: &Span) -> Step {
     let exit_code = span
         .whole("process.exit.code")
@@ -132,7 +131,7 @@ fn tool(span: &Span) -> Step {
         if why.is_empty() {
             why.clone_from(&span.message);
         }
-        // The kind of an error is worth telling where nothing else is said of it.
+        // The error type is useful only without any other text.
         if why.is_empty() && output.is_empty() {
             why.push_str(error.unwrap_or_default());
         }
@@ -157,7 +156,7 @@ fn tool(span: &Span) -> Step {
     }
 }
 
-/// Arguments as an object. Bare text is a command, or code: what a shell or an interpreter is given.
+/// Arguments as an object. Plain text is a command or code for an interpreter.
 fn input(arguments: Option<Value>) -> Value {
     match arguments {
         Some(Value::String(text)) => {
@@ -169,7 +168,7 @@ fn input(arguments: Option<Value>) -> Value {
     }
 }
 
-/// The words of a result: text as it is, blocks of text joined, and all else as JSON.
+/// Text of a result: a string, joined text blocks, or JSON.
 fn words(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -190,11 +189,11 @@ fn block_text(block: &Value) -> Option<&str> {
         .then(|| text.as_str())?
 }
 
-/// The messages of a session, each of which is sent again with every later one.
+/// Messages of a session. Each message is repeated in later spans.
 struct Chat<'a> {
-    /// The calls that have spans of their own.
+    /// Ids of calls that have their own span.
     tools: HashSet<&'a str>,
-    /// The tools that have spans which do not say for which call.
+    /// Tools whose spans have no call id.
     nameless: HashSet<&'a str>,
     has_tools: bool,
     said: HashSet<(bool, String)>,
@@ -244,7 +243,7 @@ impl Chat<'_> {
         }
     }
 
-    /// A call of which no span tells.
+    /// Emits a call that has no span.
     fn call(&mut self, part: &Value, span: &Span, calls: &mut Calls<'_>) {
         let text = |name: &str| part.get(name).and_then(Value::as_str);
         let id = text("id").unwrap_or_default();
@@ -266,7 +265,7 @@ impl Chat<'_> {
             tool: text("name").unwrap_or_default().to_owned(),
             input: input(part.get("arguments").cloned()),
             time: span.time(),
-            tokens: tokens.into_iter().flatten().reduce(|a, b| a + b),
+            tokens: tokens.into_iter().flatten().reduce(u64::saturating_add),
             ..Step::default()
         });
     }

@@ -1,39 +1,39 @@
-//! Spans of OTLP in its JSON encoding.
+//! OTLP spans in JSON encoding.
 //!
-//! The encoding knows several ways to say one thing, and exporters use them all: numbers of 64 bits as
-//! strings or as numbers, names in `camelCase` or `snake_case`, codes as numbers or by name.
+//! Exporters use all variants of the encoding: 64-bit numbers as strings or numbers, names in
+//! `camelCase` or `snake_case`, codes as numbers or names.
 
 use serde_json::{Map, Value};
 
 use super::older::{self, Event};
 
-/// One span, as far as it is looked at.
+/// One span with the relevant fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Span {
-    /// The trace that it belongs to: hexadecimal digits.
+    /// Trace id in hexadecimal.
     pub trace: String,
-    /// Its own id.
+    /// Span id in hexadecimal.
     pub id: String,
-    /// The id of the span that it is a part of; empty where there is none.
+    /// Id of the parent span; empty for none.
     pub parent: String,
-    /// Its name.
+    /// Span name.
     pub name: String,
-    /// When it began, in nanoseconds since 1970.
+    /// Start time in nanoseconds since 1970; 0 if missing.
     pub start: u64,
-    /// When it ended.
+    /// End time in nanoseconds since 1970; 0 if missing.
     pub end: u64,
-    /// Its attributes, behind those of its resource.
+    /// Attributes of the resource and the span; those of the span take precedence.
     pub attributes: Map<String, Value>,
-    /// Whether it is marked as failed.
+    /// `true` if the status is an error.
     pub failed: bool,
-    /// What is said about that.
+    /// Status message.
     pub message: String,
-    /// The exceptions that were noted, as `type: message`.
+    /// Recorded exceptions as `type: message`.
     pub exceptions: Vec<String>,
 }
 
 impl Span {
-    /// An attribute that is a text.
+    /// Text attribute; `None` if it is empty or has another type.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.attributes
             .get(name)?
@@ -41,12 +41,12 @@ impl Span {
             .filter(|text| !text.is_empty())
     }
 
-    /// An attribute that is a whole number.
+    /// Integer attribute; `None` if it has another type.
     pub fn whole(&self, name: &str) -> Option<i64> {
         self.attributes.get(name)?.as_i64()
     }
 
-    /// An attribute that holds structured data: as it is, or as JSON in a text.
+    /// Structured attribute, directly or as JSON text.
     pub fn data(&self, name: &str) -> Option<Value> {
         match self.attributes.get(name)? {
             Value::String(text) => {
@@ -56,13 +56,13 @@ impl Span {
         }
     }
 
-    /// What it does, in the words of the conventions; of an older span, the first word of its name.
+    /// Operation name of the conventions; for older spans, the first word of the span name.
     pub fn operation(&self) -> &str {
         self.text("gen_ai.operation.name")
             .unwrap_or_else(|| self.name.split(' ').next().unwrap_or_default())
     }
 
-    /// When it began: RFC 3339; `None` where it does not say.
+    /// Start time as RFC 3339; `None` if missing.
     pub fn time(&self) -> Option<String> {
         let nanoseconds = i64::try_from(self.start).ok().filter(|at| *at > 0)?;
         let at = chrono::DateTime::from_timestamp_nanos(nanoseconds);
@@ -70,11 +70,11 @@ impl Span {
     }
 }
 
-/// All spans of a JSON value: what an exporter writes on one line, or a list of such values.
+/// All spans of a JSON value: one line of an exporter, or a list of such values.
 ///
 /// # Errors
 ///
-/// Says what it holds instead.
+/// The actual content of the value, as text.
 pub fn spans(value: &Value) -> Result<Vec<Span>, String> {
     let mut found = Vec::new();
     let all = value
@@ -133,7 +133,7 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
         let text = |name: &str| of_event.get(name).and_then(Value::as_str);
         let message = text("exception.message").or(text("exception.stacktrace"));
         match (text("exception.type"), message) {
-            // A message that says itself what it is stands there as a terminal would show it.
+            // A message that includes its type is kept as a terminal would show it.
             (_, Some(message))
                 if message.to_lowercase().contains("error") || message.contains(": ") =>
             {
@@ -161,7 +161,7 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
     }
 }
 
-/// A member by its name in `camelCase`, or by the same in `snake_case`.
+/// Member by its name in `camelCase` or `snake_case`.
 fn named<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     value.get(name).or_else(|| {
         let mut snake = String::with_capacity(name.len() + 4);
@@ -196,7 +196,7 @@ fn attributes(of: &Value) -> Map<String, Value> {
     found
 }
 
-/// The value that an `AnyValue` stands for.
+/// Plain JSON value of an `AnyValue`.
 fn plain(any: &Value) -> Value {
     let Some(fields) = any.as_object() else {
         return any.clone();

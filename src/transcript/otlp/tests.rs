@@ -4,7 +4,7 @@ use super::super::Format;
 use super::super::tests::read_all;
 use super::*;
 
-/// A line with one span.
+/// Line with one span.
 fn span(
     id: &str,
     start: u64,
@@ -114,7 +114,7 @@ fn where_tools_have_no_spans_the_messages_tell() {
         .map(|remark| remark.text.as_str())
         .collect();
     assert_eq!(said, ["run it", "done"]);
-    // With a span for the call, it is told once.
+    // A call with its own span is emitted once.
     let with_span = [
         &lines[..],
         &[tool(

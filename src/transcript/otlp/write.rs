@@ -1,53 +1,53 @@
-//! A run as a span, and a span as a run: what is written of a run, and what is read of one.
+//! Conversion between runs and spans.
 //!
-//! One span `invoke_agent`: the skill is the agent. Names are those of the conventions for generative AI; what
-//! they do not know (what it cost, which rules stood in the prompt) stands below `memctl.`.
+//! A run is one span `invoke_agent` with the skill as the agent. Names follow the conventions for
+//! generative AI; other data (cost, rules in the prompt) has the prefix `memctl.`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Span;
 
-/// The agent that is invoked, and what came of it.
+/// Agent run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
-    /// The trace: 32 hexadecimal digits.
+    /// Trace id: 32 hexadecimal digits.
     pub trace: String,
-    /// The span: 16 hexadecimal digits.
+    /// Span id: 16 hexadecimal digits.
     pub span: String,
-    /// The span that it is a part of, where there is one.
+    /// Id of the parent span; `None` without a parent.
     pub parent: Option<String>,
-    /// Who says so: the name of the service.
+    /// Service name of the exporter.
     pub service: String,
-    /// The skill, `domain/skill`; of other agents their name.
+    /// Skill as `domain/skill`; agent name for other agents.
     pub skill: String,
-    /// `provider/model`; of others as they write it.
+    /// Model as `provider/model`; other programs may use other forms.
     pub model: String,
-    /// When it began, in nanoseconds since 1970.
+    /// Start time in nanoseconds since 1970.
     pub start: u64,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub latency_ms: f64,
-    /// US dollars, where that is known.
+    /// Cost in US dollars; `None` if unknown.
     pub cost_usd: Option<f64>,
-    /// Tokens that were read, where they were counted.
+    /// Input tokens; `None` if not counted.
     pub input_tokens: Option<u64>,
-    /// Tokens that were written.
+    /// Output tokens; `None` if not counted.
     pub output_tokens: Option<u64>,
-    /// The session that it is part of.
+    /// Session id.
     pub session: Option<String>,
-    /// The execution that records it.
+    /// Id of the execution record.
     pub execution_id: Option<String>,
-    /// The rules that stood in the prompt.
+    /// Ids of the rules in the prompt.
     pub injected: Vec<String>,
-    /// What went wrong, where something did.
+    /// Error message; `None` after success.
     pub error: Option<String>,
-    /// What was given, where content may be told.
+    /// Input text; `None` if content is not recorded.
     pub input: Option<String>,
-    /// What came out, likewise.
+    /// Output text; `None` if content is not recorded.
     pub output: Option<String>,
 }
 
-/// The line of a run in OTLP/JSON, without a line break.
+/// OTLP/JSON of a run, without a line break.
 pub fn line(run: &Traced) -> String {
     let (provider, model) = run.model.split_once('/').unwrap_or(("", &run.model));
     let mut attributes = vec![
@@ -76,7 +76,7 @@ pub fn line(run: &Traced) -> String {
         ("gen_ai.usage.input_tokens", run.input_tokens),
         ("gen_ai.usage.output_tokens", run.output_tokens),
     ];
-    // Numbers of 64 bits are strings in this encoding.
+    // 64-bit numbers are strings in this encoding.
     let count =
         |name: &str, value: u64| json!({"key": name, "value": {"intValue": value.to_string()}});
     attributes.extend(
@@ -150,7 +150,7 @@ fn nanoseconds(milliseconds: f64) -> u64 {
     (milliseconds * 1e6) as u64
 }
 
-/// The run that a span tells of; `None` where it is no agent's, and no model's that an agent has asked.
+/// Converts a span to a run; `None` unless its operation is an agent or model invocation.
 pub fn traced(span: &Span) -> Option<Traced> {
     if ![
         "invoke_agent", "chat", "generate_content", "text_completion",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memctl::engine::Adviser;
+use memctl::hints::Adviser;
 use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
 use memctl::store::Scoped;

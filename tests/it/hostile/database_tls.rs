@@ -298,7 +298,7 @@ fn no_server_gets_the_password_by_asking_for_it() {
             denied(),
             b"no",
             "",
-            "does not speak as a PostgreSQL server does",
+            "does not follow the PostgreSQL protocol",
             true,
         ),
     ];
@@ -562,7 +562,7 @@ fn a_real_server_with_a_certificate_is_reached() {
         workspace.run(&["remote", "status", "--url", &url])
     };
     // It lets us in, and is no store of ours; it starts in the meantime.
-    let inside = "is not a store of memctl";
+    let inside = "has no memctl schema";
     let begun = Instant::now();
     while !run("postgres", "localhost", &full).stderr.contains(inside) {
         assert!(

@@ -64,7 +64,7 @@ fn undo_ignores_lines_that_this_user_has_not_written() {
         let rules = workspace.read(".agentura/reflexion_entries.json");
         workspace
             .run(&["memory", "undo", "ffffffff"])
-            .fails(2, "names no change");
+            .fails(2, "matches no change");
         assert_eq!(workspace.read(".agentura/reflexion_entries.json"), rules);
         // A signature of another line, and one of another user, are none.
         let mut other = line.clone();
@@ -77,7 +77,7 @@ fn undo_ignores_lines_that_this_user_has_not_written() {
         append(&workspace, &stranger.signed(&line));
         workspace
             .run(&["memory", "undo", "ffffffff"])
-            .fails(2, "names no change");
+            .fails(2, "matches no change");
         let list = workspace.json(&["memory", "undo", "--list"]);
         assert!(!list.to_string().contains("ffffffff"), "{list}");
     }

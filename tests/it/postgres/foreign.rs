@@ -52,11 +52,11 @@ fn a_foreign_database_is_not_touched() {
         .run(&["remote", "init", "--url", &database.url])
         .fails(
             6,
-            "`public.executions` exists and is not ours: it was there before; nothing was changed",
+            "`public.executions` exists and belongs to another program: it was there before; nothing was changed",
         );
     workspace
         .run(&["remote", "check"])
-        .fails(6, "is not a store of memctl");
+        .fails(6, "has no memctl schema");
     assert_eq!(everything(&admin), before);
     assert_eq!(admin.value("select prisoner from executions"), "Anne");
 }
@@ -76,13 +76,16 @@ fn a_table_of_a_seeds_name_has_to_be_a_seeds_table() {
         ),
         (
             "create table reflexions ()",
-            "`public.reflexions` exists and is not ours",
+            "`public.reflexions` exists and belongs to another program",
         ),
         (
             "create function match_memory() returns int language sql as 'select 1'",
             "drop function match_memory()",
         ),
-        ("create schema memctl", "`memctl` exists and is not ours"),
+        (
+            "create schema memctl",
+            "`memctl` exists and belongs to another program",
+        ),
     ] {
         let database = server.database();
         let admin = database.admin();
@@ -176,11 +179,11 @@ fn a_schema_of_another_time_is_told_from_ours() {
     admin.run("update memctl.migrations set checksum = 'x' where version = 3");
     init().fails(
         6,
-        "the migration 3 `triggers` was applied with another text",
+        "the migration 3 `triggers` was applied with different SQL",
     );
     let (code, found) = store.check(url);
     assert!(
-        code == 1 && found.to_string().contains("another text"),
+        code == 1 && found.to_string().contains("different SQL"),
         "{found}"
     );
 }

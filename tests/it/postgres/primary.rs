@@ -246,13 +246,16 @@ fn without_its_database_a_copy_writes_nothing_and_says_why() {
         let ran = command.args(["run", SKILL]).output().unwrap();
         crate::workspace::Ran::of(ran)
     };
-    without("").fails(6, "lies in a database that is not named");
+    without("").fails(
+        6,
+        "is stored in a database, and no connection is configured",
+    );
     without("postgres://nobody@127.0.0.1:1/none").fails(6, "cannot reach");
     // Another database, and one that is none of ours.
     let other = Store::new().unwrap();
-    without(&other.login(ANN)).fails(6, "is not the database that the memory `support` lies in");
+    without(&other.login(ANN)).fails(6, "is not the database of the memory `support`");
     let plain = server().unwrap().database();
-    without(&plain.url).fails(6, "is not a store of memctl");
+    without(&plain.url).fails(6, "has no memctl schema");
     assert_eq!(records(&copy, ""), before);
     // A hint needs no database.
     let mut command = copy.command();
@@ -283,7 +286,8 @@ fn without_its_database_a_copy_writes_nothing_and_says_why() {
         .to_owned();
     full.run(&["remote", "join", &shares])
         .fails(2, "shares its own files");
-    copy.run(&["remote", "join", "other"]).fails(2, "lies in");
+    copy.run(&["remote", "join", "other"])
+        .fails(2, "is already stored in");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
     assert_eq!(why["chain"][1]["id"], "CORR-002", "{why}");
     three
         .run(&["memory", "show", "CORR-001@nobody"])
-        .fails(2, "of no single workspace that was pulled");
+        .fails(2, "no single pulled workspace has a name");
     // The next run obeys rules of both, and a failing call gets the fix that another has learnt.
     let prompt = three.json(&["memory", "prompt", SKILL]);
     let injected = prompt["injected"].as_array().unwrap();
@@ -527,7 +527,7 @@ fn nothing_is_sent_to_where_users_are_not_apart() {
     correct(&one, &["Always name the licence of a nurse."]);
     let admin = store.database.url.clone();
     one.run(&["sync", "--url", &admin])
-        .fails(6, "does not keep users apart");
+        .fails(6, "does not isolate users");
     let bypass = store.role("sly", "bypassrls in role memctl_user");
     one.run(&["sync", "--url", &bypass])
         .fails(6, "bypasses row security");

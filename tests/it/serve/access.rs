@@ -218,10 +218,10 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
     workspace.run(&short).fails(2, "needs 32");
     workspace
         .run(&["serve", "--addr", "0.0.0.0:0"])
-        .fails(2, "is not an address of this machine alone");
+        .fails(2, "is not a loopback address");
     workspace
         .run(&["serve", "--addr", "127.0.0.1:0", "--allow-origin", "*"])
-        .fails(2, "is no origin");
+        .fails(2, "is not a valid origin");
     workspace
         .run(&[
             "serve",

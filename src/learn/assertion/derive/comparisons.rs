@@ -1,4 +1,4 @@
-//! Demands on numbers, lengths and counts.
+//! Comparisons of numbers, lengths and counts.
 
 use serde_json::{Number, Value};
 
@@ -7,7 +7,7 @@ use super::super::fields::{meant, parts};
 use super::super::{Check, Operator, Path, Unit};
 use super::{FILLERS, Found, Reader, is_word, negated};
 
-/// Comparisons in words. Longer ones first.
+/// Comparison phrases, longer ones first.
 const COMPARISONS: &[(&[&str], Operator)] = &[
     (&["less", "than", "or", "equal", "to"], Operator::AtMost),
     (&["greater", "than", "or", "equal", "to"], Operator::AtLeast),
@@ -53,14 +53,14 @@ const COMPARISONS: &[(&[&str], Operator)] = &[
     (&["="], Operator::Exactly),
 ];
 
-/// Behind a number these make another thing of it.
+/// Units and scales that change the meaning of a number.
 const SCALES: &[&str] = &[
     "million", "billion", "thousand", "hundred", "k", "m", "percent", "times", "percentage",
     "years", "year", "days", "day", "hours", "hour", "minutes", "minute", "seconds", "second",
     "weeks", "months", "ms",
 ];
 
-/// What people call the whole output, or the things in its list.
+/// Words for the whole output; `THINGS` are words for the items of its list.
 const OUTPUT: &[&str] = &[
     "it", "answer", "output", "response", "reply", "result", "text", "message", "everything",
 ];
@@ -109,7 +109,7 @@ impl Reader<'_> {
         found
     }
 
-    /// "in 100 words or less", "limit it to 3 items".
+    /// Demands like "in 100 words or less", "limit it to 3 items".
     fn limits(&self, tokens: &[Token]) -> Vec<Found> {
         let mut found = Vec::new();
         for at in 0..tokens.len() {
@@ -128,7 +128,7 @@ impl Reader<'_> {
                     ]
                     .contains(&t.lower.as_str())
                 });
-            // Only lengths and counts: "keep the score to 60" can mean many things.
+            // Only lengths and counts: "keep the score to 60" is ambiguous.
             let counted = tokens.get(at + 1).is_some();
             if (or_less || limited) && counted && !negated(tokens, at) {
                 let all = self.bound(tokens, at, Operator::AtMost, &value, at + 1);
@@ -138,8 +138,8 @@ impl Reader<'_> {
         found
     }
 
-    /// The demand of a comparison: before it stands what is compared, behind the number what is
-    /// counted, if anything is.
+    /// Demand of a comparison: the subject precedes it, and the counted noun, if any, follows the
+    /// number.
     fn bound(
         &self,
         tokens: &[Token],
@@ -152,7 +152,7 @@ impl Reader<'_> {
             check,
             needs_witness: false,
         };
-        // "is over 10 words too long" tells what was, and demands nothing.
+        // "is over 10 words too long" is a statement, not a demand.
         let tells = |token: &Token| ["is", "was", "are", "were"].contains(&token.lower.as_str());
         if at > 0 && tells(&tokens[at - 1]) {
             return None;
@@ -198,7 +198,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// The text whose length is spoken of.
+    /// Path of the text whose length is limited.
     fn prose(&self, tokens: &[Token], at: usize) -> Option<Path> {
         if self.output.is_string() {
             return Some(Path::root());
@@ -224,7 +224,7 @@ impl Reader<'_> {
         texts.next().is_none().then(|| only.path.clone())
     }
 
-    /// The array whose items are spoken of.
+    /// Path of the array whose items are counted.
     pub(super) fn list(&self, noun: &[Token]) -> Option<Path> {
         let first = noun.first()?;
         let named = noun
@@ -254,7 +254,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what follows a number leaves it a plain number.
+/// Returns true if a plain number can be followed by this word.
 fn goes_on(word: &str) -> bool {
     [
         "for", "when", "if", "in", "or", "and", "unless", "whenever", "where", "points", "until",

@@ -330,7 +330,7 @@ fn what_is_expected_says_what_was_meant() {
             "equals $.recommendation hold"
         ]
     );
-    // The words were about something else.
+    // The sentence referred to something else.
     assert_eq!(
         found("Should score below 50.", &output, Some(&expected)),
         ["equals $.recommendation hold"]

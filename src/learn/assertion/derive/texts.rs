@@ -1,4 +1,4 @@
-//! Demands on what is said, and in which form.
+//! Demands on the wording and the format of text.
 
 use serde_json::json;
 
@@ -55,7 +55,8 @@ impl Reader<'_> {
                 }
             };
             if forbids {
-                // Without quotation marks it has to be all that is said, and the output has to say it.
+                // Without quotation marks, the object must end the sentence and occur in the
+                // output.
                 let ends = next.is_none();
                 if object.quoted || (ends && start + 1 == tokens.len()) {
                     found.push(Found {
@@ -68,7 +69,7 @@ impl Reader<'_> {
             let demanded = at == 0
                 || MODALS.contains(&tokens[at - 1].lower.as_str())
                 || ["always", "to", "please"].contains(&tokens[at - 1].lower.as_str());
-            // To "use" something, or to "include" a name where there are fields, is not to say it.
+            // "Use" of a thing or "include" of a field name does not demand its text.
             let is_name = is_identifier(object) && self.output.is_object();
             let literal = match verb.lower.as_str() {
                 "use" | "using" | "call" => start > at + 1 && object.quoted,
@@ -91,7 +92,7 @@ impl Reader<'_> {
         found
     }
 
-    /// "`a` instead of `b`", "say `a`, not `b`": `b` is wrong, if it is there.
+    /// "`a` instead of `b`", "say `a`, not `b`": forbids `b` if the output contains it.
     #[expect(clippy::unused_self, reason = "one of the readers of a sentence")]
     pub(super) fn instead(&self, sentence: &Sentence) -> Vec<Found> {
         let tokens = &sentence.tokens;

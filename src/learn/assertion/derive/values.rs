@@ -1,4 +1,4 @@
-//! Demands on what a field holds, and that it is there.
+//! Demands on the values and the presence of fields.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::clause::{Sentence, Token, number};
 use super::super::{Check, JsonType, Path};
 use super::{FILLERS, Found, NEGATIONS, Reader, is_identifier, is_word, negated};
 
-/// What nobody would write for a value of a field.
+/// Words that are unlikely to be field values.
 const NO_VALUES: &[&str] = &[
     "lower", "higher", "better", "worse", "shorter", "longer", "more", "less", "different",
     "consistent", "clear", "correct", "right", "accurate", "brief", "concise", "specific",
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where the value begins, if "must be" or the like begins here.
+/// Index of the value if "must be" or a similar phrase begins at `at`.
 fn copula(tokens: &[Token], at: usize) -> Option<usize> {
     let word = |offset: usize| {
         tokens
@@ -164,7 +164,7 @@ fn copula(tokens: &[Token], at: usize) -> Option<usize> {
 fn json_type(tokens: &[Token]) -> Option<JsonType> {
     let article = ["a", "an"].contains(&tokens.first()?.lower.as_str());
     let word = tokens.get(usize::from(article)).filter(|t| !t.quoted)?;
-    // "a number between", "a list of names" say more than a type; the type is right all the same.
+    // "a number between", "a list of names" demand more than a type, but the type holds.
     let is = match word.lower.as_str() {
         "integer" => JsonType::Integer,
         "number" => JsonType::Number,
@@ -177,8 +177,8 @@ fn json_type(tokens: &[Token]) -> Option<JsonType> {
     article.then_some(is)
 }
 
-/// The values that a field may have: `a`, `a or b`, `a, b or c`, up to the end of the sentence or a
-/// "not". `now` is what the field has; a value without quotation marks is written in its manner.
+/// Allowed values of a field: `a`, `a or b`, `a, b or c`, up to the end of the sentence or a "not".
+/// `now` is the current value, whose case unquoted values take over.
 fn choices(tokens: &[Token], now: &str) -> Option<Vec<String>> {
     let mut values: Vec<String> = Vec::new();
     let mut expect = true;
@@ -194,7 +194,7 @@ fn choices(tokens: &[Token], now: &str) -> Option<Vec<String>> {
             break;
         }
         if !token.quoted && ["or", "and"].contains(&word) {
-            // "approved and rejected" is no choice.
+            // "approved and rejected" is not a choice.
             if word == "and" && !values.is_empty() && values.len() < 2 {
                 return None;
             }
@@ -223,12 +223,12 @@ fn choices(tokens: &[Token], now: &str) -> Option<Vec<String>> {
         });
         expect = token.pauses;
     }
-    // What follows the last value has to be an end: "hold on to" is no value.
+    // The sentence must end after the last value: "hold on to" is not a value.
     (!values.is_empty()).then_some(values)
 }
 
-/// A label in the case of the one that is there; none where it is a name among labels: the field
-/// that holds `en` does not want "German".
+/// Value in the case of the current one. `None` for a proper name where a lower-case label is: a
+/// field with `en` does not take "German".
 fn in_the_manner_of(now: &str, value: &str) -> Option<String> {
     let is =
         |text: &str, fits: fn(char) -> bool| text.chars().filter(|c| c.is_alphabetic()).all(fits);

@@ -1,6 +1,7 @@
-//! The file system says when to look, and a thread looks.
+//! Watcher thread that reads data files after file system events.
 //!
-//! The directory is watched, not its files: those are replaced on a rewrite, and may not exist yet.
+//! The watch is on the directory, not on its files: a rewrite replaces them, and they may not exist
+//! yet.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -10,25 +11,25 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::model::Kind;
 use crate::store::Scoped;
 
-use super::super::state::Log;
-use super::news::{Known, News};
+use super::super::log::Log;
+use super::change_feed::{Known, News};
 
-/// Events that follow each other within this time are one: one write is several of them.
+/// Time within which events count as one: a single write causes several.
 const SETTLE: Duration = Duration::from_millis(10);
-/// A burst is not waited for longer than this: in a crowd of writers it never ends.
+/// Maximum length of a burst: with many writers it never ends.
 const LONGEST_BURST: Duration = Duration::from_millis(60);
-/// When to look again at a file that another program was just writing anew.
+/// Delay before a half-written file is read again.
 const AGAIN: Duration = Duration::from_millis(40);
 
-/// What the file system reports.
+/// Message of the file system watcher.
 enum Signal {
     Changed(Kind),
-    /// Something, and it has lost track of what.
+    /// An unknown file may have changed.
     Anything,
     Failed(String),
 }
 
-/// Looks whenever a data file changes, and hands over what is new, until the watcher is dropped.
+/// Publishes the changes of every data file, until the watcher is dropped.
 pub(super) fn follow(
     store: Scoped,
     publish: impl Fn(Vec<News>) + Send + 'static,
@@ -53,7 +54,7 @@ pub(super) fn follow(
             }
         }
     })?;
-    // Watched before the first look, so that nothing falls between the two.
+    // The watch starts before the first read, so that no change is missed.
     watcher.watch(store.directory(), RecursiveMode::NonRecursive)?;
     let known = Known::of(store);
     std::thread::Builder::new()

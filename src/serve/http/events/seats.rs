@@ -1,16 +1,16 @@
-//! Who listens to events, and how many streams one user may have.
+//! Limits on event streams, in total and per user.
 //!
-//! A user has a share of the seats, whatever the number of the tokens, so that nobody keeps the others
-//! from listening.
+//! The limit per user is independent of the number of tokens, so that one user cannot block the
+//! others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A user's share of the seats is this part of them, and at least [`LEAST`].
+/// Divisor of the total for the limit per user, which is at least [`LEAST`].
 const PART: usize = 4;
 const LEAST: usize = 4;
 
-/// The seats of a server.
+/// Seats of a server.
 #[derive(Clone)]
 pub(super) struct Seats {
     most: usize,
@@ -23,18 +23,18 @@ struct Taken {
     by_user: HashMap<String, usize>,
 }
 
-/// A seat, free again when it is dropped.
+/// Seat, released on drop.
 pub(super) struct Seat {
     user: String,
     taken: Arc<Mutex<Taken>>,
 }
 
-/// Why there is no seat.
+/// Reason why there is no seat.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
-    /// All are taken.
+    /// All seats are taken.
     Full,
-    /// The user has as many as a user may have.
+    /// The user has reached the limit of seats per user.
     Share(usize),
 }
 
@@ -46,7 +46,7 @@ impl Seats {
         }
     }
 
-    /// A seat for a user.
+    /// Takes a seat for a user.
     pub(super) fn take(&self, user: &str) -> Result<Seat, NoSeat> {
         let share = (self.most / PART).max(LEAST);
         let mut taken = lock(&self.taken);
@@ -65,7 +65,7 @@ impl Seats {
         })
     }
 
-    /// How many are taken.
+    /// Returns the number of taken seats.
     pub(super) fn taken(&self) -> usize {
         lock(&self.taken).all
     }

@@ -1,14 +1,14 @@
-//! Attributes that say with numbers in their names what is a list of objects.
+//! Lists of objects that are spread over attributes with numbered names.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// No message has more fields in a row than this; what has is not looked at further.
+/// Maximum depth of a field; deeper ones are ignored.
 const DEEPEST: usize = 8;
 
-/// The values below a prefix, by the numbers behind it: `PREFIX0.a.b` is `{"a": {"b": …}}`. What has numbers inside is
-/// a list.
+/// Values below a prefix, ordered by the number after it: `PREFIX0.a.b` is `{"a": {"b": …}}`.
+/// Objects with only numeric names are lists.
 pub(super) fn numbered(attributes: &Map<String, Value>, prefix: &str) -> Vec<Value> {
     let below = attributes.iter().filter_map(|(key, value)| {
         let path: Vec<&str> = key.strip_prefix(prefix)?.split('.').collect();
@@ -20,10 +20,10 @@ pub(super) fn numbered(attributes: &Map<String, Value>, prefix: &str) -> Vec<Val
     }
 }
 
-/// Values by what is left of their paths.
+/// Values with their remaining paths.
 type Paths<'a> = Vec<(Vec<&'a str>, &'a Value)>;
 
-/// Values by their paths, as a tree.
+/// Builds a tree from values and paths.
 fn tree(paths: Paths<'_>) -> Value {
     if let [(path, value)] = paths.as_slice()
         && path.is_empty()

@@ -1,13 +1,13 @@
-//! Messages of older shapes as messages of today: `{role, parts}`.
+//! Conversion of older message formats to the current one: `{role, parts}`.
 //!
-//! Parts are texts, calls of tools, and what tools have answered. Content is a text, or a list of blocks as
-//! Bedrock and Anthropic have them.
+//! Parts are texts, tool calls and tool answers. Content is a text, or a list of blocks as in
+//! Bedrock and Anthropic.
 
 use serde_json::{Map, Value, json};
 
 use super::read;
 
-/// An event as a message; `None` where it is none, or goes the other way.
+/// Converts an event to a message; `None` if it is not a message or has the other direction.
 pub(super) fn of_event(name: &str, event: &Map<String, Value>, is_input: bool) -> Option<Value> {
     let role = match name {
         "gen_ai.choice" => None,
@@ -16,14 +16,14 @@ pub(super) fn of_event(name: &str, event: &Map<String, Value>, is_input: bool) -
     if role.is_some() != is_input {
         return None;
     }
-    // The whole of it in one attribute, or field by field.
+    // The whole message in one attribute, or one attribute per field.
     let whole = event.get("gen_ai.event.content").map(read);
     let mut fields = match whole {
         Some(Value::Object(fields)) => fields,
         Some(_) => return None,
         None => event.clone(),
     };
-    // Of a choice, the message is inside; sometimes that is all of its words.
+    // A choice contains the message, or only its text.
     match fields.remove("message").map(|message| read(&message)) {
         Some(Value::Object(message)) => fields.extend(message),
         Some(content) => {
@@ -37,7 +37,7 @@ pub(super) fn of_event(name: &str, event: &Map<String, Value>, is_input: bool) -
     Some(of_today(&Value::Object(fields)))
 }
 
-/// A message of an older shape in that of today: `{role, parts}`.
+/// Converts a message to `{role, parts}`.
 pub(super) fn of_today(message: &Value) -> Value {
     let field = |name: &str| message.get(name).filter(|value| !value.is_null());
     let role = field("role").and_then(Value::as_str).unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn of_today(message: &Value) -> Value {
     json!({"role": role, "parts": parts})
 }
 
-/// Whether a content is a list of which any is a block that has a meaning of its own.
+/// Returns `true` if the content is a list with at least one non-text block.
 fn has_blocks(content: &Value) -> bool {
     let blocks = content.as_array();
     blocks.is_some_and(|blocks| {
@@ -89,7 +89,7 @@ fn has_blocks(content: &Value) -> bool {
     })
 }
 
-/// A block of content, as Bedrock and Anthropic have them.
+/// Converts a content block of Bedrock or Anthropic.
 fn block(block: &Value) -> Option<Value> {
     let kind = block.get("type").and_then(Value::as_str);
     let call = block

@@ -1,15 +1,16 @@
-//! What other conventions say, in the words of today's.
+//! Conversion of other conventions to the current one.
 //!
-//! Before version 1.37 of the conventions for generative AI, messages were events of a span, and the program
-//! was `gen_ai.system`. `OpenLLMetry` has one attribute for every field of every message
-//! (`gen_ai.prompt.0.content`), and so has `OpenInference` (`llm.input_messages.0.message.content`); both have names of their
-//! own for the spans of tools. Here a span gets the attributes of today for what it says in another way;
-//! an attribute that it has already stays as it is, since some programs write both.
+//! Before version 1.37 of the conventions for generative AI, messages were span events, and the
+//! provider was `gen_ai.system`. `OpenLLMetry` uses one attribute per message field
+//! (`gen_ai.prompt.0.content`), and so does `OpenInference`
+//! (`llm.input_messages.0.message.content`). Both have their own names for tool spans. This module
+//! adds the current attributes to such spans. Existing attributes are kept, since some programs
+//! write both.
 //!
-//! - `message`: messages. `fields`: attributes with numbers in their names. `tool`: spans of tools.
+//! - `message`: messages. `fields`: attributes with numbered names. `tool`: tool spans.
 //!
-//! The shapes are those that these programs wrote: the instrumentations of `OpenAI`'s client by `OpenLLMetry`
-//! 0.40 and `OpenInference` 0.1, Strands Agents 1.0, Azure AI Inference 1.0. What is none of them is left alone.
+//! Supported formats: the instrumentations of `OpenAI`'s client by `OpenLLMetry` 0.40 and
+//! `OpenInference` 0.1, Strands Agents 1.0, Azure AI Inference 1.0. Other spans are unchanged.
 
 mod fields;
 mod message;
@@ -17,10 +18,10 @@ mod tool;
 
 use serde_json::{Map, Value};
 
-/// An event of a span: its name and its attributes.
+/// Span event: name and attributes.
 pub(super) type Event = (String, Map<String, Value>);
 
-/// Adds what a span of this name says in other words.
+/// Adds current attributes to a span with this name.
 pub(super) fn fill(name: &str, attributes: &mut Map<String, Value>, events: &[Event]) {
     let renamed = [
         ("gen_ai.provider.name", "gen_ai.system"),
@@ -79,14 +80,14 @@ pub(super) fn fill(name: &str, attributes: &mut Map<String, Value>, events: &[Ev
     }
 }
 
-/// Adds an attribute that is not there yet.
+/// Adds an attribute unless it exists.
 fn add(attributes: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(value) = value.filter(|value| !value.is_null()) {
         attributes.entry(name).or_insert(value);
     }
 }
 
-/// JSON in a text, or what is not in one.
+/// Parsed JSON of a text, or the value itself.
 fn read(value: &Value) -> Value {
     let text = value.as_str();
     text.and_then(|text| serde_json::from_str(text).ok())

@@ -1,4 +1,4 @@
-//! What the programs that are named in [`super`] have written, shortened.
+//! Shortened output of the programs named in [`super`].
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn attributes(of: &Value) -> Vec<Value> {
     pairs.collect()
 }
 
-/// Lines with a span each, which begin one after the other: name, attributes, events.
+/// One span per line, with ascending start times: name, attributes, events.
 fn trace(all: &[(&str, Value, Value)]) -> String {
     let lines = all.iter().enumerate().map(|(n, (name, of_span, events))| {
         let events = events.as_array().into_iter().flatten();
@@ -38,7 +38,7 @@ fn trace(all: &[(&str, Value, Value)]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What was called, what came of it, and what was said.
+/// Asserts commands with their output and error flag, and remarks.
 #[track_caller]
 fn check(trace: &str, steps: &[(&str, &str, Option<bool>)], said: &[&str]) {
     let read = read_all(None, trace);
@@ -127,7 +127,7 @@ fn one_attribute_a_field_is_a_list_of_messages() {
     ]);
     check(&openllmetry, &steps, &said);
 
-    // The same of OpenInference: other names, and a level more.
+    // OpenInference has other names and one more level.
     let openinference = openllmetry
         .replace("gen_ai.prompt.", "llm.input_messages.")
         .replace("gen_ai.completion.", "llm.output_messages.");
@@ -153,7 +153,7 @@ fn one_attribute_a_field_is_a_list_of_messages() {
     );
     check(&renamed, &steps, &said);
 
-    // With spans of the tools beside them, which do not say for which call, each is told once.
+    // With tool spans that have no call id, each call is emitted once.
     let tool = |command: &str, output: &str| {
         let of_tool = json!({"openinference.span.kind": "TOOL", "tool.name": "shell", "tool.parameters": "{}",
             "input.value": arguments(command), "output.value": output});
@@ -202,11 +202,11 @@ fn spans_of_tools_have_names_of_their_own() {
     check_one(nameless, "not JSON", "");
     let openinference = json!({"openinference.span.kind": "TOOL", "tool.name": "shell", "input.value": "ls", "output.value": "a"});
     check_one(openinference, "ls", "a");
-    // Both at once say the same, and what is of today counts.
+    // With both conventions, the current one takes precedence.
     let both = json!({"openinference.span.kind": "TOOL", "gen_ai.tool.name": "shell", "tool.name": "x",
         "gen_ai.tool.call.arguments": arguments("ls"), "input.value": "other", "gen_ai.tool.call.result": "a"});
     check_one(both, "ls", "a");
-    // An agent, a chain and a model are no tools.
+    // Agents, chains and models are not tools.
     for kind in ["AGENT", "CHAIN", "LLM", "workflow", "task"] {
         let of_span = json!({"openinference.span.kind": kind, "traceloop.span.kind": kind, "input.value": "ls"});
         check(&trace(&[("x", of_span, json!([]))]), &[], &[]);
@@ -215,7 +215,7 @@ fn spans_of_tools_have_names_of_their_own() {
 
 #[test]
 fn events_of_a_span_are_messages() {
-    // Azure AI Inference: all of a message in one attribute.
+    // Azure AI Inference: the whole message in one attribute.
     let event = |name: &str, content: Value| json!([name, {"gen_ai.system": "az.ai.inference", "gen_ai.event.content": content.to_string()}]);
     let call = |n: usize, command: &str| {
         json!({"role": "assistant", "tool_calls": [{"id": format!("call_{n}"), "type": "function",
@@ -251,7 +251,7 @@ fn events_of_a_span_are_messages() {
     ]);
     check(&azure, &[(FAILS, TRACEBACK, None)], &["print x", "Done."]);
 
-    // Strands Agents: blocks as Bedrock has them; the tools have spans.
+    // Strands Agents: blocks as in Bedrock; tools have spans.
     let blocks = |blocks: Value| Value::from(blocks.to_string());
     let tried = blocks(
         json!([{"text": "I try."}, {"toolUse": {"toolUseId": "t1", "name": "shell", "input": {"command": FAILS}}}]),

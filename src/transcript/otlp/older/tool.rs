@@ -1,10 +1,10 @@
-//! What a tool was given and what it said, where instrumentations have names of their own for that.
+//! Conversion of tool spans with other attribute names.
 
 use serde_json::{Map, Value};
 
 use super::{Event, add, read};
 
-/// What a span of a tool says, where its instrumentation has names of its own.
+/// Adds tool attributes to a span of `OpenInference` or `OpenLLMetry`.
 pub(super) fn of_attributes(name: &str, attributes: &mut Map<String, Value>) {
     let text = |key: &str| {
         let text = attributes.get(key).and_then(Value::as_str);
@@ -45,8 +45,8 @@ pub(super) fn of_attributes(name: &str, attributes: &mut Map<String, Value>) {
     add(attributes, "gen_ai.tool.call.result", result);
 }
 
-/// The arguments in what `OpenLLMetry` notes of a call: `args` and `kwargs` of a function, or what `LangChain` has
-/// of them. Anything else is as it stands.
+/// Arguments recorded by `OpenLLMetry`: `args` and `kwargs` of a function, or `LangChain`'s form of
+/// them. Other values are unchanged.
 fn given(text: &str) -> Value {
     let Some(Value::Object(input)) = serde_json::from_str(text).ok() else {
         return Value::String(text.to_owned());
@@ -79,7 +79,7 @@ fn given(text: &str) -> Value {
     }
 }
 
-/// The result in what `OpenLLMetry` notes: JSON of it, which `LangChain` puts into an envelope.
+/// Result recorded by `OpenLLMetry`: JSON, which `LangChain` wraps in an envelope.
 fn gotten(text: &str) -> Value {
     let output: Value =
         serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
@@ -93,7 +93,7 @@ fn gotten(text: &str) -> Value {
     content.unwrap_or(inner).clone()
 }
 
-/// What events say of a tool: its arguments come as a message to it, its result as its choice.
+/// Adds tool attributes from span events: arguments come as a tool message, the result as a choice.
 pub(super) fn of_events(attributes: &mut Map<String, Value>, events: &[Event]) {
     for (name, event) in events {
         let (new, body) = match name.as_str() {
@@ -103,7 +103,7 @@ pub(super) fn of_events(attributes: &mut Map<String, Value>, events: &[Event]) {
         };
         let value = body.map(|body| {
             let read = read(body);
-            // Blocks of a result are texts, or JSON.
+            // Blocks of a result are texts or JSON.
             let texts = read.as_array().and_then(|blocks| {
                 let text = |block: &Value| {
                     let text = block.get("text").and_then(Value::as_str).map(str::to_owned);

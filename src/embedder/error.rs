@@ -1,0 +1,43 @@
+//! Errors of embedders.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::llm;
+
+use super::EmbedError;
+
+/// Reason why texts were not embedded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A model on this machine failed.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// A model behind a URL failed.
+    #[error(transparent)]
+    Llm(#[from] llm::Error),
+    /// The embedder returned vectors of another size than configured or than before.
+    #[error("`{embedder}` returned vectors of {found} dimensions, but {expected} are expected")]
+    VectorSize {
+        /// Name of the embedder.
+        embedder: String,
+        /// Number of dimensions returned.
+        found: usize,
+        /// Number of dimensions expected.
+        expected: usize,
+    },
+    /// The async runtime does not start.
+    #[error("cannot start the async runtime")]
+    Runtime {
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// A file of a model cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,143 @@
+//! Explanations of errors of the engine.
+
+use super::{Explain, Explanation, Kind, of_io};
+use crate::embedder::{self, EmbedError};
+use crate::workspace::{Error, SessionError};
+
+/// Hint for a runtime that cannot be started.
+const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let usage = |hint: &str| (Kind::Usage, Some(hint.to_owned()));
+        let input = |hint: &str| (Kind::Input, Some(hint.to_owned()));
+        let missing = |hint: &str| (Kind::NotFound, Some(hint.to_owned()));
+        match self {
+            Self::Store(error) => error.explain(),
+            Self::Skill(error) => error.explain(),
+            Self::Llm(error) => error.explain(),
+            Self::Asked { execution, source } => {
+                let (kind, hint) = source.explain();
+                let recorded = format!("the attempt is recorded: memctl memory show {execution}");
+                (
+                    kind,
+                    Some(hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"))),
+                )
+            }
+            Self::SkillPath(_) => input("memctl run hr/resume-screen"),
+            Self::ModelName { .. } | Self::Embed(EmbedError::Unusable(_)) => {
+                input("memctl config show")
+            }
+            Self::NoAnswer { skill, .. } => (
+                Kind::Model,
+                Some(format!(
+                    "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, \
+                     name a program with `--model 'exec:claude -p'`, or add a case to \
+                     `skills/{skill}/examples/`"
+                )),
+            ),
+            Self::NotJson { path, .. } => input(&format!(
+                "check it with: python3 -m json.tool {}",
+                path.display()
+            )),
+            Self::Embed(_) => (Kind::Model, None),
+            Self::Runtime { .. } => (Kind::Io, Some(RUNTIME.to_owned())),
+            Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
+            Self::Index => (Kind::Store, Some("memctl index".to_owned())),
+            Self::Unreadable { source, .. } => (of_io(source), None),
+            Self::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
+            Self::Session(error) => error.explain(),
+            Self::EmptyCorrection => input("say what should change: --correction \"…\""),
+            Self::OtherSkill {
+                actual, execution, ..
+            } => input(&format!(
+                "memctl correct {actual} --execution-id {execution} --correction \"…\""
+            )),
+            Self::NoId(_) => input("memctl memory list executions"),
+            Self::Forgotten { kind, .. } => {
+                missing(&format!("memctl memory list {}", kind.plural()))
+            }
+            Self::NothingOpen { open, .. } => (
+                Kind::NotFound,
+                Some(match open.first() {
+                    Some(field) => format!("an open field: --field {field}"),
+                    None => "memctl doctor lists open merge conflicts".to_owned(),
+                }),
+            ),
+            Self::NothingToUndo | Self::NoChange(_) => missing("memctl memory undo --list"),
+            Self::NotUndoable { .. } => input("memctl memory undo --list"),
+            Self::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
+                input(&format!("memctl accept {id}"))
+            }
+            Self::NotApprovable { .. } => input("memctl memory list fixes"),
+            Self::NotMergeable { .. } => input("memctl memory conflicts"),
+            Self::NotEditable { id, allowed, .. } => match allowed.first() {
+                Some(first) => input(&format!(
+                    "memctl memory edit {id} --set {first}=…; these can be edited: {}",
+                    allowed.join(", ")
+                )),
+                None => input(&format!("memctl memory show {id}")),
+            },
+            Self::BadField { field, .. } => input(&format!(
+                "give it as `--set {field}=VALUE`, in quotation marks for the shell"
+            )),
+            Self::BadVector { .. } => input("memctl config show lists the embedder"),
+            Self::BadProcedure { .. } => input(
+                "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the whole document",
+            ),
+            Self::BadMemory { .. } => {
+                input("memctl memory add --help lists the fields of each type")
+            }
+            Self::Suspicious { .. } => {
+                input("only a user can add it: memctl memory add --type TYPE --content \"…\"")
+            }
+            Self::NotEditableText { .. } => input("edit the file; memctl doctor shows its path"),
+            Self::Occupied { .. } => {
+                input("choose another path, or replace the file with `--force`")
+            }
+            Self::NeedsDirectory => usage("memctl memory export --format skills --output DIR"),
+            Self::NoImport { .. } => input(
+                "memctl memory import FILE --from SOURCE; docs/import.md describes the sources",
+            ),
+            Self::NotStored { source, .. } => {
+                let (kind, hint) = source.explain();
+                let is_remote = kind == Kind::Remote;
+                (if is_remote { kind } else { Kind::Store }, hint)
+            }
+        }
+    }
+}
+
+impl Explain for SessionError {
+    fn explain(&self) -> Explanation {
+        let hint = match self {
+            Self::Move { id, allowed, .. } => {
+                let next = allowed.first().map_or("…", |state| state.as_str());
+                format!("memctl session progress {id} --status {next}")
+            }
+            Self::Ended { .. } => "memctl session start".to_owned(),
+            Self::Missing { .. } => "add `--error \"…\"`".to_owned(),
+            Self::Value { field, .. } => match *field {
+                "confidence_score" | "step_name" => "memctl session log --help".to_owned(),
+                _ => "memctl session progress --help".to_owned(),
+            },
+        };
+        (Kind::Input, Some(hint))
+    }
+}
+
+/// Errors of the embedder have the same kinds alone as within an engine error.
+impl Explain for embedder::Error {
+    fn explain(&self) -> Explanation {
+        match self {
+            Self::Embed(EmbedError::Unusable(_)) => {
+                (Kind::Input, Some("memctl config show".to_owned()))
+            }
+            Self::Embed(_) => (Kind::Model, None),
+            Self::Llm(error) => error.explain(),
+            Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
+            Self::Runtime { .. } => (Kind::Io, Some(RUNTIME.to_owned())),
+            Self::Unreadable { source, .. } => (of_io(source), None),
+        }
+    }
+}

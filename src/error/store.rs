@@ -1,0 +1,69 @@
+//! Explanations of errors of the store.
+
+use super::{Explain, Explanation, Kind};
+use crate::{remote, store};
+
+impl Explain for store::Error {
+    fn explain(&self) -> Explanation {
+        match self {
+            Self::NotFound { kind, similar, .. } => {
+                let list = kind.map_or("memctl memory status".to_owned(), |kind| {
+                    format!("memctl memory list {}", kind.plural())
+                });
+                let hint = match similar.first() {
+                    Some(id) => format!("did you mean `{id}`? see: {list}"),
+                    None => list,
+                };
+                (Kind::NotFound, Some(hint))
+            }
+            Self::Ambiguous { examples, .. } => (
+                Kind::Input,
+                Some(format!("give a longer prefix: {}", examples.join(", "))),
+            ),
+            Self::NoOrigin { known, .. } => (
+                Kind::NotFound,
+                Some(if known.is_empty() {
+                    "memctl sync".to_owned()
+                } else {
+                    format!("give a longer prefix: {}", known.join(", "))
+                }),
+            ),
+            Self::Exists { .. } => (Kind::Input, None),
+            Self::OutOfScope { .. } => (
+                Kind::Permission,
+                Some("give a `--scope` that covers it".to_owned()),
+            ),
+            Self::Damaged(_) => (Kind::Store, Some("memctl doctor --repair".to_owned())),
+            Self::NewerFormat { .. } => (
+                Kind::Store,
+                Some("install a newer memctl; this one can only read the file".to_owned()),
+            ),
+            Self::Locked { .. } => (
+                Kind::Store,
+                Some("wait for the other process, or end it".to_owned()),
+            ),
+            Self::Changing { .. } => (
+                Kind::Store,
+                Some("run the command again once the other program has saved the file".to_owned()),
+            ),
+            Self::Io { path, .. } => (
+                Kind::Store,
+                Some(format!(
+                    "check the permissions and the free space of `{}`",
+                    path.display()
+                )),
+            ),
+            Self::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
+            Self::NoPrimary { .. } => (
+                Kind::Remote,
+                Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),
+            ),
+            Self::Primary(source) => match source.downcast_ref::<remote::Error>() {
+                Some(error) => error.explain(),
+                None => (Kind::Remote, None),
+            },
+            Self::Serialize(_) => (Kind::Internal, None),
+            Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Kind::Store, None),
+        }
+    }
+}

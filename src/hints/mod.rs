@@ -1,0 +1,23 @@
+//! Hints: from the error of a failing call to the text that an agent gets.
+//!
+//! - `service`: looks up fixes, shows hints, and credits those that helped.
+//! - `fixes`: table from error keys to fixes. `remote`: fixes of other workspaces.
+//! - `ranking`, `likeness`, `budget`: which fixes fit, in which order, and how much text.
+//! - `session_state`, `trial`, `pitfall`: what was shown and tried in a session.
+//! - `briefing`: text for the start of a session.
+//!
+//! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
+
+pub(crate) mod briefing;
+pub(crate) mod budget;
+pub(crate) mod fixes;
+pub(crate) mod likeness;
+pub(crate) mod pitfall;
+pub(crate) mod ranking;
+pub(crate) mod remote;
+pub(crate) mod service;
+pub(crate) mod session_state;
+pub(crate) mod trial;
+
+pub use briefing::Briefing;
+pub use service::{HintOptions, HintReport, HintService};

@@ -1,0 +1,110 @@
+//! Pitfalls: general rules for working here, derived from classes of errors. `classes` lists them.
+
+mod classes;
+
+use serde::{Deserialize, Serialize};
+
+use classes::{CLASSES, Class, SANDBOX_TOOL, Where};
+
+/// Maximum number of rules shown.
+pub(crate) const MAX_RULES: usize = 8;
+
+/// Class of an error, and its rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pitfall {
+    /// Class, such as `NameError`.
+    pub error: String,
+    /// Rule for working here.
+    pub rule: String,
+}
+
+/// Pitfall that matches an error text; `None` if there is none. `tool` ran the code; `None` means
+/// the sandbox of an agent that records its own failures.
+pub(crate) fn of_error(text: &str, tool: Option<&str>) -> Option<Pitfall> {
+    let place = match tool {
+        None | Some(SANDBOX_TOOL) => Where::Sandbox,
+        Some(_) => Where::Shell,
+    };
+    let fits = |class: &&Class| class.2.iter().all(|part| text.contains(part));
+    let own = CLASSES.iter().filter(|class| class.0 == place).find(fits);
+    // Shell errors can also occur in a sandbox, but not vice versa.
+    let found = own.or_else(|| {
+        CLASSES
+            .iter()
+            .filter(|class| class.0 == Where::Shell)
+            .find(fits)
+    })?;
+    Some(Pitfall {
+        error: found.1.to_owned(),
+        rule: found.3.to_owned(),
+    })
+}
+
+/// Rules as text, at most `max_rules`; empty if there are none.
+pub(crate) fn render_pitfalls(pitfalls: &[Pitfall], max_rules: usize) -> String {
+    if pitfalls.is_empty() {
+        return String::new();
+    }
+    let mut text = "PITFALLS (learned from errors in this session):\n".to_owned();
+    for pitfall in pitfalls.iter().take(max_rules) {
+        text.extend(["\n  - ", &pitfall.error, ": ", &pitfall.rule]);
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_its_rule_in_its_place() {
+        let check = |text: &str, tool: Option<&str>, expected: Option<&str>| {
+            let found = of_error(text, tool).map(|pitfall| pitfall.rule);
+            let fits = match (&found, expected) {
+                (Some(rule), Some(beginning)) => rule.starts_with(beginning),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(fits, "{text}: {found:?}");
+        };
+        let name = "NameError: name 'x' is not defined";
+        check(
+            name,
+            None,
+            Some("Variables do NOT persist between execute_code calls."),
+        );
+        check(name, Some("execute_code"), Some("Variables do NOT persist"));
+        check(name, Some("Bash"), Some("A Python name was not defined"));
+        check(
+            "globals() not available",
+            None,
+            Some("Use collection methods"),
+        );
+        check("globals() not available", Some("Bash"), None);
+        check(
+            "Code rejected: forbidden import json",
+            None,
+            Some("json, defaultdict"),
+        );
+        check(
+            "KeyError: 'mechanism'",
+            None,
+            Some("Check field names with aggregate()"),
+        );
+        check(
+            "bash: foo: command not found",
+            None,
+            Some("A program was not installed"),
+        );
+        check("all is well", None, None);
+    }
+
+    #[test]
+    fn at_most_so_many_rules_are_shown() {
+        assert_eq!(render_pitfalls(&[], MAX_RULES), "");
+        let pitfall = of_error("KeyError: 'a'", None).unwrap();
+        let text = render_pitfalls(&vec![pitfall; 20], MAX_RULES);
+        assert_eq!(text.matches("aggregate()").count(), MAX_RULES);
+    }
+}

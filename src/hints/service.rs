@@ -1,0 +1,418 @@
+//! Looks up fixes when a call fails, and tracks the outcome of hints.
+//!
+//! This is the hot path: an agent host calls it at every failing tool call. It reads a derived
+//! table, the few entries that the table names, and the session scratch; no model, no network, no
+//! runtime. A failing call writes only the session scratch. Fixes and the log of hints are written
+//! once an outcome is known, which is rare. If another process holds the lock, these writes wait
+//! for a later event of the session; answers do not.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::guard;
+use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
+use crate::hints::ranking::{Failure, Hint, is_sunk};
+use crate::hints::session_state::{Credit, Outcome, Owed, SessionNotes};
+use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial, Trust};
+use crate::store::{self, Scoped, Terms};
+
+use super::fixes::{key_of, known, table};
+use super::remote;
+use crate::workspace::execution_log_lines::{Scribe, data};
+use crate::workspace::milliseconds;
+use crate::workspace::{Error, Share, redacting_writer};
+
+/// Maximum wait for the lock while an agent waits for an answer.
+const PATIENCE: Duration = Duration::from_millis(120);
+
+/// Looks up hints in a store, and tracks their outcome.
+#[derive(Debug)]
+pub struct HintService<'a> {
+    /// Store with the fixes.
+    pub store: &'a Scoped,
+    /// Current time.
+    pub now: DateTime<Utc>,
+    /// Source of random names.
+    pub random: fn() -> String,
+    /// Share of hints that is withheld at random.
+    pub withhold: Share,
+}
+
+/// Failing call.
+#[derive(Debug, Clone, Default)]
+pub struct HintOptions {
+    /// Output of the call.
+    pub error: String,
+    /// Tool name of the agent host; `None` for code that an agent runs itself.
+    pub tool: Option<String>,
+    /// Command or code that failed.
+    pub command: Option<String>,
+    /// Session of the call; `None` records nothing and tracks no outcome.
+    pub session: Option<String>,
+    /// Maximum number of hints.
+    pub max_hints: usize,
+}
+
+/// Hints for a failing call.
+#[derive(Debug, Default, Serialize)]
+pub struct HintReport {
+    /// Error key; `None` if the text contains no error.
+    pub error_key: Option<String>,
+    /// Fixes that worked before, best first.
+    pub hints: Vec<Hint>,
+    /// Rules for the error classes met so far, at most eight.
+    pub pitfalls: Vec<String>,
+    /// Ids of the fixes withheld by the experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
+    /// Duration in milliseconds.
+    pub took_ms: f64,
+}
+
+impl HintService<'_> {
+    /// Looks up hints for a failure. With a session, the failure is recorded there, earlier hints
+    /// get credit or blame, and no hint is shown twice.
+    pub fn hint(&self, options: &HintOptions) -> Result<HintReport, Error> {
+        let start = Instant::now();
+        // The whole text is redacted before a line of it becomes a key or a note.
+        let error = guard::redact(&options.error).text;
+        let key = key_of(&error);
+        let mut report = HintReport {
+            error_key: key.clone(),
+            ..HintReport::default()
+        };
+        let tool = options.tool.as_deref();
+        let own = pitfall::of_error(&error, tool);
+        let terms = key.is_some().then(|| table(self.store)).transpose()?;
+        let key = key.zip(terms);
+        let Some(session) = &options.session else {
+            if let Some((key, terms)) = key {
+                report.hints = self.look_up(&terms, &key, options, &[]);
+            }
+            report.pitfalls = rules(own.as_slice());
+            report.took_ms = milliseconds(start.elapsed());
+            return Ok(report);
+        };
+        // A locked session scratch does not hold back a hint.
+        let notes = unless_locked(self.store.notes(session))?;
+        let mut known = SessionNotes::read(&self.store.read_notes(session));
+        let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
+        let mut owed = std::mem::take(&mut known.owed);
+        if let Some((key, terms)) = key {
+            let credits = known.failed(&key, &error, &code, tool);
+            let mut trials = known.trials.failed(&key);
+            let hints = self.look_up(&terms, &key, options, &known.withheld());
+            let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
+            let withheld = self.withhold.withholds(self.store, &key, session);
+            if !ids.is_empty() {
+                let trial = Trial {
+                    at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
+                    session: guard::redact(session).text.into_owned(),
+                    error_key: key.clone(),
+                    hints: ids.clone(),
+                    withheld,
+                    share: self.withhold.get(),
+                    ..Trial::default()
+                };
+                trials.extend(known.trials.begin(trial, tool, &code));
+            }
+            owed = owed.and(Owed { credits, trials });
+            if withheld {
+                report.withheld = ids;
+            } else {
+                known.showed(&key, &hints);
+                report.hints = hints;
+            }
+        }
+        if let Some(notes) = notes {
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            drop(notes);
+            let is_free = self.settle(session, owed)?;
+            if is_free && !report.hints.is_empty() {
+                // A failed log write does not hold back a hint.
+                drop(self.note_shown(session, tool, &report));
+            }
+        }
+        report.pitfalls = rules(&known.pitfalls);
+        report.took_ms = milliseconds(start.elapsed());
+        Ok(report)
+    }
+
+    /// Adds the shown hints to the action log. No agent waits for a sync to disk.
+    fn note_shown(
+        &self,
+        session: &str,
+        tool: Option<&str>,
+        report: &HintReport,
+    ) -> Result<(), Error> {
+        let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
+        let scribe = Scribe::new(self.now, self.random, Some(session));
+        let line = ExecutionLog {
+            tool_name: tool.map(str::to_owned),
+            input_data: data(&json!({ "error_key": report.error_key })),
+            output_data: data(&json!({ "hints": ids })),
+            ..scribe.line("hint", ActionType::MemoryRead)
+        };
+        let mut writer = redacting_writer::open_logs(&self.impatient(), &mut || (self.random)())?;
+        Ok(writer.note_execution_logs(vec![line])?)
+    }
+
+    /// Records a successful call in a session, and credits the hints that it followed.
+    pub fn succeeded(
+        &self,
+        session: &str,
+        tool: Option<&str>,
+        code: &str,
+    ) -> Result<Vec<Credit>, Error> {
+        // Most successes follow no hint, and must not wait for the lock.
+        if !SessionNotes::read(&self.store.read_notes(session)).is_watching() {
+            return Ok(Vec::new());
+        }
+        // The session scratch is redacted, so the code to compare is redacted too.
+        let code = guard::redact(code).text;
+        self.note(session, |known| {
+            let credits = known.succeeded(&code);
+            let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
+            (credits, known.trials.succeeded(tool, &code, &helped))
+        })
+    }
+
+    /// Records the end of a session.
+    pub fn ended(&self, session: &str) -> Result<(), Error> {
+        let known = SessionNotes::read(&self.store.read_notes(session));
+        if known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty() {
+            return Ok(());
+        }
+        let end = |known: &mut SessionNotes| (known.ended(), known.trials.ended());
+        self.note(session, end).map(drop)
+    }
+
+    /// Pitfalls that a session has met so far.
+    pub fn pitfalls(&self, session: &str) -> Vec<Pitfall> {
+        SessionNotes::read(&self.store.read_notes(session)).pitfalls
+    }
+
+    /// Returns the hints for an error key from local and remote records. Reads only.
+    fn look_up(
+        &self,
+        terms: &Terms,
+        key: &str,
+        options: &HintOptions,
+        withheld: &[String],
+    ) -> Vec<Hint> {
+        let failure = Failure {
+            error_key: key,
+            code: options.command.as_deref(),
+        };
+        let own = known(terms, &failure, withheld, options.max_hints);
+        remote::hints(self.store, own, &failure, withheld, options.max_hints)
+    }
+
+    fn note(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut SessionNotes) -> (Vec<Credit>, Vec<Trial>),
+    ) -> Result<Vec<Credit>, Error> {
+        let notes = self.store.notes(session)?;
+        let mut known = SessionNotes::read(&notes.read());
+        let owed = std::mem::take(&mut known.owed);
+        let (credits, trials) = change(&mut known);
+        notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+        drop(notes);
+        let own = Owed {
+            credits: credits.clone(),
+            trials,
+        };
+        self.settle(session, owed.and(own))?;
+        Ok(credits)
+    }
+
+    /// Store with a short lock timeout, for writes that an agent waits for.
+    fn impatient(&self) -> Scoped {
+        let limit = self.store.lock_limit().min(PATIENCE);
+        self.store.clone().with_lock_limit(limit)
+    }
+
+    /// Writes outcomes into the evidence of fixes, and finished trials into the log of hints. A fix
+    /// that failed too often is retired: it stays in its file and is never shown again. An approved
+    /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
+    /// is held for too long; the next event of the session writes instead.
+    pub(crate) fn settle(&self, session: &str, owed: Owed) -> Result<bool, Error> {
+        let Owed { credits, trials } = &owed;
+        if owed.is_empty() {
+            return Ok(true);
+        }
+        let mut random = || (self.random)();
+        // If the fixes are in a database without a connection here, write only the log of hints.
+        let only_logs = credits.is_empty() || self.store.is_apart()?;
+        let open = if only_logs {
+            redacting_writer::open_logs
+        } else {
+            redacting_writer::open
+        };
+        let Some(mut writer) = unless_locked(open(&self.impatient(), &mut random))? else {
+            let notes = self.store.notes(session)?;
+            let mut known = SessionNotes::read(&notes.read());
+            known.owed = owed.and(std::mem::take(&mut known.owed));
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            return Ok(false);
+        };
+        for trial in trials {
+            writer.append_trial(trial)?;
+        }
+        if only_logs {
+            return Ok(true);
+        }
+        let standing = writer.store().standing();
+        for credit in credits {
+            let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
+                // The fix was deleted in the meantime.
+                continue;
+            };
+            let Ok(fix) = entry.parse::<Fix>() else {
+                continue;
+            };
+            let mut evidence = fix.evidence();
+            evidence.shown += u64::from(credit.shown);
+            match credit.outcome {
+                Some(Outcome::Helped) => evidence.helped += 1,
+                Some(Outcome::Harmed) => evidence.harmed += 1,
+                None => {}
+            }
+            let mut changes = vec![
+                ("shown", json!(evidence.shown)),
+                ("helped", json!(evidence.helped)),
+                ("harmed", json!(evidence.harmed)),
+            ];
+            if is_sunk(evidence) && standing.level(&fix) == Trust::Observed {
+                changes.push(("status", json!("retired")));
+            }
+            writer.update(Kind::Fix, &credit.id, &changes)?;
+        }
+        // The table is rebuilt here, so that no later lookup has to.
+        table(writer.store()).map(|_| true)
+    }
+}
+
+/// Result of an operation that needs a lock; `None` if another process holds it.
+fn unless_locked<T, E: Into<Error>>(done: Result<T, E>) -> Result<Option<T>, Error> {
+    match done.map_err(Into::into) {
+        Err(Error::Store(store::Error::Locked { .. })) => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
+    let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
+    rules.take(MAX_RULES).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixes::tests::{fix, store};
+    use super::*;
+    use crate::learn::error_key::error_key;
+    use crate::model::Evidence;
+
+    fn adviser(store: &Scoped) -> HintService<'_> {
+        HintService {
+            store,
+            now: DateTime::UNIX_EPOCH,
+            random: || "r".to_owned(),
+            withhold: Share::NONE,
+        }
+    }
+
+    fn failure(error: &str, command: &str, session: Option<&str>) -> HintOptions {
+        HintOptions {
+            error: error.to_owned(),
+            tool: Some("Bash".to_owned()),
+            command: Some(command.to_owned()),
+            session: session.map(str::to_owned),
+            max_hints: 3,
+        }
+    }
+
+    const ERROR: &str = "error: externally-managed-environment";
+
+    fn evidence(store: &Scoped) -> (u64, u64, u64) {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = store.get::<Fix>("FIX-001").unwrap().evidence();
+        (shown, helped, harmed)
+    }
+
+    #[test]
+    fn a_hint_is_found_shown_once_and_credited() {
+        let key = error_key(ERROR).unwrap();
+        let known = fix(1, &key, "pip install x", "pip install --user x");
+        let (_dir, store) = store(&[known, fix(2, "other", "a", "b")]);
+        let adviser = adviser(&store);
+        let at = |session| {
+            adviser
+                .hint(&failure(ERROR, "pip install y", session))
+                .unwrap()
+        };
+        let ids = |report: &HintReport| -> Vec<String> {
+            report.hints.iter().map(|hint| hint.id.clone()).collect()
+        };
+        // Without a session nothing is recorded.
+        for _ in 0..2 {
+            assert_eq!(ids(&at(None)), ["FIX-001"]);
+        }
+        assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
+        assert!(adviser.succeeded("s", None, "ls").unwrap().is_empty());
+        assert_eq!(
+            adviser
+                .succeeded("s", None, "pip install --user y")
+                .unwrap()
+                .len(),
+            1
+        );
+        assert_eq!(evidence(&store), (1, 1, 0));
+        assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
+        // A repeated error: no second hint, and evidence against the fix.
+        assert_eq!(ids(&at(Some("s"))), [""; 0]);
+        assert_eq!(evidence(&store), (2, 1, 1));
+        assert_eq!(ids(&at(Some("t"))), ["FIX-001"]);
+        adviser.ended("t").unwrap();
+        adviser.ended("t").unwrap();
+        assert_eq!(evidence(&store), (3, 1, 1));
+    }
+
+    #[test]
+    fn a_fix_that_stops_working_retires() {
+        let key = error_key(ERROR).unwrap();
+        let (_dir, store) = store(&[fix(1, &key, "pip install x", "pip install --user x")]);
+        let adviser = adviser(&store);
+        let at = |session: &str| {
+            let options = failure(ERROR, "pip install x", Some(session));
+            adviser.hint(&options).unwrap().hints.len()
+        };
+        for session in ["a", "b", "c"] {
+            assert_eq!((at(session), at(session)), (1, 0), "{session}");
+        }
+        assert_eq!(at("d"), 0);
+        assert!(!store.get::<Fix>("FIX-001").unwrap().is_active());
+    }
+
+    #[test]
+    fn pitfalls_accumulate_over_a_session() {
+        let (_dir, store) = store(&[]);
+        let adviser = adviser(&store);
+        for error in [
+            "KeyError: 'a'",
+            "bash: foo: command not found",
+            "KeyError: 'b'",
+        ] {
+            adviser.hint(&failure(error, "x", Some("s"))).unwrap();
+        }
+        assert_eq!(adviser.pitfalls("s").len(), 2);
+        assert_eq!(adviser.pitfalls("t").len(), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! Builds segments from new records: reads and tokenizes them in parallel on all processors.
+
+use std::num::NonZero;
+use std::thread;
+
+use crate::search::{Attributes, Builder};
+use crate::store::Positions;
+
+use super::held::Held;
+use super::{Error, News, Progress, readable};
+
+/// Number of records per worker between two progress reports.
+const STEP: usize = 2_048;
+/// Number of records below which a second thread does not pay off.
+const FEW: usize = 256;
+
+/// Returns the segments of these entries, in their order. Unreadable entries are skipped; `doctor`
+/// reports them.
+pub(crate) fn analyse(
+    files: &[Positions],
+    news: &[News],
+    progress: Progress<'_>,
+) -> Result<Vec<Held>, Error> {
+    let workers = match thread::available_parallelism() {
+        Ok(workers) if news.len() >= FEW => workers,
+        _ => NonZero::<usize>::MIN,
+    };
+    let share = news.len().div_ceil(workers.get()).max(1);
+    let mut works: Vec<(Work, &[News])> = news
+        .chunks(share)
+        .map(|some| (Work::default(), some))
+        .collect();
+    for start in (0..share).step_by(STEP) {
+        thread::scope(|scope| {
+            let step = |(work, some): &'_ mut (Work, &'_ [News])| {
+                let end = some.len().min(start + STEP);
+                let some = some.get(start..end).unwrap_or_default();
+                some.iter().try_for_each(|news| work.add(files, *news))
+            };
+            if let [only] = works.as_mut_slice() {
+                return step(only);
+            }
+            let threads: Vec<_> = works
+                .iter_mut()
+                .map(|work| scope.spawn(move || step(work)))
+                .collect();
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().map_err(|_| Error::Index)?)
+        })?;
+        progress(news.len().min((start + STEP) * works.len()), news.len());
+    }
+    let done = works.into_iter().flat_map(|(work, _)| work.finish());
+    Ok(done.collect())
+}
+
+/// Result of one thread so far.
+#[derive(Debug, Default)]
+struct Work {
+    done: Vec<Held>,
+    builder: Builder,
+    places: Vec<u32>,
+}
+
+impl Work {
+    fn add(&mut self, files: &[Positions], (kind, place): News) -> Result<(), Error> {
+        let file = files.get(kind).ok_or(Error::Index)?;
+        if let Some((key, entry)) = file.any_entry(place as usize)?
+            && let Some(document) = readable(&entry)
+        {
+            let attributes = Attributes::of(&document, key);
+            self.builder.add(&attributes, &document.content);
+            self.places.push(place);
+            if self.builder.is_full() {
+                self.close();
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let builder = std::mem::take(&mut self.builder);
+        let places = std::mem::take(&mut self.places);
+        if !builder.is_empty() {
+            self.done.push(Held::new(builder.segment(), places));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Held> {
+        self.close();
+        self.done
+    }
+}

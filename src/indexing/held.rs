@@ -1,0 +1,194 @@
+//! Segment of an open index.
+
+use std::ops::Deref;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::search::{Damaged, Segment, Slots, slot_width};
+use crate::store::{Derived, Map};
+
+use super::manifest::{Files, places_name, words_name};
+use crate::embedder::Embedding;
+
+/// Place of a document whose record has been deleted.
+pub(crate) const GONE: u32 = u32::MAX;
+
+/// Bytes in a file, or only in memory.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    File(Map),
+    Own(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::File(map) => map,
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Vectors of one embedder for the documents of a segment; some may be missing.
+#[derive(Debug)]
+pub(crate) struct Meaning {
+    pub(crate) slots: Bytes,
+    /// Embedder of the vectors.
+    pub(crate) embedding: Embedding,
+    /// Number of documents with a vector.
+    pub(crate) filled: usize,
+}
+
+/// Segment with the places of its records and with its vectors.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) words: Bytes,
+    /// Place of each document's record in the file of its kind, or [`GONE`].
+    pub(crate) places: Vec<u32>,
+    pub(crate) vectors: Option<Meaning>,
+    /// Files of the segment; `None` if it was never saved.
+    pub(crate) files: Option<Files>,
+    /// True if the places differ from those in the file.
+    pub(crate) moved: bool,
+}
+
+impl Held {
+    /// Creates a segment that is in no file yet.
+    pub(crate) fn new(words: Vec<u8>, places: Vec<u32>) -> Self {
+        Self {
+            words: Bytes::Own(words),
+            places,
+            vectors: None,
+            files: None,
+            moved: false,
+        }
+    }
+
+    /// Opens a segment of the list; `None` if a file is missing or damaged.
+    pub(crate) fn open(derived: &Derived, files: &Files) -> Option<Self> {
+        let words = derived.map(&words_name(files.words))?;
+        let places = parse_places(&derived.map(&places_name(files.places))?)?;
+        if places.len() != files.documents {
+            return None;
+        }
+        let vectors = files.vectors.as_ref().and_then(|vectors| {
+            Some(Meaning {
+                slots: Bytes::File(derived.map(&vectors.name())?),
+                embedding: vectors.embedding()?,
+                filled: vectors.filled,
+            })
+        });
+        let mut held = Self {
+            words: Bytes::File(words),
+            places,
+            vectors,
+            files: Some(files.clone()),
+            moved: false,
+        };
+        if held.all_slots().is_none() {
+            held.forget_vectors();
+        }
+        Some(held)
+    }
+
+    /// Drops all vectors.
+    pub(crate) fn forget_vectors(&mut self) {
+        self.vectors = None;
+        if let Some(files) = &mut self.files {
+            files.vectors = None;
+        }
+    }
+
+    pub(crate) fn segment(&self) -> Result<Segment<'_>, Damaged> {
+        let segment = Segment::open(&self.words).ok_or(Damaged)?;
+        (segment.len() == self.places.len())
+            .then_some(segment)
+            .ok_or(Damaged)
+    }
+
+    /// Embedder of the vectors.
+    pub(crate) fn embedding(&self) -> Option<&Embedding> {
+        self.vectors.as_ref().map(|vectors| &vectors.embedding)
+    }
+
+    /// Returns true if the vectors come from another embedder.
+    pub(crate) fn is_of_another(&self, embedding: Option<&Embedding>) -> bool {
+        self.vectors.is_some() && self.embedding() != embedding
+    }
+
+    /// Number of documents with a vector of this embedder.
+    pub(crate) fn filled(&self, embedding: Option<&Embedding>) -> usize {
+        let vectors = self.vectors.as_ref();
+        let vectors = vectors.filter(|vectors| Some(&vectors.embedding) == embedding);
+        vectors.map_or(0, |vectors| vectors.filled.min(self.places.len()))
+    }
+
+    /// Vectors, if they come from this embedder.
+    pub(crate) fn slots(&self, embedding: Option<&Embedding>) -> Option<Slots<'_>> {
+        (self.embedding() == embedding).then(|| self.all_slots())?
+    }
+
+    /// Vectors of any embedder.
+    pub(crate) fn all_slots(&self) -> Option<Slots<'_>> {
+        let vectors = self.vectors.as_ref()?;
+        Slots::open(
+            &vectors.slots,
+            &vectors.embedding.name,
+            vectors.embedding.dimensions,
+            self.places.len(),
+        )
+    }
+
+    /// Returns true if records of some documents have been deleted.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.places.contains(&GONE)
+    }
+
+    pub(crate) fn kept(&self) -> Vec<bool> {
+        self.places.iter().map(|place| *place != GONE).collect()
+    }
+
+    /// Slots of the remaining documents, one after the other, and the number of filled ones.
+    pub(crate) fn kept_slots(&self, embedding: &Embedding) -> (Vec<u8>, usize) {
+        let width = slot_width(embedding.dimensions);
+        let slots = self.slots(Some(embedding));
+        let (mut out, mut filled) = (Vec::new(), 0);
+        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
+            match slots.filter(|slots| slots.is_intact(document) && slots.is_filled(document)) {
+                Some(slots) => {
+                    out.extend_from_slice(slots.get(document));
+                    filled += 1;
+                }
+                None => out.resize(out.len() + width, 0),
+            }
+        }
+        (out, filled)
+    }
+}
+
+/// Serializes places: a checksum, then four bytes per place.
+pub(crate) fn places_bytes(places: &[u32]) -> Vec<u8> {
+    let bytes: Vec<u8> = places
+        .iter()
+        .flat_map(|place| place.to_le_bytes())
+        .collect();
+    let mut out = xxh3_64(&bytes).to_le_bytes().to_vec();
+    out.extend(bytes);
+    out
+}
+
+fn parse_places(bytes: &[u8]) -> Option<Vec<u32>> {
+    let (sum, places) = bytes.split_first_chunk()?;
+    if u64::from_le_bytes(*sum) != xxh3_64(places) {
+        return None;
+    }
+    let (places, rest) = places.as_chunks();
+    rest.is_empty().then(|| {
+        places
+            .iter()
+            .map(|place| u32::from_le_bytes(*place))
+            .collect()
+    })
+}

@@ -1,0 +1,245 @@
+//! Saves the index.
+//!
+//! New segments follow the old ones. A segment is merged with the newer ones after it if it has at
+//! most twice as many documents. So a document moves a few times in its life, not with every new
+//! one. A segment with deleted records is rewritten without them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::search::{Damaged, merge, slot_width, slots_header};
+use crate::store::DerivedWriter;
+
+use super::held::{Bytes, GONE, Held, Meaning, places_bytes};
+use super::manifest::{Covered, Files, List, Vectors, places_name, words_name};
+use super::{Error, Index, News, Progress, SPARE, analyse};
+use crate::embedder::Embedding;
+
+/// Maximum size of a merged segment, in documents; a larger merge would delay a search.
+const MERGED: usize = 8_192;
+
+impl Index {
+    /// Adds the new entries, and saves them if they are many or `save` is set.
+    pub(crate) fn take_in(
+        &mut self,
+        news: &[News],
+        save: bool,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        let changed = self.segments.iter().any(|held| held.moved) || self.has_lost_track();
+        let fresh = analyse::analyse(&self.files, news, progress)?;
+        let first = self.segments.len();
+        self.segments.extend(fresh);
+        if changed || news.len() > SPARE || (save && !news.is_empty()) {
+            self.save(first)?;
+        }
+        Ok(())
+    }
+
+    /// Saves everything, unless another process is writing or has written since.
+    fn save(&mut self, first_new: usize) -> Result<(), Damaged> {
+        let Some(writer) = self.writer() else {
+            return Ok(());
+        };
+        self.inherit_vectors(first_new)?;
+        self.merge_small()?;
+        let mut list = self.list.clone();
+        list.covered = self.covered();
+        list.segments.clear();
+        for held in &mut self.segments {
+            let Some(files) = held.save(&writer, &mut list) else {
+                return Ok(());
+            };
+            list.segments.push(files);
+        }
+        self.publish(&writer, list);
+        Ok(())
+    }
+
+    /// Returns the write lock if the saved state is still the one that was opened.
+    pub(crate) fn writer(&self) -> Option<DerivedWriter> {
+        let writer = self.derived.writer()?;
+        let saved = self.derived.list().and_then(|bytes| List::parse(&bytes));
+        let same = match saved {
+            None => true,
+            // A damaged list was cleared in memory, and is replaced.
+            Some(saved) => saved == self.list || self.list.covered.is_empty(),
+        };
+        same.then_some(writer)
+    }
+
+    pub(crate) fn publish(&mut self, writer: &DerivedWriter, list: List) {
+        let names: HashSet<String> = list.names().collect();
+        if writer.keep(&list.to_bytes(), &names) {
+            self.list = list;
+        }
+    }
+
+    /// Returns true if a large file has another generation than the list. Until the list is saved,
+    /// every search would recognise its entries again, though none has changed.
+    fn has_lost_track(&self) -> bool {
+        let mut files = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        files.any(|(kind, file)| {
+            file.len() > SPARE && self.list.covers(kind, file.generation()).is_none()
+        })
+    }
+
+    fn covered(&self) -> Vec<Covered> {
+        let kinds = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        let covered = kinds.map(|(kind, file)| Covered {
+            kind,
+            generation: file.generation(),
+            entries: file.len(),
+        });
+        covered.collect()
+    }
+
+    /// Reuses the vector of a changed record whose text is the same.
+    fn inherit_vectors(&mut self, first_new: usize) -> Result<(), Damaged> {
+        let mut spare: HashMap<u64, Vec<u8>> = HashMap::new();
+        // Vectors of one embedder only: that of the first segment, usually the same for all.
+        let mut embedding = None;
+        for held in self.segments[..first_new]
+            .iter()
+            .filter(|held| held.has_gone())
+        {
+            embedding = embedding.or(held.embedding());
+            let (Some(slots), segment) = (held.slots(embedding), held.segment()?) else {
+                continue;
+            };
+            for (document, _) in held.places.iter().enumerate().filter(|(_, p)| **p == GONE) {
+                if slots.is_filled(document) && slots.is_intact(document) {
+                    let text = segment.attributes(document).text;
+                    spare.insert(text, slots.get(document).to_vec());
+                }
+            }
+        }
+        let Some(embedding) = embedding.cloned().filter(|_| !spare.is_empty()) else {
+            return Ok(());
+        };
+        for held in &mut self.segments[first_new..] {
+            let segment = held.segment()?;
+            let slot = |document| spare.get(&segment.attributes(document).text);
+            let slots: Vec<_> = (0..segment.len()).map(slot).collect();
+            let filled = slots.iter().flatten().count();
+            if filled > 0 {
+                let empty = vec![0; slot_width(embedding.dimensions)];
+                let mut bytes = header(&embedding, slots.len()).to_vec();
+                for slot in slots {
+                    bytes.extend_from_slice(slot.unwrap_or(&empty));
+                }
+                held.vectors = Some(Meaning {
+                    slots: Bytes::Own(bytes),
+                    embedding: embedding.clone(),
+                    filled,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges small segments, newest first, and drops the documents of deleted records.
+    fn merge_small(&mut self) -> Result<(), Damaged> {
+        let mut segments = std::mem::take(&mut self.segments);
+        let mut merged: Vec<Held> = Vec::new();
+        while let Some(last) = segments.pop() {
+            let mut size = last.places.len();
+            let mut embedding = last.embedding().cloned();
+            let mut group = vec![last];
+            while let Some(held) = segments.last()
+                && let before = held.places.len()
+                && before <= size.saturating_mul(2)
+                && before + size <= MERGED
+                && !(embedding.is_some() && held.is_of_another(embedding.as_ref()))
+            {
+                size += before;
+                embedding = embedding.or(held.embedding().cloned());
+                group.extend(segments.pop());
+            }
+            group.reverse();
+            if group.len() > 1 || group.iter().any(Held::has_gone) {
+                let one = Self::one_of(&group)?;
+                merged.extend((!one.places.is_empty()).then_some(one));
+            } else {
+                merged.extend(group);
+            }
+        }
+        merged.reverse();
+        self.segments = merged;
+        Ok(())
+    }
+
+    fn one_of(group: &[Held]) -> Result<Held, Damaged> {
+        let kept: Vec<Vec<bool>> = group.iter().map(Held::kept).collect();
+        let segments: Result<Vec<_>, _> = group.iter().map(Held::segment).collect();
+        let parts: Vec<_> = segments?
+            .into_iter()
+            .zip(kept.iter().map(Vec::as_slice))
+            .collect();
+        let words = merge(&parts)?;
+        let places = group.iter().flat_map(|held| &held.places).copied();
+        let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
+        let mut one = Held::new(words, places);
+        if let Some(embedding) = group.iter().find_map(Held::embedding) {
+            let mut bytes = header(embedding, one.places.len()).to_vec();
+            let mut all = 0;
+            for held in group {
+                let (slots, filled) = held.kept_slots(embedding);
+                bytes.extend(slots);
+                all += filled;
+            }
+            one.vectors = (all > 0).then(|| Meaning {
+                slots: Bytes::Own(bytes),
+                embedding: embedding.clone(),
+                filled: all,
+            });
+        }
+        Ok(one)
+    }
+}
+
+impl Held {
+    /// Writes the parts that are not saved yet or have changed; `None` on failure.
+    fn save(&mut self, writer: &DerivedWriter, list: &mut List) -> Option<Files> {
+        let mut files = if let Some(files) = self.files.take() {
+            files
+        } else {
+            let words = list.number();
+            writer
+                .write(&words_name(words), &[&self.words])
+                .then_some(())?;
+            self.moved = true;
+            Files {
+                documents: self.places.len(),
+                words,
+                places: 0,
+                vectors: None,
+            }
+        };
+        if self.moved {
+            files.places = list.number();
+            let name = places_name(files.places);
+            writer
+                .write(&name, &[&places_bytes(&self.places)])
+                .then_some(())?;
+            self.moved = false;
+        }
+        if let Some(meaning) = &self.vectors
+            && let Bytes::Own(bytes) = &meaning.slots
+        {
+            let vectors = Vectors {
+                file: list.number(),
+                embedder: meaning.embedding.name.clone(),
+                filled: meaning.filled,
+            };
+            writer.write(&vectors.name(), &[bytes]).then_some(())?;
+            files.vectors = Some(vectors);
+        }
+        self.files = Some(files.clone());
+        Some(files)
+    }
+}
+
+/// Header of the slots of this number of documents.
+pub(crate) fn header(embedding: &Embedding, documents: usize) -> [u8; crate::search::SLOTS_HEADER] {
+    slots_header(&embedding.name, embedding.dimensions, documents)
+}

@@ -1,0 +1,215 @@
+//! Vectors of documents: computed on demand and stored.
+
+use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width};
+
+use super::held::{Bytes, Held, Meaning};
+use super::manifest::{List, Vectors};
+use super::{Error, Index};
+use crate::embedder::Embedding;
+use crate::embedder::config::Embedder;
+
+impl Index {
+    /// Sets the current embedder.
+    pub(crate) fn ask_for(&mut self, embedding: Option<Embedding>) {
+        self.embedding = embedding;
+    }
+
+    /// Name of the current embedder.
+    pub(crate) fn asked_for(&self) -> Option<&str> {
+        self.embedding
+            .as_ref()
+            .map(|embedding| embedding.name.as_str())
+    }
+
+    /// Stamp of existing vectors from this embedder, of any size.
+    pub(crate) fn stamp_of(&self, maker: &Embedder) -> Option<Embedding> {
+        let mut stamps = self.segments.iter().filter_map(Held::embedding);
+        let own = stamps.find(|stamp| **stamp == maker.embedding_of(stamp.dimensions));
+        own.cloned()
+    }
+
+    /// Number of documents with vectors of another embedder, and the name of that embedder.
+    pub(crate) fn of_others(&self) -> Option<(usize, &str)> {
+        let asked = self.embedding.as_ref();
+        let others = self
+            .segments
+            .iter()
+            .filter(|held| held.is_of_another(asked));
+        let (mut documents, mut name) = (0, None);
+        for held in others {
+            documents += held.filled(held.embedding());
+            name = held.embedding().map(|embedding| embedding.name.as_str());
+        }
+        name.map(|name| (documents, name))
+    }
+
+    /// Drops the vectors of other embedders. They stay in the files until they are replaced.
+    pub(crate) fn drop_others(&mut self) {
+        let asked = self.embedding.clone();
+        for held in &mut self.segments {
+            if held.is_of_another(asked.as_ref()) {
+                held.forget_vectors();
+            }
+        }
+    }
+
+    /// Adds at most `limit` missing vectors: for the best keyword matches of the query first, then
+    /// for the newest documents. Documents with a vector of another embedder keep it. Returns the
+    /// number of vectors added.
+    pub(crate) fn fill_missing(
+        &mut self,
+        query: &str,
+        filter: &Filter,
+        limit: usize,
+        maker: &Embedder,
+    ) -> Result<usize, Error> {
+        let asked = self.embedding.as_ref();
+        let own = |held: &Held| !held.is_of_another(asked);
+        let missing = Ranker::new(self.parts(filter, own)?).without_vector(query, limit)?;
+        let mut texts = Vec::with_capacity(missing.len());
+        for document in &missing {
+            let (part, place) = self.place(*document).ok_or(Error::Index)?;
+            let record = self.any_record(part, place)?;
+            // An unreadable record counts as an empty text.
+            texts.push(record.map_or_else(String::new, |record| record.content));
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = maker.embed(&texts)?;
+        let Some(found) = vectors.first().map(Vec::len) else {
+            return Ok(0);
+        };
+        let embedding = self.embedding.clone();
+        let embedding = embedding.unwrap_or_else(|| maker.embedding_of(found));
+        if found != embedding.dimensions {
+            return Err(maker.other_size(found, embedding.dimensions).into());
+        }
+        let filled: Vec<_> = missing.into_iter().zip(vectors).collect();
+        self.fill(&filled, &embedding)?;
+        self.embedding = Some(embedding);
+        Ok(filled.len())
+    }
+
+    /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept
+    /// in memory for this run.
+    fn fill(
+        &mut self,
+        vectors: &[(usize, Vec<f32>)],
+        embedding: &Embedding,
+    ) -> Result<(), Damaged> {
+        let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
+        for (document, vector) in vectors {
+            let (part, place) = self.place(*document).ok_or(Damaged)?;
+            of_parts[part].push((place, slot(vector)));
+        }
+        let writer = self.writer();
+        let mut list = self.list.clone();
+        for (part, slots) in of_parts.into_iter().enumerate() {
+            if slots.is_empty() {
+                continue;
+            }
+            let held = &mut self.segments[part];
+            let before = held.filled(Some(embedding));
+            let saved = writer.as_ref().and_then(|writer| {
+                let listed = list.segments.get(part).cloned()?;
+                let files = held.files.clone()?;
+                if (files.words, files.places) != (listed.words, listed.places) {
+                    return None;
+                }
+                // Listed vectors that are not loaded are from another embedder, or damaged.
+                let vectors = match files.vectors.filter(|_| before > 0) {
+                    Some(vectors) => vectors,
+                    None => reserve(writer, &mut list, held, embedding)?,
+                };
+                let width = slot_width(embedding.dimensions);
+                let at = |place: usize| (SLOTS_HEADER + place * width) as u64;
+                let places = slots
+                    .iter()
+                    .map(|(place, slot)| (at(*place), slot.as_slice()));
+                writer.fill(&vectors.name(), places).then_some(())?;
+                let vectors = Vectors {
+                    filled: vectors.filled + slots.len(),
+                    ..vectors
+                };
+                let map = self.derived.map(&vectors.name())?;
+                Some((vectors, map))
+            });
+            let filled = before + slots.len();
+            if let Some((vectors, map)) = saved {
+                held.vectors = Some(Meaning {
+                    slots: Bytes::File(map),
+                    embedding: embedding.clone(),
+                    filled,
+                });
+                if let Some(files) = &mut held.files {
+                    files.vectors = Some(vectors);
+                    list.segments[part] = files.clone();
+                }
+            } else {
+                held.fill_own(&slots, embedding, filled);
+            }
+        }
+        if let Some(writer) = writer.filter(|_| list != self.list) {
+            self.publish(&writer, list);
+        }
+        Ok(())
+    }
+
+    /// Segment of a document, and its place there.
+    fn place(&self, document: usize) -> Option<(usize, usize)> {
+        let mut first = 0;
+        for (part, held) in self.segments.iter().enumerate() {
+            if document < first + held.places.len() {
+                return Some((part, document - first));
+            }
+            first += held.places.len();
+        }
+        None
+    }
+}
+
+fn reserve(
+    writer: &crate::store::DerivedWriter,
+    list: &mut List,
+    held: &Held,
+    embedding: &Embedding,
+) -> Option<Vectors> {
+    let vectors = Vectors {
+        file: list.number(),
+        embedder: embedding.name.clone(),
+        filled: 0,
+    };
+    let documents = held.places.len();
+    let size = SLOTS_HEADER + documents * slot_width(embedding.dimensions);
+    writer
+        .reserve(
+            &vectors.name(),
+            &super::save::header(embedding, documents),
+            size as u64,
+        )
+        .then_some(vectors)
+}
+
+impl Held {
+    /// Sets slots in memory only.
+    fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding, filled: usize) {
+        let width = slot_width(embedding.dimensions);
+        let empty = || {
+            let mut bytes = super::save::header(embedding, self.places.len()).to_vec();
+            bytes.resize(SLOTS_HEADER + self.places.len() * width, 0);
+            bytes
+        };
+        let own = self.vectors.as_ref().filter(|v| v.embedding == *embedding);
+        let mut bytes = own.map_or_else(empty, |vectors| vectors.slots.to_vec());
+        for (place, slot) in slots {
+            let start = SLOTS_HEADER + place * width;
+            if let Some(room) = bytes.get_mut(start..start + width) {
+                room.copy_from_slice(slot);
+            }
+        }
+        self.vectors = Some(Meaning {
+            slots: Bytes::Own(bytes),
+            embedding: embedding.clone(),
+            filled,
+        });
+    }
+}

@@ -1,0 +1,330 @@
+//! Measures search quality on texts with known answers.
+//!
+//! Reads and writes no store. The ranking is that of `memory search`, without its weights for kinds
+//! of records.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Instant;
+
+use serde::{Serialize, Serializer};
+
+use crate::embedder::Vector;
+use crate::search::{
+    Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment, Slots,
+    percentile, slot, slots_header,
+};
+
+use crate::embedder::Embedding;
+use crate::embedder::config::{Embedder, EmbedderConfig, Patience};
+use crate::engine::find::with_kin;
+use crate::learn::rewrite::Rewrite;
+use crate::workspace::Error;
+
+/// Number of texts to embed between two progress reports.
+const BATCH: usize = 32;
+
+/// Number of results to examine per question.
+const DEPTH: usize = 10;
+
+/// Passage to search.
+#[derive(Debug, Clone)]
+pub struct Passage {
+    /// Id of the passage.
+    pub id: String,
+    /// Text of the passage.
+    pub text: String,
+    /// Group; only questions of the same group find the passage.
+    pub group: Option<String>,
+}
+
+/// Question with its known answers.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Text of the question.
+    pub text: String,
+    /// Ids of the relevant passages with their relevance; 1 if the dataset gives none.
+    pub relevant: HashMap<String, f64>,
+    /// Group; the question finds only passages of the same group.
+    pub group: Option<String>,
+}
+
+/// Search quality.
+#[derive(Debug, Serialize)]
+pub struct EvaluateReport {
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Number of passages.
+    pub documents: usize,
+    /// Number of questions asked; those without an answer are left out.
+    pub queries: usize,
+    /// Means over the questions, from 0 to 1.
+    #[serde(serialize_with = "measures")]
+    pub metrics: Metrics,
+    /// Milliseconds from the text of a question to its ranking, without loading.
+    pub latency_ms: Latency,
+    /// Method that merged the two rankings.
+    #[serde(serialize_with = "fusion_name")]
+    pub fusion: Fusion,
+    /// Name of the embedder; `None` for a keyword search.
+    pub embedder: Option<String>,
+    /// Non-fatal problems.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// Latency in milliseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+/// Asks every question and measures the rankings. `progress` gets the number of passages embedded
+/// and the total.
+///
+/// # Errors
+///
+/// Embedder cannot be used, or returns invalid vectors.
+pub fn evaluate(
+    dataset: String,
+    passages: &[Passage],
+    questions: &[Question],
+    fusion: Fusion,
+    rewrite: &Rewrite,
+    embedder: &EmbedderConfig,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<EvaluateReport, Error> {
+    let model = match fusion {
+        Fusion::Keyword => None,
+        _ => Some(embedder.open(Patience::Index, true)?),
+    };
+    let vectors = embed(model.as_ref(), passages, progress)?;
+    let embedding = model.as_ref().zip(vectors.first());
+    let embedding = embedding.map(|(model, vector)| model.embedding_of(vector.len()));
+    let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
+    for (i, passage) in passages.iter().enumerate() {
+        let group = groups.entry(passage.group.as_deref()).or_default();
+        group.add(passage, vectors.get(i));
+    }
+    let indexed: BTreeMap<_, _> = groups
+        .iter()
+        .map(|(name, g)| (*name, g.index(embedding.as_ref())))
+        .collect();
+    let mut all = Vec::new();
+    let mut times = Vec::new();
+    for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
+        let name = question.group.as_deref();
+        let start = Instant::now();
+        let rewritten = rewrite.apply(&question.text);
+        let text = rewritten.as_deref().unwrap_or(&question.text);
+        let vector = model.as_ref().map(|model| model.embed(&[text]));
+        let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
+        let ranker = indexed
+            .get(&name)
+            .map(|index| index.ranker(embedding.as_ref()));
+        let kin = match (&ranker, rewrite) {
+            (Some(ranker), Rewrite::Offline) => with_kin(ranker, text)?,
+            _ => None,
+        };
+        let asked = Asked {
+            text: kin.as_deref().unwrap_or(text),
+            vector: vector.as_deref(),
+            fusion,
+            limit: DEPTH,
+            weight: |_| 1.0,
+        };
+        let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+        let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
+        let gain = |hit: &Ranked| {
+            let id = ids.get(hit.document)?;
+            question.relevant.get(*id).copied()
+        };
+        let ranking: Vec<f64> = hits.iter().map(|hit| gain(hit).unwrap_or(0.0)).collect();
+        let relevant: Vec<f64> = question.relevant.values().copied().collect();
+        all.push(Metrics::of(&ranking, &relevant));
+    }
+    Ok(EvaluateReport {
+        dataset,
+        documents: passages.len(),
+        queries: all.len(),
+        metrics: Metrics::mean(&all),
+        latency_ms: Latency {
+            p50: rounded(percentile(&times, 0.5), 1000.0),
+            p95: rounded(percentile(&times, 0.95), 1000.0),
+        },
+        fusion,
+        embedder: embedding.map(|embedding| embedding.name),
+        warnings: warnings(passages, questions),
+    })
+}
+
+/// Passages that are searched together.
+#[derive(Default)]
+struct Group<'a> {
+    ids: Vec<&'a str>,
+    builder: Builder,
+    slots: Vec<u8>,
+}
+
+/// Index bytes in the form that a search reads.
+struct Index {
+    segment: Vec<u8>,
+    slots: Vec<u8>,
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, passage: &'a Passage, vector: Option<&Vector>) {
+        self.ids.push(&passage.id);
+        self.builder.add(&Attributes::default(), &passage.text);
+        self.slots
+            .extend(vector.into_iter().flat_map(|vector| slot(vector)));
+    }
+
+    fn index(&self, embedding: Option<&Embedding>) -> Index {
+        let header = embedding.map(|e| slots_header(&e.name, e.dimensions, self.ids.len()));
+        let header = header.as_ref().map_or(&[][..], |header| &header[..]);
+        Index {
+            segment: self.builder.segment(),
+            slots: [header, &self.slots].concat(),
+        }
+    }
+}
+
+impl Index {
+    fn ranker(&self, embedding: Option<&Embedding>) -> Ranker<'_> {
+        let part = Segment::open(&self.segment).map(|segment| {
+            let slots = embedding
+                .and_then(|e| Slots::open(&self.slots, &e.name, e.dimensions, segment.len()));
+            Part::new(segment, slots, None)
+        });
+        Ranker::new(part.into_iter().collect())
+    }
+}
+
+fn embed(
+    model: Option<&Embedder>,
+    passages: &[Passage],
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<Vector>, Error> {
+    let mut vectors = Vec::new();
+    let Some(model) = model else {
+        return Ok(vectors);
+    };
+    for batch in passages.chunks(BATCH) {
+        let texts: Vec<&str> = batch.iter().map(|passage| passage.text.as_str()).collect();
+        vectors.extend(model.embed(&texts)?);
+        progress(vectors.len(), passages.len());
+    }
+    Ok(vectors)
+}
+
+/// Faults of the dataset that lower the figures.
+fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
+    let known: HashSet<&str> = passages.iter().map(|p| p.id.as_str()).collect();
+    let mut warnings = Vec::new();
+    let missing = questions
+        .iter()
+        .flat_map(|q| q.relevant.keys())
+        .filter(|id| !known.contains(id.as_str()))
+        .count();
+    if missing > 0 {
+        warnings.push(format!(
+            "{missing} relevant ids name no document; they count as not found"
+        ));
+    }
+    let unanswered = questions.iter().filter(|q| q.relevant.is_empty()).count();
+    if unanswered > 0 {
+        warnings.push(format!(
+            "{unanswered} queries have nothing relevant and are left out"
+        ));
+    }
+    if known.len() < passages.len() {
+        warnings.push("some documents share their id; any of them counts as found".to_owned());
+    }
+    warnings
+}
+
+fn rounded(value: f64, steps: f64) -> f64 {
+    (value * steps).round() / steps
+}
+
+/// Serializes the measures under their usual names, rounded to four digits.
+fn measures<S: Serializer>(metrics: &Metrics, serializer: S) -> Result<S::Ok, S::Error> {
+    let named = EvaluateReport::named(metrics).map(|(name, value)| (name, rounded(value, 1e4)));
+    serializer.collect_map(named)
+}
+
+impl EvaluateReport {
+    /// Returns the measures with their usual names.
+    pub fn named(metrics: &Metrics) -> [(&'static str, f64); 6] {
+        [
+            ("recall@1", metrics.recall_at_1),
+            ("recall@5", metrics.recall_at_5),
+            ("recall@10", metrics.recall_at_10),
+            ("hit@5", metrics.hit_at_5),
+            ("mrr@10", metrics.mrr_at_10),
+            ("ndcg@10", metrics.ndcg_at_10),
+        ]
+    }
+}
+
+fn fusion_name<S: Serializer>(fusion: &Fusion, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fusion.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passage(id: &str, group: Option<&str>, text: &str) -> Passage {
+        Passage {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            group: group.map(str::to_owned),
+        }
+    }
+
+    fn question(text: &str, relevant: &[&str], group: Option<&str>) -> Question {
+        Question {
+            text: text.to_owned(),
+            relevant: relevant.iter().map(|id| ((*id).to_owned(), 1.0)).collect(),
+            group: group.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_question_searches_its_own_group() {
+        let passages = [
+            passage("a", Some("one"), "the lock file is out of date"),
+            passage("b", Some("two"), "the lock file is out of date"),
+            passage("c", Some("two"), "the disk is full"),
+        ];
+        let questions = [
+            question("lock file", &["b"], Some("two")),
+            question("lock file", &["b"], Some("one")),
+            question("lock file", &["b"], Some("three")),
+            question("lock file", &[], Some("two")),
+        ];
+        let mut told = Vec::new();
+        let report = evaluate(
+            "sample".to_owned(),
+            &passages,
+            &questions,
+            Fusion::default(),
+            &Rewrite::Not,
+            &EmbedderConfig::BuiltIn,
+            &mut |done, of| told.push((done, of)),
+        )
+        .unwrap();
+        assert_eq!((report.documents, report.queries), (3, 3));
+        assert!((report.metrics.recall_at_1 - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(told, [(3, 3)]);
+        assert_eq!(report.warnings.len(), 1);
+        let json = serde_json::to_string(&report).unwrap();
+        assert!(json.contains(r#""recall@1":0.3333"#), "{json}");
+        assert!(json.ends_with(r#""fusion":"default","embedder":"all-minilm-l6-v2-int8/384"}"#));
+    }
+}

@@ -1,0 +1,23 @@
+//! Reports about a memory: figures, provenance, and measurements on data.
+//!
+//! - `stats`, `status`: counts and trends. `why`: provenance of a record and its effects.
+//! - `backtest`: failures that the memory would have prevented in past sessions.
+//! - `evaluate`, `evaluate_corrections`: quality of search and of learning on labelled data.
+//!
+//! Deliberately absent: changes. Nothing here writes a record.
+
+pub(crate) mod backtest;
+pub(crate) mod evaluate;
+pub(crate) mod evaluate_corrections;
+pub(crate) mod stats;
+pub(crate) mod status;
+pub(crate) mod why;
+
+pub use backtest::{BacktestOptions, BacktestReport, ErrorReport, ProblemReport, backtest};
+pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
+pub use evaluate_corrections::{
+    CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
+};
+pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
+pub use status::{PulledStatus, StatusReport};
+pub use why::{Link, Relation, WhyReport};

@@ -1,0 +1,291 @@
+//! Collects statistics: reads each record once, and counts.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{
+    Correction, Evidence, Execution, Fix, Kind, Outcome, Record as _, Reflexion, Trial, Trust,
+};
+use crate::store::Selection;
+
+use super::compare::{self, Comparison};
+use super::days::{Days, percentile};
+use super::{
+    Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, StatsReport, Used, mean,
+    rounded,
+};
+use crate::hints::fixes::doubts;
+use crate::workspace::Error;
+use crate::workspace::{Workspace, dollars};
+
+/// Maximum number of rules, and of fixes, in a report.
+const TOLD: usize = 20;
+
+impl Workspace {
+    /// Returns statistics on the value of memory, for all records in the scope.
+    pub fn stats(&self) -> Result<StatsReport, Error> {
+        let all = Selection::default();
+        let mut days = Days::default();
+        let mut warnings = Vec::new();
+        let corrections = self.store.list::<Correction>(&all)?;
+        let mut corrected: HashMap<String, u64> = HashMap::new();
+        // A correction passed on by an agent marks no run as wrong before a person approves it.
+        let counting = corrections.records.iter();
+        for correction in counting.filter(|one| one.trust() > Trust::Observed) {
+            let of = correction.execution_id.clone();
+            *corrected.entry(of).or_default() += 1;
+        }
+        let mut runs = Runs::default();
+        let mut executions = 0;
+        let problems = self.store.each_entry(Kind::Execution, &all, &mut |entry| {
+            executions += 1;
+            if let Ok(execution) = entry.parse::<Execution>() {
+                runs.take(&execution, &corrected, &mut days);
+            }
+        })?;
+        let mut rules = self.store.list::<Reflexion>(&all)?;
+        let fixes = self.store.list::<Fix>(&all)?;
+        for problem in [
+            problems, corrections.problems, rules.problems, fixes.problems,
+        ]
+        .concat()
+        {
+            warnings.push(problem.to_string());
+        }
+        warnings.extend(self.note_counted(&[
+            (Kind::Execution, executions),
+            (Kind::Correction, corrections.records.len() as u64),
+            (Kind::Reflexion, rules.records.len() as u64),
+            (Kind::Fix, fixes.records.len() as u64),
+        ]));
+        warnings.extend(doubts(&fixes.records));
+        rules.records.retain(|rule| !rule.is_candidate());
+        let trials = self.store.trials()?;
+        let mut learning = Learning {
+            corrections: corrections.records.len() as u64,
+            reflexions: rules.records.len() as u64,
+            validated: rules
+                .records
+                .iter()
+                .filter(|rule| rule.validated_by_test)
+                .count() as u64,
+            fixes: fixes.records.len() as u64,
+            procedures: self.store.count(Kind::Procedure)?,
+            ..Learning::default()
+        };
+        let reused = rules.records.iter().filter(|rule| {
+            runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0
+        });
+        let met_again =
+            |fix: &&Fix| fix.evidence().shown > 0 || fix.occurrences.is_some_and(|n| n > 1.0);
+        let reused = reused.count() + fixes.records.iter().filter(met_again).count();
+        learning.reused = Part::new(reused as u64, learning.reflexions + learning.fixes);
+        for rule in &rules.records {
+            days.at(&rule.created_at).rules += 1;
+        }
+        for fix in &fixes.records {
+            days.at(&fix.created_at).fixes += 1;
+        }
+        for trial in &trials {
+            let piece = days.at(&trial.at);
+            piece.hints_withheld += u64::from(trial.withheld);
+            piece.hints_shown += u64::from(!trial.withheld);
+            piece.hints_helped += u64::from(trial.helped);
+        }
+        learning.a_week = days.a_week(learning.reflexions + learning.fixes);
+        let of_hints = compare::of_hints(&trials);
+        let hints = hints(&trials, &fixes.records, of_hints.as_ref());
+        let comparisons: Vec<Comparison> = of_hints
+            .into_iter()
+            .flatten()
+            .chain(runs.experiment.compare(&corrected))
+            .collect();
+        let experiment = (!comparisons.is_empty()).then_some(Experiment { comparisons });
+        let rules = rules.records.iter().map(|rule| {
+            let mut evidence = rule.evidence();
+            let injected = runs.injected.get(&rule.reflexion_id);
+            evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
+            used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
+        });
+        let rules = most_used(rules);
+        let fixes = fixes.records.iter();
+        let fixes = most_used(fixes.map(|f| used(&f.fix_id, &f.tool, &f.error_key, f.evidence())));
+        let executions = runs.end();
+        let first_and_last = days.first_and_last();
+        let (period, over_time) = days.pieces();
+        Ok(StatsReport {
+            days: first_and_last.map(|days| days.map(|day| day.to_string())),
+            executions,
+            hints,
+            learning,
+            rules,
+            fixes,
+            experiment,
+            period,
+            over_time,
+            warnings,
+        })
+    }
+}
+
+fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
+    Used {
+        id: id.to_owned(),
+        about: about.to_owned(),
+        text: text.to_owned(),
+        evidence,
+        confidence: rounded(evidence.posterior()),
+    }
+}
+
+fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
+    let mut all: Vec<Used> = all
+        .filter(|used| used.evidence != Evidence::default())
+        .collect();
+    all.sort_by_key(|used| {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = used.evidence;
+        std::cmp::Reverse((shown, helped + harmed))
+    });
+    all.truncate(TOLD);
+    all
+}
+
+/// Statistics of hints, from the hint log and the evidence of fixes.
+fn hints(trials: &[Trial], fixes: &[Fix], compared: Option<&[Comparison; 2]>) -> Hints {
+    let (withheld, shown): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|t| t.withheld);
+    let share = |is: &dyn Fn(&Trial) -> bool| {
+        let count = shown.iter().filter(|trial| is(trial)).count();
+        Part::new(count as u64, shown.len() as u64)
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "steps of a session stay far below 2^52"
+    )]
+    let steps = |of: &[&Trial]| {
+        let steps: Vec<f64> = of.iter().map(|trial| trial.steps as f64).collect();
+        mean(&steps).map(rounded)
+    };
+    let mut evidence = Evidence::default();
+    for fix in fixes.iter().map(Fix::evidence) {
+        evidence.shown += fix.shown;
+        evidence.helped += fix.helped;
+        evidence.harmed += fix.harmed;
+    }
+    let estimate = |comparison: &Comparison| {
+        let (difference, interval) = comparison.difference.zip(comparison.interval)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "counts of errors stay far below 2^52"
+        )]
+        let times = |by: f64| (by * comparison.shown.count as f64 * 10.0).round() / 10.0;
+        Some(Estimate {
+            value: times(difference),
+            interval: interval.map(times),
+        })
+    };
+    Hints {
+        shown: shown.len() as u64,
+        withheld: withheld.len() as u64,
+        precision: share(&|trial| trial.helped),
+        overcome: share(&|trial| trial.overcome),
+        repeated: share(&|trial| trial.repeats > 0),
+        steps_shown: steps(&shown),
+        steps_withheld: steps(&withheld),
+        failures_avoided: compared.and_then(|[repeated, _]| estimate(repeated)),
+        steps_saved: compared.and_then(|[_, steps]| estimate(steps)),
+        evidence,
+    }
+}
+
+/// Counters over runs, which are read one by one.
+#[derive(Debug, Default)]
+struct Runs {
+    report: Executions,
+    /// Numbers of right and of judged runs: with rules, and without.
+    with: (u64, u64),
+    without: (u64, u64),
+    tokens_with: Vec<f64>,
+    tokens_without: Vec<f64>,
+    latencies: Vec<f64>,
+    /// Number of prompts that held each rule.
+    injected: HashMap<String, u64>,
+    experiment: compare::Executions,
+}
+
+impl Runs {
+    fn take(&mut self, run: &Execution, corrected: &HashMap<String, u64>, days: &mut Days) {
+        self.report.total += 1;
+        self.experiment.take(run);
+        for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
+            *self.injected.entry(id.clone()).or_default() += 1;
+        }
+        let piece = days.at(&run.timestamp);
+        piece.executions += 1;
+        let has_rules = !run.reflexions_injected.is_empty();
+        let is_corrected = corrected.contains_key(&run.execution_id);
+        let right = match run.outcome {
+            Outcome::Error => {
+                self.report.errors += 1;
+                None
+            }
+            _ if is_corrected => Some(false),
+            Outcome::Rejected => Some(false),
+            Outcome::Accepted => Some(true),
+            Outcome::PendingReview | Outcome::Other(_) => {
+                self.report.unjudged += 1;
+                None
+            }
+        };
+        if let Some(right) = right {
+            piece.right += u64::from(right);
+            piece.wrong += u64::from(!right);
+            let of = if has_rules {
+                &mut self.with
+            } else {
+                &mut self.without
+            };
+            of.0 += u64::from(right);
+            of.1 += 1;
+        }
+        match run.cost_usd.filter(|cost| cost.is_finite()) {
+            Some(cost) => {
+                *self.report.cost_usd.get_or_insert_default() += cost;
+                *piece.cost_usd.get_or_insert_default() += cost;
+            }
+            None => self.report.cost_unknown += 1,
+        }
+        if let Some(latency) = run.latency_ms.filter(|ms| ms.is_finite()) {
+            self.latencies.push(latency);
+            days.latencies(&run.timestamp).push(latency);
+        }
+        if let Some(usage) = run.usage {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "tokens of a question stay far below 2^52"
+            )]
+            let tokens = usage.input_tokens.saturating_add(usage.output_tokens) as f64;
+            let of = if has_rules {
+                &mut self.tokens_with
+            } else {
+                &mut self.tokens_without
+            };
+            of.push(tokens);
+        }
+    }
+
+    fn end(mut self) -> Executions {
+        let [p50, p95] = [50, 95].map(|percent| percentile(&mut self.latencies, percent));
+        Executions {
+            right_with_rules: Part::new(self.with.0, self.with.1),
+            right_without_rules: Part::new(self.without.0, self.without.1),
+            tokens_with_rules: mean(&self.tokens_with).map(f64::round),
+            tokens_without_rules: mean(&self.tokens_without).map(f64::round),
+            cost_usd: self.report.cost_usd.map(dollars),
+            latency_ms: p50.zip(p95).map(|(p50, p95)| Latencies { p50, p95 }),
+            ..self.report
+        }
+    }
+}

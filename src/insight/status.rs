@@ -1,0 +1,103 @@
+//! Counts the records of a workspace.
+
+use serde::Serialize;
+
+use crate::model::Kind;
+use crate::skill::Skills;
+
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+
+/// Counts of a workspace, limited to the scope.
+#[derive(Debug, Serialize)]
+#[expect(missing_docs, reason = "the names are the definition: one count each")]
+pub struct StatusReport {
+    /// Kind of store, by the names of the source document. `JSONStore`: files alone.
+    /// `CompositeStore`: files shared through a database. `PgStore`: a database, of which the files
+    /// are a copy.
+    pub store: &'static str,
+    /// Path of the memory directory.
+    pub directory: String,
+    pub executions: u64,
+    pub corrections: u64,
+    pub reflexions: u64,
+    pub procedures: u64,
+    pub fixes: u64,
+    pub memories: u64,
+    pub sessions: u64,
+    /// Number of generated regression tests of all skills.
+    pub tests: usize,
+    /// Size of the data files in bytes; `None` if the scope is not everything.
+    pub bytes: Option<u64>,
+    /// `false` if memory is switched off, and so neither read nor written.
+    pub enabled: bool,
+    /// Counts of remote records, limited to the scope.
+    pub pulled: PulledStatus,
+    /// Damage in the files, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// Counts of remote records.
+#[derive(Debug, Default, Serialize)]
+pub struct PulledStatus {
+    /// Number of origins.
+    pub workspaces: usize,
+    /// Number of records from these origins.
+    pub records: u64,
+}
+
+impl Workspace {
+    /// Counts the records of a workspace without reading one.
+    pub fn status(&self) -> Result<StatusReport, Error> {
+        let mut problems = Vec::new();
+        let mut counts = [0; Kind::ALL.len()];
+        for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
+            *count = self.store.count(kind)?;
+            if self.store.has_problems(kind)? {
+                problems.push(format!(
+                    "`{}` has damaged parts; see `memctl doctor`",
+                    kind.file()
+                ));
+            }
+        }
+        let [
+            executions,
+            corrections,
+            reflexions,
+            procedures,
+            fixes,
+            memories,
+            sessions,
+        ] = counts;
+        let mut pulled = PulledStatus::default();
+        for other in self.store.pulled() {
+            pulled.workspaces += 1;
+            for kind in Kind::ALL {
+                pulled.records += other.store.count(kind)?;
+            }
+        }
+        let skills = Skills::open(&self.skills_dir).ok();
+        Ok(StatusReport {
+            store: if self.store.primary_name()?.is_some() {
+                "PgStore"
+            } else if self.store.is_shared() {
+                "CompositeStore"
+            } else {
+                "JSONStore"
+            },
+            directory: self.store.directory().display().to_string(),
+            executions,
+            corrections,
+            reflexions,
+            procedures,
+            fixes,
+            memories,
+            sessions,
+            tests: skills.map_or(0, |skills| skills.count_generated_tests()),
+            bytes: self.store.bytes(),
+            enabled: !crate::store::is_disabled(self.store.directory()),
+            pulled,
+            problems,
+        })
+    }
+}

@@ -1,0 +1,452 @@
+//! Follows the links of one record.
+//!
+//! Each record is followed once. References to a record are found by a scan of the file of the
+//! referring kind; only entries whose text contains the id are parsed as JSON.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::model::{
+    Correction, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion, Trust,
+};
+use crate::store::{Entry, Scoped, Selection, Standing};
+
+use super::{Link, Relation};
+use crate::workspace::Error;
+use crate::workspace::document::document;
+
+/// Maximum number of executions of a rule, and of origins of a fix, in a chain: the newest.
+const NAMED: usize = 3;
+
+/// Result of following the links of a record.
+pub(crate) struct Chain {
+    /// Links, from the record itself.
+    pub(crate) links: Vec<Link>,
+    /// Evidence that counts for the record.
+    pub(crate) evidence: Evidence,
+    /// Records in the chain, each once, with their users.
+    pub(crate) read: Vec<(Kind, String, Option<String>)>,
+}
+
+/// Builds the chain of a record.
+pub(crate) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
+    let mut walk = Walk {
+        store,
+        standing: store.standing(),
+        chain: Vec::new(),
+        met: HashSet::new(),
+        evidence: Evidence::default(),
+        read: Vec::new(),
+    };
+    walk.visit(kind, id, Relation::Asked, None, Way::Both)?;
+    Ok(Chain {
+        links: walk.chain,
+        evidence: walk.evidence,
+        read: walk.read,
+    })
+}
+
+/// Direction in which links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Causes, then effects.
+    Both,
+    /// Causes only.
+    Up,
+    /// Effects only.
+    Down,
+    /// No further links.
+    End,
+}
+
+impl Way {
+    const fn is_up(self) -> bool {
+        matches!(self, Self::Both | Self::Up)
+    }
+
+    const fn is_down(self) -> bool {
+        matches!(self, Self::Both | Self::Down)
+    }
+}
+
+/// Link from which the walk continues.
+#[derive(Debug, Clone, Copy)]
+struct Step<'a> {
+    id: &'a str,
+    depth: usize,
+    way: Way,
+}
+
+struct Walk<'a> {
+    store: &'a Scoped,
+    standing: Standing,
+    chain: Vec<Link>,
+    /// Ids visited so far; each is followed once.
+    met: HashSet<String>,
+    evidence: Evidence,
+    read: Vec<(Kind, String, Option<String>)>,
+}
+
+impl Walk<'_> {
+    fn visit(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        relation: Relation,
+        from: Option<Step<'_>>,
+        way: Way,
+    ) -> Result<(), Error> {
+        let depth = from.map_or(0, |from| from.depth + 1);
+        let mut link = Link {
+            id: id.to_owned(),
+            kind: kind.name(),
+            relation,
+            to: from.map(|from| from.id.to_owned()),
+            at: String::new(),
+            summary: String::new(),
+            state: None,
+            trust: None,
+            status: None,
+            source: None,
+            executions: None,
+            origins: None,
+            depth,
+        };
+        let Some(entry) = self.store.find(kind, id)? else {
+            return self.gone(kind, link);
+        };
+        if let Some(document) = document(&entry) {
+            link.at = document.created;
+            link.summary = document.summary;
+            link.trust = Some(self.standing.of_entry(&entry, document.trust));
+            link.status = document.status;
+            link.source = document.source;
+        }
+        let at = self.chain.len();
+        self.chain.push(link);
+        let is_new = self.met.insert(id.to_owned());
+        if is_new {
+            let user = entry.user_id().map(Cow::into_owned);
+            self.read.push((kind, id.to_owned(), user));
+        }
+        let from = Step {
+            id,
+            depth,
+            way: if is_new { way } else { Way::End },
+        };
+        let evidence = match kind {
+            Kind::Execution => self.execution(at, &entry, from)?,
+            Kind::Correction => self.correction(&entry, from)?,
+            Kind::Reflexion => self.rule(at, &entry, from)?,
+            Kind::Procedure => self.procedure(at, &entry, from)?,
+            Kind::Fix => self.fix(at, &entry, from)?,
+            Kind::Memory | Kind::Session => None,
+        };
+        if let Some(found) = evidence.filter(|_| is_new && relation.counts()) {
+            self.evidence.shown += found.shown;
+            self.evidence.helped += found.helped;
+            self.evidence.harmed += found.harmed;
+        }
+        Ok(())
+    }
+
+    /// Adds a link to a record that is not there.
+    fn gone(&mut self, kind: Kind, mut link: Link) -> Result<(), Error> {
+        if !self.store.sees_all() {
+            return Ok(());
+        }
+        let state = match self.store.tombstone(kind, &link.id)? {
+            Some(tombstone) => {
+                link.at = tombstone.at;
+                "forgotten"
+            }
+            None => "missing",
+        };
+        link.state = Some(state.to_owned());
+        self.chain.push(link);
+        Ok(())
+    }
+
+    fn execution(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        from: Step<'_>,
+    ) -> Result<Option<Evidence>, Error> {
+        let Ok(execution) = entry.parse::<Execution>() else {
+            return Ok(None);
+        };
+        self.chain[at].state = Some(execution.outcome.as_str().to_owned());
+        if from.way != Way::Both {
+            return Ok(None);
+        }
+        for rule in &execution.reflexions_injected {
+            self.visit(
+                Kind::Reflexion,
+                rule,
+                Relation::HadRule,
+                Some(from),
+                Way::Up,
+            )?;
+        }
+        let case = execution.nearest_case.map(|case| case.source);
+        if let Some(source) = case
+            && let Some(kind) = Kind::of_id(&source)
+        {
+            self.visit(kind, &source, Relation::Repeats, Some(from), Way::End)?;
+        }
+        let of_it = |correction: &Correction| correction.execution_id == from.id;
+        for correction in self.naming(from.id, of_it)? {
+            let id = &correction.correction_id;
+            self.visit(
+                Kind::Correction,
+                id,
+                Relation::CorrectedBy,
+                Some(from),
+                Way::Down,
+            )?;
+        }
+        Ok(None)
+    }
+
+    fn correction(&mut self, entry: &Entry, from: Step<'_>) -> Result<Option<Evidence>, Error> {
+        let Ok(correction) = entry.parse::<Correction>() else {
+            return Ok(None);
+        };
+        let execution = &correction.execution_id;
+        if from.way.is_up() && !execution.is_empty() {
+            self.visit(
+                Kind::Execution,
+                execution,
+                Relation::Corrects,
+                Some(from),
+                Way::End,
+            )?;
+        }
+        if !from.way.is_down() {
+            return Ok(None);
+        }
+        let of_it = |rule: &Reflexion| {
+            rule.correction_id == from.id || rule.also_corrected_by.iter().any(|id| id == from.id)
+        };
+        for rule in self.naming(from.id, of_it)? {
+            let relation = if rule.correction_id == from.id {
+                Relation::Became
+            } else {
+                Relation::Strengthened
+            };
+            let id = &rule.reflexion_id;
+            self.visit(Kind::Reflexion, id, relation, Some(from), Way::Down)?;
+        }
+        Ok(None)
+    }
+
+    fn rule(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        from: Step<'_>,
+    ) -> Result<Option<Evidence>, Error> {
+        let Ok(rule) = entry.parse::<Reflexion>() else {
+            return Ok(None);
+        };
+        self.chain[at].state = Some(rule.state())
+            .filter(|state| *state != "active")
+            .map(str::to_owned);
+        if from.way.is_up() {
+            let first = (Relation::DistilledFrom, &rule.correction_id);
+            let later = rule
+                .also_corrected_by
+                .iter()
+                .map(|id| (Relation::StrengthenedBy, id));
+            for (relation, id) in std::iter::once(first).chain(later) {
+                if !id.is_empty() {
+                    self.visit(Kind::Correction, id, relation, Some(from), Way::Up)?;
+                }
+            }
+        }
+        if from.way == Way::Both {
+            let replaced = |older: &Reflexion| older.superseded_by == from.id;
+            for older in self.naming(from.id, replaced)? {
+                let id = &older.reflexion_id;
+                self.visit(
+                    Kind::Reflexion,
+                    id,
+                    Relation::Supersedes,
+                    Some(from),
+                    Way::End,
+                )?;
+            }
+        }
+        if from.way.is_down() {
+            let newer = &rule.superseded_by;
+            if !newer.is_empty() {
+                self.visit(
+                    Kind::Reflexion,
+                    newer,
+                    Relation::SupersededBy,
+                    Some(from),
+                    Way::End,
+                )?;
+            }
+            let tests = [
+                (Relation::ValidatedBy, &rule.generated_test_ids),
+                (Relation::Breaks, &rule.breaks_test_ids),
+            ];
+            for (relation, ids) in tests {
+                for id in ids {
+                    self.other(id, "test", relation, from, String::new());
+                }
+            }
+            self.injections(at, from)?;
+        }
+        Ok(Some(rule.evidence()))
+    }
+
+    /// Adds links to the newest executions whose prompt held a rule, and counts them all.
+    fn injections(&mut self, at: usize, from: Step<'_>) -> Result<(), Error> {
+        let held = |execution: &Execution| {
+            let mut held = execution.reflexions_injected.iter();
+            held.any(|id| id == from.id)
+        };
+        let mut count = 0;
+        let mut newest = Vec::new();
+        self.each_naming(from.id, &mut |execution: Execution| {
+            if held(&execution) {
+                count += 1;
+                newest.push(execution.execution_id);
+                if newest.len() > NAMED {
+                    newest.remove(0);
+                }
+            }
+        })?;
+        self.chain[at].executions = Some(count);
+        for id in newest.iter().rev() {
+            self.visit(
+                Kind::Execution,
+                id,
+                Relation::InjectedInto,
+                Some(from),
+                Way::End,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn procedure(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        from: Step<'_>,
+    ) -> Result<Option<Evidence>, Error> {
+        let Ok(procedure) = entry.parse::<Procedure>() else {
+            return Ok(None);
+        };
+        let approved = self.standing.level(&procedure) == Trust::Approved;
+        self.chain[at].state = approved.then(|| "approved".to_owned());
+        if from.way == Way::Both {
+            let of_it = |fix: &Fix| fix.procedure_id == from.id;
+            for fix in self.naming(from.id, of_it)? {
+                let id = &fix.fix_id;
+                self.visit(Kind::Fix, id, Relation::Explains, Some(from), Way::End)?;
+            }
+            self.origins(at, &procedure.origins, from);
+        }
+        Ok(None)
+    }
+
+    fn fix(&mut self, at: usize, entry: &Entry, from: Step<'_>) -> Result<Option<Evidence>, Error> {
+        let Ok(fix) = entry.parse::<Fix>() else {
+            return Ok(None);
+        };
+        let approved = self.standing.level(&fix) == Trust::Approved;
+        self.chain[at].state = match fix.status.as_str() {
+            "retired" | "quarantined" => Some(fix.status.clone()),
+            _ => approved.then(|| "approved".to_owned()),
+        };
+        if from.way == Way::Both {
+            let how = &fix.procedure_id;
+            if !how.is_empty() {
+                self.visit(
+                    Kind::Procedure,
+                    how,
+                    Relation::ExplainedBy,
+                    Some(from),
+                    Way::End,
+                )?;
+            }
+            self.origins(at, &fix.origins, from);
+        }
+        Ok(Some(fix.evidence()))
+    }
+
+    /// Adds links to the transcripts in which a record was seen.
+    fn origins(&mut self, at: usize, origins: &[Origin], from: Step<'_>) {
+        self.chain[at].origins = Some(origins.len() as u64);
+        for origin in origins.iter().rev().take(NAMED) {
+            let place = if origin.workspace.is_empty() {
+                String::new()
+            } else {
+                format!(" in `{}`", origin.workspace)
+            };
+            let summary = format!("step {}{place}", origin.step);
+            self.other(
+                &origin.session,
+                "transcript",
+                Relation::SeenIn,
+                from,
+                summary,
+            );
+        }
+    }
+
+    /// Adds a link to a test or a transcript.
+    fn other(
+        &mut self,
+        id: &str,
+        kind: &'static str,
+        relation: Relation,
+        from: Step<'_>,
+        summary: String,
+    ) {
+        self.chain.push(Link {
+            id: id.to_owned(),
+            kind,
+            relation,
+            to: Some(from.id.to_owned()),
+            at: String::new(),
+            summary,
+            state: None,
+            trust: None,
+            status: None,
+            source: None,
+            executions: None,
+            origins: None,
+            depth: from.depth + 1,
+        });
+    }
+
+    /// Returns the records of a type that name an id and satisfy `is_meant`, oldest first.
+    fn naming<R: Record>(&self, id: &str, is_meant: impl Fn(&R) -> bool) -> Result<Vec<R>, Error> {
+        let mut found = Vec::new();
+        self.each_naming(id, &mut |record: R| {
+            if is_meant(&record) {
+                found.push(record);
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Visits the records of a type whose text contains an id. Only these are parsed as JSON: a
+    /// store has many executions, and few refer to one rule.
+    fn each_naming<R: Record>(&self, id: &str, visit: &mut dyn FnMut(R)) -> Result<(), Error> {
+        let all = Selection::default();
+        self.store.each_entry(R::KIND, &all, &mut |entry| {
+            let holds = String::from_utf8_lossy(&entry.text).contains(id);
+            if let Some(record) = holds.then(|| entry.parse().ok()).flatten() {
+                visit(record);
+            }
+        })?;
+        Ok(())
+    }
+}

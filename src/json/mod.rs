@@ -1,0 +1,26 @@
+//! JSON as text: finds the ends of values without interpreting them.
+//!
+//! The store must keep entries that a strict parser rejects (Python writes `NaN`, `Infinity` and
+//! lone surrogates), and must preserve unchanged bytes. It therefore works on spans of text. Only
+//! the structure is checked: brackets, quotes, commas and colons. The meaning of numbers and
+//! escapes is left to the parser of the entry.
+//!
+//! No function recurses: text nested 10⁵ deep takes a long loop, not a stack overflow.
+//!
+//! - `spans`: ends of values. `object_fields`: fields of an object, on those spans.
+//! - `walk`: ends of values in broken text.
+//! - `edit`: changes of fields. `layout`: changes of white space.
+
+mod edit;
+mod layout;
+mod object_fields;
+mod spans;
+mod walk;
+
+pub use edit::with_fields;
+pub(crate) use edit::without_fields;
+pub use layout::compact;
+pub(crate) use layout::pretty;
+pub(crate) use object_fields::{field, fields, string_field};
+pub(crate) use spans::{Stop, skip_space, skip_value};
+pub(crate) use walk::Walk;

@@ -1,0 +1,338 @@
+//! Compares the goals of two steps.
+//!
+//! Agents retry with another flag, another path to the same file, a part of the same line, or the
+//! same line inside a longer one. All of these have the same goal. The same program with another
+//! operand does not.
+
+use std::collections::HashSet;
+
+use super::goal::{Goal, Kind};
+use super::shell::basename;
+use super::shell_command::Run;
+
+/// Certainty that two steps have the same goal, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Match {
+    /// No sign of a common goal.
+    No,
+    /// Plausible only for close steps.
+    Near,
+    /// Part of the goal, or more than it.
+    Part,
+    /// Same goal in another way.
+    Similar,
+    /// Same goal.
+    Same,
+}
+
+/// Compares the goal of `later` with that of `failed`. `error` is the output of the failed step.
+pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
+    if failed.tool == later.tool && failed.whole == later.whole {
+        return Match::Same;
+    }
+    match (&failed.kind, &later.kind) {
+        (Kind::Shell(old), Kind::Shell(new)) => {
+            let found = shells(old, new, error);
+            let phrases = (failed.phrases(), later.phrases());
+            let asked = phrases.0.iter().any(|phrase| phrases.1.contains(phrase));
+            let instead = old.last().is_some_and(|run| run.looks) && asked_otherwise(old, new);
+            match found {
+                found if asked => found.max(Match::Similar),
+                found if instead => found.max(Match::Near),
+                found => found,
+            }
+        }
+        (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
+        (Kind::Read(path), Kind::Shell(runs)) => reads(path, runs),
+        (Kind::Shell(runs), Kind::Read(path)) => match runs.split_last() {
+            Some((last, _)) => reads(path, std::slice::from_ref(last)),
+            None => Match::No,
+        },
+        // A search can replace the read of a file.
+        (Kind::Read(path), Kind::Tool(values)) if values.iter().any(|(_, value)| value == path) => {
+            Match::Similar
+        }
+        // Same address, other program.
+        (Kind::Tool(values), Kind::Shell(runs)) => {
+            let mut urls = values.iter().filter(|(_, value)| value.contains("://"));
+            let asked = |url: &String| runs.iter().any(|run| run.operands.contains(url));
+            if urls.any(|(_, url)| asked(url)) {
+                Match::Similar
+            } else {
+                Match::No
+            }
+        }
+        (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),
+        (Kind::Edit(paths, _), Kind::Shell(runs)) => {
+            let writes = runs.iter().filter(|run| run.writes);
+            let names: Vec<&str> = paths.iter().map(|path| basename(path)).collect();
+            let hits = writes.filter(|run| {
+                let mut operands = run.operands.iter();
+                operands.any(|o| names.contains(&basename(o)))
+                    || names.iter().any(|name| run.code.contains(*name))
+            });
+            if hits.count() > 0 {
+                Match::Near
+            } else {
+                Match::No
+            }
+        }
+        (Kind::Tool(old), Kind::Tool(new)) => tools(&failed.tool, old, &later.tool, new),
+        _ => Match::No,
+    }
+}
+
+/// Match if one of these programs reads the file.
+fn reads(path: &str, runs: &[Run]) -> Match {
+    let operands = runs
+        .iter()
+        .filter(|run| run.looks)
+        .flat_map(|run| &run.operands);
+    operands
+        .map(|operand| paths(path, operand).min(Match::Similar))
+        .filter(|found| *found == Match::Similar)
+        .max()
+        .unwrap_or(Match::No)
+}
+
+fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
+    let Some((last, before)) = failed.split_last() else {
+        return Match::No;
+    };
+    let best = |run: &Run| {
+        later
+            .iter()
+            .map(|l| runs(run, l))
+            .max()
+            .unwrap_or(Match::No)
+    };
+    let whole = best(last);
+    if whole > Match::No {
+        // A line with fewer programs than the failed one may omit the failing part.
+        let all = before.iter().all(|run| run.looks || best(run) > Match::No);
+        return if all {
+            whole
+        } else {
+            whole.min(Match::Similar)
+        };
+    }
+    // The error may name the failing part of the line.
+    let named = before.iter().filter(|run| {
+        let word = run.name.rsplit(' ').next().unwrap_or_default();
+        word.len() > 2 && error.contains(word)
+    });
+    named.map(best).max().unwrap_or(Match::No).min(Match::Part)
+}
+
+/// Returns true if another program is given the same operands: the failed step contains each of
+/// them.
+fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
+    let question: Vec<&String> = failed.iter().flat_map(|run| &run.operands).collect();
+    later.iter().any(|run| {
+        let long = run.operands.iter().all(|operand| operand.len() > 3);
+        let known = |operand: &String| question.iter().any(|q| q.contains(operand.as_str()));
+        run.operands.len() > 1 && long && run.operands.iter().all(known)
+    })
+}
+
+/// Commands that include the work of another.
+const INCLUDES: &[(&str, &[&str])] = &[
+    (
+        "cargo check",
+        &[
+            "cargo build", "cargo test", "cargo run", "cargo clippy", "cargo nextest",
+        ],
+    ),
+    ("cargo build", &["cargo test", "cargo run", "cargo nextest"]),
+    ("go build", &["go test", "go run"]),
+    ("go vet", &["go test"]),
+];
+
+fn runs(failed: &Run, later: &Run) -> Match {
+    if failed.name != later.name {
+        let includes = INCLUDES
+            .iter()
+            .any(|(less, more)| *less == failed.name && more.contains(&later.name.as_str()));
+        return if includes { Match::Part } else { Match::No };
+    }
+    if !failed.code.is_empty() || !later.code.is_empty() {
+        return match overlap(&failed.code, &later.code) {
+            share if share >= 0.5 => Match::Similar,
+            share if share >= 0.3 => Match::Near,
+            _ => Match::No,
+        };
+    }
+    let (old, new) = (&failed.operands, &later.operands);
+    let (said, says) = (&failed.prose, &later.prose);
+    if !said.is_empty() && !says.is_empty() && overlap(said, says) < 0.5 {
+        // Another message means another goal, unless it follows directly.
+        return Match::Near;
+    }
+    if old == new {
+        return Match::Same;
+    }
+    if failed.looks {
+        return old
+            .iter()
+            .flat_map(|a| new.iter().map(move |b| looked_at(a, b)))
+            .max()
+            .unwrap_or(Match::No);
+    }
+    if old.is_empty() || new.is_empty() {
+        // With and without operands: the whole, or a part of it.
+        return if old.is_empty() {
+            Match::Part
+        } else {
+            Match::Similar
+        };
+    }
+    let near = |a: &String, b: &String| {
+        a == b
+            || basename(a) == basename(b)
+            || a.contains(b.as_str())
+            || b.contains(a.as_str())
+            || strsim::normalized_levenshtein(a, b) >= 0.6
+    };
+    let shared = old
+        .iter()
+        .filter(|a| new.iter().any(|b| near(a, b)))
+        .count();
+    if shared * 2 >= old.len() {
+        Match::Similar
+    } else if shared > 0 {
+        Match::Part
+    } else {
+        Match::No
+    }
+}
+
+/// Compares what two searches look for: the same file or the same pattern.
+fn looked_at(failed: &str, later: &str) -> Match {
+    if failed == later {
+        // A directory or a short pattern is too unspecific.
+        return if failed.len() > 3 {
+            Match::Similar
+        } else {
+            Match::No
+        };
+    }
+    let pattern = |text: &str| text.contains('*') || text.contains('?');
+    if pattern(failed) && pattern(later) {
+        return if basename(failed) == basename(later) {
+            Match::Near
+        } else {
+            Match::No
+        };
+    }
+    let phrase = failed.len() > 12 && later.len() > 12 && failed.contains(' ');
+    if phrase && strsim::normalized_levenshtein(failed, later) >= 0.7 {
+        return Match::Similar;
+    }
+    if failed.contains('/') || later.contains('/') || failed.contains('.') {
+        return match paths(failed, later) {
+            // Another file in the same directory is another goal.
+            Match::Near => Match::No,
+            found => found,
+        };
+    }
+    Match::No
+}
+
+/// Compares two paths: equal, same name elsewhere, or a wrong guess in the right directory.
+fn paths(failed: &str, later: &str) -> Match {
+    let (failed, later) = (failed.trim_end_matches('/'), later.trim_end_matches('/'));
+    if failed == later {
+        return Match::Same;
+    }
+    let (a, b) = (basename(failed), basename(later));
+    if a == b && a.len() > 1 && !a.contains('*') {
+        return Match::Similar;
+    }
+    let directory = |path: &str| path.rsplit_once('/').map(|(dir, _)| dir.to_owned());
+    if later.starts_with(failed) && later[failed.len()..].starts_with('/') {
+        return Match::Near;
+    }
+    let ending = |name: &str| name.rsplit_once('.').map(|(_, e)| e.to_owned());
+    let same_place = directory(failed).is_some() && directory(failed) == directory(later);
+    if same_place && ending(a) == ending(b) {
+        return Match::Near;
+    }
+    let stem = |name: &str| {
+        name.split('.')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase()
+    };
+    let (a, b) = (stem(a), stem(b));
+    let alike = a.len() > 3 && b.len() > 3 && strsim::normalized_levenshtein(&a, &b) >= 0.75;
+    if alike || (same_place && (a.contains(&b) || b.contains(&a))) {
+        return Match::Near;
+    }
+    Match::No
+}
+
+fn edits(
+    failed: &[String],
+    old: &HashSet<String>,
+    later: &[String],
+    new: &HashSet<String>,
+) -> Match {
+    let same = failed.iter().any(|a| later.iter().any(|b| a == b));
+    let named = failed
+        .iter()
+        .any(|a| later.iter().any(|b| basename(a) == basename(b)));
+    let share = overlap(old, new);
+    if same && share >= 0.5 {
+        Match::Similar
+    } else if (same && share >= 0.15) || (named && share >= 0.5) {
+        Match::Part
+    } else if same {
+        Match::Near
+    } else {
+        Match::No
+    }
+}
+
+fn tools(failed: &str, old: &[(String, String)], later: &str, new: &[(String, String)]) -> Match {
+    if failed != later {
+        // `find_user_by_email` and `find_user_by_name` find the same user.
+        let by = |name: &str| name.split_once("_by_").map(|(what, _)| what.to_owned());
+        let same = by(failed).is_some() && by(failed) == by(later);
+        return if same { Match::Near } else { Match::No };
+    }
+    if old.is_empty() && new.is_empty() {
+        return Match::Same;
+    }
+    let near = |a: &str, b: &str| {
+        a == b
+            || (a.len() > 2 && b.len() > 2 && (a.contains(b) || b.contains(a)))
+            || strsim::normalized_levenshtein(&clip(a), &clip(b)) >= 0.6
+    };
+    let shared = |from: &[(String, String)], to: &[(String, String)]| {
+        let hits = from
+            .iter()
+            .filter(|(name, value)| to.iter().any(|(n, v)| n == name && near(value, v)));
+        let hits = hits.count();
+        f64::from(u32::try_from(hits).unwrap_or(u32::MAX))
+            / f64::from(u32::try_from(from.len().max(1)).unwrap_or(u32::MAX))
+    };
+    match shared(old, new).max(shared(new, old)) {
+        share if share >= 0.5 => Match::Similar,
+        share if share > 0.0 => Match::Near,
+        _ => Match::No,
+    }
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// Share of the smaller set that the larger one contains.
+fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
+    let smaller = a.len().min(b.len());
+    if smaller == 0 {
+        return 0.0;
+    }
+    let common = u32::try_from(a.intersection(b).count()).unwrap_or(u32::MAX);
+    f64::from(common) / f64::from(u32::try_from(smaller).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,11 @@
+//! Learning from sessions of agents: session files in, fixes and procedures out.
+//!
+//! - `session_files`: finds and reads session files. `learn`: stores what is new and counts what is known.
+//! - `analyse`: procedures in the words of a model.
+
+pub(crate) mod analyse;
+pub(crate) mod learn;
+pub(crate) mod session_files;
+
+pub use analyse::{AnalysisPlan, AnalysisReport};
+pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport};

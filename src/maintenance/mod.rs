@@ -1,0 +1,14 @@
+//! Upkeep of a memory directory: check and repair, secrets, expiry, purge.
+//!
+//! - `doctor`: checks every file and repairs damage. `secrets`: finds and redacts secrets.
+//! - `prune`: removes expired records. `purge`: removes everything.
+
+pub(crate) mod doctor;
+pub(crate) mod prune;
+pub(crate) mod purge;
+pub(crate) mod secrets;
+
+pub use doctor::DoctorReport;
+pub use prune::{PruneReport, Pruned};
+pub use purge::{PurgeReport, Removed};
+pub use secrets::{SecretAt, SecretsReport};

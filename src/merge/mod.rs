@@ -1,0 +1,227 @@
+//! Merges two branches of the same memory.
+//!
+//! Git merges one file at a time, but records refer to each other across files. So every file merge
+//! reads all versions of all files, and the result is a pure function of them: each file gets the
+//! same new ids, in any order of the files.
+//!
+//! Git takes a file that only one branch has changed as it is, without calling this program. If
+//! such a file names a record with a new id, [`Pending`] keeps its future text until the merge is
+//! done.
+//!
+//! Deliberately absent: git itself. The caller reads the three versions.
+
+mod conflict;
+pub(crate) mod git;
+mod ids;
+mod lines;
+mod pending;
+mod records;
+pub(crate) mod resolve;
+mod side;
+mod skills;
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::model::Kind;
+use crate::store::{DIRECTORY, Identity, Role, SeedText, join_audit, logs};
+
+pub(crate) use conflict::CONFLICT;
+pub use conflict::{Conflict, Unjoinable};
+use ids::Ids;
+pub use ids::NewId;
+pub use pending::{Finished, Pending, give_back};
+use records::{Union, Versions as RecordVersions};
+pub use side::Files;
+use side::Side;
+pub use skills::is_of_corrections;
+
+/// Three versions of all files of a workspace.
+#[derive(Debug, Default)]
+pub struct Versions {
+    /// Common ancestor of both sides.
+    pub base: Files,
+    /// Side to merge into.
+    pub ours: Files,
+    /// Side to merge.
+    pub theirs: Files,
+}
+
+/// Result of a merge.
+#[derive(Debug, Default)]
+pub struct Joined {
+    /// Merged files.
+    pub files: Files,
+    /// Files that only a person can merge, with the reason.
+    pub refused: BTreeMap<String, String>,
+    /// Records of theirs with new ids.
+    pub new_ids: Vec<NewId>,
+    /// Fields that a person has to decide.
+    pub conflicts: Vec<Conflict>,
+    /// Number of records added from their side.
+    pub came: u64,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// Merges the two sides. `who` is the user of the audit event.
+///
+/// # Errors
+///
+/// Damaged file: ids cannot be assigned without all records.
+pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
+    let base = Side::of(&versions.base)?;
+    let ours = Side::of(&versions.ours)?;
+    let theirs = Side::of(&versions.theirs)?;
+    let ids = Ids::decide(&base, &ours, &theirs);
+    let base = base.mended(&ids.base);
+    let theirs = theirs.mended(&ids.theirs);
+    let mut joined = Joined::default();
+    let new: HashMap<String, String> = ids
+        .new
+        .iter()
+        .map(|id| (id.to.clone(), id.from.clone()))
+        .collect();
+    let removed = [ours.buried(), theirs.buried()];
+    for kind in Kind::ALL {
+        let union = RecordVersions {
+            kind,
+            base: base.records(kind),
+            ours: ours.records(kind),
+            theirs: theirs.records(kind),
+            new: &new,
+            removed: [&removed[0], &removed[1]],
+        }
+        .union();
+        joined.put(kind, [&base, &ours, &theirs], union);
+    }
+    for (name, role) in logs().filter(|(_, role)| *role != Role::Account) {
+        debug_assert!(matches!(role, Role::Log | Role::Tombstones));
+        let lines = lines::union(base.lines(name), ours.lines(name), theirs.lines(name));
+        let is_there = ours.lines.contains_key(name) || theirs.lines.contains_key(name);
+        if is_there {
+            let text: String = lines
+                .iter()
+                .flat_map(|line| [line.as_str(), "\n"])
+                .collect();
+            joined
+                .files
+                .insert(format!("{DIRECTORY}/{name}"), text.into_bytes());
+        }
+    }
+    joined.audit(versions, who, &ids.new);
+    let of_skills = |files: &Files| -> Files {
+        let files = files.iter().filter(|(path, _)| is_of_corrections(path));
+        files
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect()
+    };
+    let before = of_skills(&versions.base);
+    let known = (&before, &ids.base);
+    let (files, refused) = skills::union(
+        &skills::mended(&before, &ids.base, known),
+        &of_skills(&versions.ours),
+        &skills::mended(&of_skills(&versions.theirs), &ids.theirs, known),
+    );
+    joined.files.extend(files);
+    joined.refused.extend(
+        refused
+            .into_iter()
+            .map(|(path, why)| (path, why.to_owned())),
+    );
+    joined.new_ids = ids.new;
+    Ok(joined)
+}
+
+impl Joined {
+    /// Writes the merged records of a kind into their file.
+    fn put(&mut self, kind: Kind, [base, ours, theirs]: [&Side; 3], union: Union) {
+        self.came += union.came;
+        self.conflicts.extend(union.conflicts);
+        self.notes.extend(union.notes);
+        let [base, ours, theirs] = [base, ours, theirs].map(|side| side.seeds.get(&kind));
+        let Some(seed) = ours.or(theirs) else {
+            return;
+        };
+        // Data of other programs around the entries comes from theirs if only theirs has changed
+        // it.
+        let is_theirs = base
+            .zip(theirs)
+            .is_some_and(|(base, theirs)| base.frame == seed.frame && theirs.frame != seed.frame);
+        let frame = match theirs.filter(|_| is_theirs || seed.entries.is_empty()) {
+            Some(theirs) => theirs.frame.clone(),
+            None => seed.frame.clone(),
+        };
+        let is_untouched = ours.is_some_and(|ours| ours.entries == union.entries) && !is_theirs;
+        let seed = SeedText {
+            frame,
+            entries: union.entries,
+        };
+        let text = if is_untouched {
+            seed_text(ours, kind)
+        } else {
+            seed.render(kind)
+        };
+        let path = format!("{DIRECTORY}/{}", kind.file());
+        self.files.insert(path, text.into_bytes());
+    }
+
+    fn audit(&mut self, versions: &Versions, who: &str, new: &[NewId]) {
+        let name = logs()
+            .find(|(_, role)| *role == Role::Account)
+            .map_or("", |(name, _)| name);
+        let path = format!("{DIRECTORY}/{name}");
+        let seal = format!("{DIRECTORY}/audit.anchor");
+        let (ours, theirs) = (versions.ours.get(&path), versions.theirs.get(&path));
+        let base = versions.base.get(&path);
+        let (Some(a), Some(b)) = (ours, theirs) else {
+            return;
+        };
+        let one_side = if a == b || base == Some(b) {
+            Some(&versions.ours)
+        } else if base == Some(a) {
+            Some(&versions.theirs)
+        } else {
+            None
+        };
+        if let Some(side) = one_side {
+            for path in [path, seal] {
+                if let Some(bytes) = side.get(&path) {
+                    self.files.insert(path, bytes.clone());
+                }
+            }
+            return;
+        }
+        let renamed: Vec<(String, String)> = new
+            .iter()
+            .map(|id| (id.from.clone(), id.to.clone()))
+            .collect();
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let identity = versions.ours.get(&format!("{DIRECTORY}/workspace.json"));
+        let identity = identity.and_then(|bytes| serde_json::from_slice::<Identity>(bytes).ok());
+        let log = match identity {
+            None => Err("the key of the chain, `workspace.json`, is not there".to_owned()),
+            Some(identity) => join_audit(&identity, &text(a), &text(b), who, &renamed)
+                .map_err(|error| error.to_string()),
+        };
+        match log {
+            Ok(log) => {
+                self.files.insert(path, log.log.into_bytes());
+                self.files.insert(seal, log.anchor.into_bytes());
+            }
+            Err(reason) => {
+                self.refused.insert(path, reason.clone());
+                self.refused.insert(seal, reason);
+            }
+        }
+    }
+}
+
+/// Renders a file whose entries have not changed.
+fn seed_text(seed: Option<&SeedText>, kind: Kind) -> String {
+    seed.map_or_else(String::new, |seed| seed.render(kind))
+}
+
+#[cfg(test)]
+mod tests;
+
+pub use resolve::{ResolveReport, Side as ResolveSide};

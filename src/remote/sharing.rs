@@ -1,0 +1,78 @@
+//! Parts of a memory for sync: redacted records, vectors of texts, audit events.
+//!
+//! Out of scope: the shared store itself; see `remote`.
+
+use crate::store::{AuditAction, Scoped};
+
+use crate::embedder::config::{Embedder, Patience};
+use crate::hints::remote as remote_hints;
+use crate::workspace::Workspace;
+use crate::workspace::error::chain;
+use crate::workspace::{Error, redacting_writer};
+
+/// Embedder for shared records.
+#[derive(Debug)]
+pub struct SharedEmbedder {
+    maker: Embedder,
+    name: String,
+}
+
+impl SharedEmbedder {
+    /// Name of the embedder, with the size of its vectors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the vectors of texts in order, or the reason why there are none.
+    pub fn vectors(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.maker.embed(&texts).map_err(|error| chain(&error))
+    }
+}
+
+impl Workspace {
+    /// Returns the store with the redactor for all records that are sent or received.
+    pub fn sharing_store(&self) -> Scoped {
+        self.store.clone().with_redaction(redacting_writer::redact)
+    }
+
+    /// Fetches the writes of other copies of the memory from a primary database; returns `true` if
+    /// there were any. Later reads include everything written before this call.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database does not respond, or if its location is not configured.
+    pub fn catch_up(&self) -> Result<bool, Error> {
+        Ok(self.sharing_store().catch_up()?)
+    }
+
+    /// Returns the configured embedder.
+    pub fn shared_embedder(&self) -> Result<SharedEmbedder, Error> {
+        let maker = self.providers.embedder.open(Patience::Index, true)?;
+        // A model behind a URL may reveal the size of its vectors only by making one.
+        let known = maker.embedding().map(Ok);
+        let ask = || Ok::<_, Error>(maker.embed(&["size"])?.first().map_or(0, Vec::len));
+        let embedding = known.unwrap_or_else(|| ask().map(|size| maker.embedding_of(size)))?;
+        Ok(SharedEmbedder {
+            name: embedding.name,
+            maker,
+        })
+    }
+
+    /// Writes the audit events of a sync, with the numbers of records sent and received by kind.
+    /// Returns a warning if that fails.
+    pub fn shared(&self, out: &[String], came: &[String]) -> Result<Option<String>, Error> {
+        for (did, what) in [(AuditAction::Exported, out), (AuditAction::Added, came)] {
+            let touched: Vec<_> = what.iter().map(|what| (what.as_str(), None)).collect();
+            if touched.is_empty() {
+                continue;
+            }
+            if let Err(error) = self.store.audit(did, &touched) {
+                let why = chain(&error);
+                return Ok(Some(format!("this sync is not in the audit: {why}")));
+            }
+        }
+        remote_hints::prepare(&self.store)?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,299 @@
+//! Approves observed records: a person takes responsibility for them.
+//!
+//! All ids are resolved before the first write: one wrong id approves nothing. A suspicious text is
+//! reported again, and the person decides.
+//!
+//! Deliberately absent: approval of executions (`review` judges an output), and approval by
+//! anything but an id.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::guard;
+use crate::model::{
+    CANDIDATE, Correction, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
+};
+use crate::store::{Entry, Writer};
+
+use crate::engine::passed_on::{Lifted, lift};
+use crate::hints::fixes::{QUARANTINED, prepare};
+use crate::workspace::Error;
+use crate::workspace::document::level;
+use crate::workspace::{Workspace, repair_warnings};
+
+/// Approved record.
+#[derive(Debug, Serialize)]
+pub struct Approved {
+    /// Id of the record.
+    pub id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// State before: `observed`, `quarantined`, `candidate`, `approved` or `user`.
+    pub before: &'static str,
+    /// Trust level now.
+    pub trust: Trust,
+    /// Content: names of the fields and their text.
+    #[serde(skip)]
+    pub says: Vec<(&'static str, String)>,
+    /// Guardrail files that the rule was added to; only for a former candidate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Files that hold the regression test; only for a former candidate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
+    /// Reasons to check the record again, and non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+impl Workspace {
+    /// Approves records, named by id or id prefix.
+    pub fn approve(&self, ids: &[String]) -> Result<Vec<Approved>, Error> {
+        let mut named: Vec<(Kind, String)> = Vec::new();
+        for id in ids {
+            let found = self.locate(id)?;
+            if matches!(found.0, Kind::Execution | Kind::Session) {
+                return Err(Error::NotApprovable {
+                    id: found.1,
+                    kind: found.0,
+                });
+            }
+            if !named.contains(&found) {
+                named.push(found);
+            }
+        }
+        let mut writer = self.writer()?;
+        let mut entries = Vec::new();
+        for (kind, id) in &named {
+            let entry = writer.store().find(*kind, id)?;
+            entries.push(entry.ok_or_else(|| crate::store::Error::NotFound {
+                kind: Some(*kind),
+                id: id.clone(),
+                similar: Vec::new(),
+            })?);
+        }
+        let mut approved = Vec::new();
+        let mut lifted = Vec::new();
+        for entry in &entries {
+            let counted = level(writer.store(), entry) != Trust::Observed;
+            let record = match entry.kind {
+                Kind::Fix => approve_fix(&mut writer, entry)?,
+                Kind::Procedure => approve_procedure(&mut writer, entry)?,
+                Kind::Memory => approve_memory(&mut writer, entry)?,
+                Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
+                Kind::Correction => approve_correction(&mut writer, entry)?,
+                _ => said(entry),
+            };
+            writer.vouch(record.kind, &record.id)?;
+            approved.push(match record.before {
+                // The data file claims this trust level; no user of this machine has granted it.
+                "approved" | "user" if !counted => Approved {
+                    warnings: suspicions(&record.id, &record.says),
+                    before: "observed",
+                    ..record
+                },
+                _ => record,
+            });
+        }
+        if approved.iter().any(|record| record.kind == Kind::Fix) {
+            prepare(writer.store())?;
+        }
+        let trouble: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+        if let Some(first) = approved.first_mut() {
+            first.warnings.extend(trouble);
+        }
+        drop(writer);
+        for rule in lifted {
+            let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
+            if let Some(record) = approved.iter_mut().find(of_it) {
+                let Lifted { guardrails, tests } = self.follow_up(&rule, &mut record.warnings);
+                (record.guardrails, record.tests) = (guardrails, tests);
+            }
+        }
+        Ok(approved)
+    }
+}
+
+fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let fix: Fix = writer.store().get(&entry.id)?;
+    let says = vec![
+        ("error", fix.error_key.clone()),
+        ("wrong", fix.failing_code.clone()),
+        ("correct", fix.working_code.clone()),
+        ("printed", fix.success_output.clone()),
+    ];
+    let was_quarantined = fix.status == QUARANTINED;
+    let mut warnings = suspicions(&entry.id, &says);
+    if was_quarantined && warnings.is_empty() {
+        warnings.push(format!(
+            "`{}` was quarantined when it was learnt; nothing in it is suspicious today",
+            entry.id
+        ));
+    }
+    if !fix.is_active() {
+        warnings.push(format!(
+            "`{}` is retired, since it stopped working: it is found, and not hinted",
+            entry.id
+        ));
+    }
+    let before = match (was_quarantined, fix.trust()) {
+        (true, _) => QUARANTINED,
+        (false, Trust::Approved) => "approved",
+        (false, _) => "observed",
+    };
+    let mut changes = Vec::new();
+    if fix.trust() != Trust::Approved {
+        changes.push(("trust", json!("approved")));
+    }
+    if was_quarantined {
+        changes.push(("status", json!("active")));
+    }
+    if !changes.is_empty() {
+        writer.update(Kind::Fix, &entry.id, &changes)?;
+    }
+    Ok(Approved {
+        says,
+        warnings,
+        ..looked_at(entry, before)
+    })
+}
+
+fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let procedure: Procedure = writer.store().get(&entry.id)?;
+    let says = vec![("procedure", procedure.content())];
+    let was_approved = procedure.trust() == Trust::Approved;
+    if !was_approved {
+        writer.update(Kind::Procedure, &entry.id, &[("trust", json!("approved"))])?;
+    }
+    let before = if was_approved { "approved" } else { "observed" };
+    Ok(Approved {
+        warnings: suspicions(&entry.id, &says),
+        says,
+        ..looked_at(entry, before)
+    })
+}
+
+/// Memory: one that was said here counts already, an imported one counts from now on.
+fn approve_memory(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let memory: Memory = writer.store().get(&entry.id)?;
+    let before = match memory.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            writer.update(Kind::Memory, &entry.id, &[("trust", json!("approved"))])?;
+            "observed"
+        }
+    };
+    let says = vec![("memory", memory.content)];
+    Ok(Approved {
+        warnings: suspicions(&entry.id, &says),
+        says,
+        ..looked_at(entry, before)
+    })
+}
+
+/// Rule: one from a person counts already. A candidate counts from now on and is added to `lifted`;
+/// its guardrail and its test are written after the writer is closed.
+fn approve_rule(
+    writer: &mut Writer,
+    entry: &Entry,
+    lifted: &mut Vec<Reflexion>,
+) -> Result<Approved, Error> {
+    let mut rule: Reflexion = writer.store().get(&entry.id)?;
+    let mut says = vec![
+        ("rule", rule.rule.clone()),
+        ("applies when", rule.applies_when.clone()),
+        ("mistake", rule.mistake.clone()),
+    ];
+    // The test will require this output.
+    let from = writer.store().find(Kind::Correction, &rule.correction_id)?;
+    let from = from.and_then(|entry| entry.parse::<Correction>().ok());
+    if let Some(expected) = from.and_then(|correction| correction.expected_output) {
+        says.push(("expected", expected.get().to_owned()));
+    }
+    let before = match rule.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            let was_candidate = rule.is_candidate();
+            lift(writer, &mut rule)?;
+            if was_candidate {
+                lifted.push(rule);
+                CANDIDATE
+            } else {
+                "observed"
+            }
+        }
+    };
+    let warnings = suspicions(&entry.id, &says);
+    Ok(Approved {
+        says,
+        warnings,
+        ..looked_at(entry, before)
+    })
+}
+
+/// Correction from an agent: from now on it counts like one from a person.
+fn approve_correction(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let correction: Correction = writer.store().get(&entry.id)?;
+    let before = match correction.trust() {
+        Trust::User => return Ok(said(entry)),
+        Trust::Approved => "approved",
+        Trust::Observed => {
+            writer.update(Kind::Correction, &entry.id, &[("trust", json!("approved"))])?;
+            "observed"
+        }
+    };
+    let mut says = vec![("correction", correction.user_correction.clone())];
+    if let Some(expected) = &correction.expected_output {
+        says.push(("expected", expected.get().to_owned()));
+    }
+    let warnings = suspicions(&entry.id, &says);
+    Ok(Approved {
+        says,
+        warnings,
+        ..looked_at(entry, before)
+    })
+}
+
+/// Record that counts from now on, or did before.
+fn looked_at(entry: &Entry, before: &'static str) -> Approved {
+    Approved {
+        id: entry.id.clone(),
+        kind: entry.kind,
+        before,
+        trust: Trust::Approved,
+        says: Vec::new(),
+        guardrails: Vec::new(),
+        tests: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Record from a person, which counts already.
+fn said(entry: &Entry) -> Approved {
+    let document = crate::workspace::document::document(entry);
+    let content = document
+        .map(|document| document.content)
+        .unwrap_or_default();
+    Approved {
+        trust: Trust::User,
+        says: vec![(entry.kind.name(), content.trim().to_owned())],
+        ..looked_at(entry, "user")
+    }
+}
+
+/// Reasons why the texts of a record are suspicious, without duplicates.
+fn suspicions(id: &str, says: &[(&'static str, String)]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for (_, text) in says {
+        if let Some(reason) = guard::admit(text).quarantine
+            && !reasons.contains(&reason)
+        {
+            reasons.push(reason);
+        }
+    }
+    let warned = reasons.into_iter();
+    warned
+        .map(|reason| format!("`{id}` is suspicious: {reason}"))
+        .collect()
+}

@@ -1,0 +1,223 @@
+//! Editable fields of each kind, and the form of their values.
+//!
+//! Fields outside these tables are not editable: ids, links, times and counts are facts, not
+//! opinions.
+
+use chrono::DateTime;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::guard;
+use crate::model::{Kind, MemoryType};
+
+/// Form of a field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Text that is not empty.
+    Words,
+    /// Any text.
+    Text,
+    /// Number from 0 to 1.
+    Share,
+    /// JSON array of strings.
+    List,
+    /// JSON object.
+    Object,
+    /// Any JSON value.
+    Json,
+    /// RFC 3339 time, or empty.
+    Time,
+    /// One of the five types of memory.
+    NoteType,
+}
+
+/// Editable field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+}
+
+const fn field(name: &'static str, form: Form) -> Field {
+    Field { name, form }
+}
+
+/// Returns the editable fields of a kind. The fields of a procedure are inside its `data`.
+pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
+    match kind {
+        Kind::Execution => const { &[field("reviewer_notes", Form::Text)] },
+        Kind::Correction => {
+            const {
+                &[
+                    field("user_correction", Form::Words),
+                    field("expected_output", Form::Json),
+                ]
+            }
+        }
+        Kind::Reflexion => {
+            const {
+                &[
+                    field("rule", Form::Words),
+                    field("applies_when", Form::Text),
+                    field("mistake", Form::Text),
+                    field("root_cause", Form::Text),
+                    field("confidence", Form::Share),
+                ]
+            }
+        }
+        Kind::Procedure => {
+            const {
+                &[
+                    field("procedure_name", Form::Words),
+                    field("semantic_description", Form::Text),
+                    field("initial_failure_summary", Form::Text),
+                    field("identified_root_cause", Form::Text),
+                    field("successful_intervention", Form::Text),
+                    field("learned_procedure_steps", Form::List),
+                    field("critical_contextual_cues", Form::List),
+                    field("example_scenario_abstract", Form::Text),
+                ]
+            }
+        }
+        Kind::Fix => {
+            const {
+                &[
+                    field("error_key", Form::Words),
+                    field("failing_code", Form::Text),
+                    field("working_code", Form::Words),
+                    field("success_output", Form::Text),
+                    field("tool", Form::Text),
+                ]
+            }
+        }
+        Kind::Memory => {
+            const {
+                &[
+                    field("content", Form::Words),
+                    field("memory_type", Form::NoteType),
+                    field("metadata", Form::Object),
+                    field("expires_at", Form::Time),
+                ]
+            }
+        }
+        Kind::Session => const { &[] },
+    }
+}
+
+impl Form {
+    /// Parses the given value, or returns the form that it should have.
+    pub(crate) fn read(self, given: &str) -> Result<Value, &'static str> {
+        let given_json = || serde_json::from_str::<Value>(given);
+        match self {
+            Self::Words if guard::says_nothing(&guard::redact(given).text) => {
+                Err("it must say something")
+            }
+            Self::Words | Self::Text => Ok(json!(given)),
+            Self::Share => match given.trim().parse::<f64>() {
+                Ok(share) if (0.0..=1.0).contains(&share) => Ok(json!(share)),
+                _ => Err("it must be a number from 0 to 1"),
+            },
+            Self::List => match serde_json::from_str::<Vec<String>>(given) {
+                Ok(texts) => Ok(json!(texts)),
+                Err(_) => Err("it must be a JSON array of texts, as in `[\"first\", \"second\"]`"),
+            },
+            Self::Object => match serde_json::from_str::<Map<String, Value>>(given) {
+                Ok(_) => given_json().map_err(|_| "it must be a JSON object"),
+                Err(_) => Err("it must be a JSON object, as in `{\"team\": \"sales\"}`"),
+            },
+            Self::Json => {
+                given_json().map_err(|_| "it must be JSON; texts stand in quotation marks")
+            }
+            Self::Time => match given.trim() {
+                "" | "null" => Ok(Value::Null),
+                time => DateTime::parse_from_rfc3339(time)
+                    .map(|at| {
+                        let at = at.to_utc().format("%Y-%m-%dT%H:%M:%S%.6f+00:00");
+                        json!(at.to_string())
+                    })
+                    .map_err(|_| "it must be a time, as in `2027-01-31T12:00:00Z`, or empty"),
+            },
+            Self::NoteType => serde_json::from_value::<MemoryType>(json!(given.trim()))
+                .map(|known| json!(known))
+                .map_err(|_| {
+                    "it must be brand_memory, user_preferences, competitive_memory, task_memory or \
+                     performance_memory"
+                }),
+        }
+    }
+
+    /// Returns the value as JSON text. JSON input keeps its number format and key order.
+    pub(crate) fn json(self, given: &str) -> Result<Box<RawValue>, &'static str> {
+        let value = self.read(given)?;
+        let text = match self {
+            Self::Object | Self::Json => given.trim().to_owned(),
+            _ => value.to_string(),
+        };
+        RawValue::from_string(text).map_err(|_| "it must be JSON")
+    }
+
+    /// Returns a stored value as text to edit; the inverse of [`Self::json`].
+    pub(crate) fn text(self, stored: Option<&RawValue>) -> String {
+        let Some(stored) = stored else {
+            return String::new();
+        };
+        match serde_json::from_str::<Value>(stored.get()) {
+            Ok(Value::String(text)) if self != Self::Json => text,
+            Ok(Value::Null) => String::new(),
+            Ok(value @ (Value::Array(_) | Value::Object(_))) if self == Self::List => {
+                serde_json::to_string_pretty(&value).unwrap_or_default()
+            }
+            _ => stored.get().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::field::*;
+
+    #[test]
+    fn a_field_takes_what_it_is_for() {
+        let check = |form: Form, given: &str, expected: Option<Value>| {
+            assert_eq!(form.read(given).ok(), expected, "{form:?} {given}");
+        };
+        check(Form::Words, "Always x", Some(json!("Always x")));
+        check(Form::Words, " \n", None);
+        check(Form::Words, "<private>x</private>", None);
+        check(Form::Text, "", Some(json!("")));
+        check(Form::Share, "0.8", Some(json!(0.8)));
+        for given in ["1.1", "-0.1", "NaN", "", "high"] {
+            check(Form::Share, given, None);
+        }
+        check(Form::List, "[\"a\"]", Some(json!(["a"])));
+        check(Form::List, "[1]", None);
+        check(Form::List, "a", None);
+        check(Form::Object, "{\"a\": 1}", Some(json!({"a": 1})));
+        check(Form::Object, "[1]", None);
+        check(Form::Json, "60", Some(json!(60)));
+        check(Form::Json, "sixty", None);
+        let time = json!("2027-01-31T11:00:00.000000+00:00");
+        check(Form::Time, "2027-01-31T12:00:00+01:00", Some(time));
+        check(Form::Time, "", Some(Value::Null));
+        check(Form::Time, "tomorrow", None);
+        check(Form::NoteType, "task_memory", Some(json!("task_memory")));
+        check(Form::NoteType, "task", None);
+    }
+
+    #[test]
+    fn what_is_shown_for_editing_comes_back_as_it_was() {
+        let check = |form: Form, stored: &str| {
+            let raw = RawValue::from_string(stored.to_owned()).unwrap();
+            let text = form.text(Some(&raw));
+            let back = form.json(&text).unwrap();
+            let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap();
+            assert_eq!(value(&back), value(&raw), "{form:?} {stored}");
+        };
+        check(Form::Words, "\"a \\\"b\\\"\\nc\"");
+        check(Form::Share, "0.75");
+        check(Form::List, "[\"a\",\"b\"]");
+        check(Form::Object, "{\"z\": 1.0, \"a\": 12345678901234567890123}");
+        check(Form::Json, "\"text\"");
+        check(Form::Time, "null");
+    }
+}

@@ -1,0 +1,140 @@
+//! Trust in a workspace: the records that it would unlock, and the decision.
+
+use serde::Serialize;
+
+use crate::guard;
+use crate::model::{Kind, Trust, abroad};
+use crate::store::{Entry, Scoped, Selection};
+
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+use crate::workspace::document::document;
+
+/// Kinds whose text reaches an agent as more than data, in the order in which they are shown.
+const ACTING: [Kind; 4] = [Kind::Reflexion, Kind::Fix, Kind::Procedure, Kind::Memory];
+
+/// Scope of a decision about trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrustMode {
+    /// Trusts the workspace as a source: its approvals count from now on.
+    Standing,
+    /// Trusts the records as they are now; a record that changes is observed again.
+    Once,
+}
+
+/// Records that do not count yet, by kind.
+#[derive(Debug, Default, Serialize)]
+pub struct Untrusted {
+    /// Rules, which would be in prompts and at the start of sessions.
+    pub rules: Vec<UntrustedRecord>,
+    /// Fixes, which would be hints outside of the fence.
+    pub fixes: Vec<UntrustedRecord>,
+    /// Procedures that do not count yet.
+    pub procedures: Vec<UntrustedRecord>,
+    /// Memories that do not count yet.
+    pub memories: Vec<UntrustedRecord>,
+}
+
+/// Record that its file calls approved, and that this user does not vouch for.
+#[derive(Debug, Serialize)]
+pub struct UntrustedRecord {
+    /// Id of the record.
+    pub id: String,
+    /// Skill of the record; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// Redacted text of the record.
+    pub text: String,
+    /// Reason to quarantine the text, such as prompt injection; `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspicious: Option<String>,
+}
+
+impl Untrusted {
+    /// Returns the records with the name of each kind.
+    pub fn by_kind(&self) -> [(&'static str, &[UntrustedRecord]); 4] {
+        [
+            ("rules", &self.rules),
+            ("fixes", &self.fixes),
+            ("procedures", &self.procedures),
+            ("memories", &self.memories),
+        ]
+    }
+
+    fn of_kind(&mut self, kind: Kind) -> &mut Vec<UntrustedRecord> {
+        match kind {
+            Kind::Fix => &mut self.fixes,
+            Kind::Procedure => &mut self.procedures,
+            Kind::Memory => &mut self.memories,
+            _ => &mut self.rules,
+        }
+    }
+}
+
+impl Workspace {
+    /// Returns the records that trust in this workspace, or in the remote `origin`, would unlock.
+    pub fn untrusted(&self, origin: Option<&str>) -> Result<Untrusted, Error> {
+        let mut found = Untrusted::default();
+        let (store, origin) = match origin {
+            Some(beginning) => {
+                let pulled = self.store.pulled_as(beginning)?;
+                (pulled.store, Some(pulled.origin))
+            }
+            None => (self.store.clone(), None),
+        };
+        for kind in ACTING {
+            for entry in untrusted(&store, kind)? {
+                let Some(document) = document(&entry) else {
+                    continue;
+                };
+                found.of_kind(kind).push(UntrustedRecord {
+                    id: match &origin {
+                        Some(origin) => abroad(&document.id, origin),
+                        None => document.id,
+                    },
+                    skill: document.skill,
+                    suspicious: guard::admit(&document.content).quarantine,
+                    text: guard::redact(document.content.trim()).text.into_owned(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes the approvals of this workspace count.
+    pub fn trust(&self, mode: TrustMode) -> Result<(), Error> {
+        let mut random = || (self.random)();
+        let approvals = self.store.approvals();
+        match mode {
+            TrustMode::Standing => approvals.trust(&self.timestamp(), &mut random)?,
+            TrustMode::Once => {
+                for kind in ACTING {
+                    approvals.approve(&untrusted(&self.store, kind)?, &mut random)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the approvals of a remote origin count. Returns the full origin.
+    pub fn trust_origin(&self, beginning: &str) -> Result<String, Error> {
+        let pulled = self.store.pulled_as(beginning)?;
+        let approvals = self.store.approvals();
+        approvals.trust_origin(&pulled.origin, &mut || (self.random)())?;
+        Ok(pulled.origin)
+    }
+}
+
+/// Entries of a kind that are trusted by their file, but by no one here.
+fn untrusted(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
+    let standing = store.standing();
+    let mut found = Vec::new();
+    store.each_entry(kind, &Selection::default(), &mut |entry| {
+        let own = document(&entry).map_or(Trust::Observed, |document| document.trust);
+        if own != Trust::Observed && standing.of_entry(&entry, own) == Trust::Observed {
+            found.push(entry);
+        }
+    })?;
+    Ok(found)
+}

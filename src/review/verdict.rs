@@ -1,0 +1,91 @@
+//! Accepts or rejects an execution: a person's verdict on it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::guard;
+use crate::model::{Execution, Kind, Outcome};
+
+use crate::engine::evidence;
+use crate::engine::evidence::Witness;
+use crate::workspace::Error;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Workspace, repair_warnings};
+
+/// Outcome of [`Workspace::review`].
+#[derive(Debug, Serialize)]
+pub struct ReviewReport {
+    /// Execution id.
+    pub execution_id: String,
+    /// Skill of the execution.
+    pub skill: String,
+    /// Outcome before the verdict.
+    pub before: Outcome,
+    /// Outcome after the verdict.
+    pub outcome: Outcome,
+    /// Reason for the verdict; `None` if none was given.
+    pub reason: Option<String>,
+    /// Guardrail files that could not be written before, and now hold the rules of the skill.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+impl Workspace {
+    /// Records a verdict. `id` is an execution id, an id prefix, or `latest`.
+    pub fn review(
+        &self,
+        id: &str,
+        outcome: Outcome,
+        reason: Option<String>,
+    ) -> Result<ReviewReport, Error> {
+        let id = self.store.resolve(Kind::Execution, id, None)?;
+        let mut left_out = Vec::new();
+        // The report shows the reason as it is stored.
+        let reason = reason.map(|reason| {
+            let redacted = guard::redact(&reason);
+            left_out = redacted.found;
+            redacted.text.into_owned()
+        });
+        let mut writer = self.writer()?;
+        let execution: Execution = writer.store().get(&id)?;
+        let mut changes: Vec<(&str, Value)> = Vec::new();
+        if execution.outcome != outcome {
+            changes.push(("outcome", json!(outcome)));
+        }
+        let before_by = Witness::of(&execution.judged_by);
+        if !execution.judged_by.is_empty() {
+            changes.push(("judged_by", json!("")));
+        }
+        let notes = reason.clone().unwrap_or_default();
+        if execution.reviewer_notes != notes {
+            changes.push(("reviewer_notes", json!(notes)));
+        }
+        if !changes.is_empty() {
+            writer.update(Kind::Execution, &id, &changes)?;
+        }
+        evidence::count_verdict(
+            &mut writer,
+            &execution,
+            (&execution.outcome, before_by),
+            (&outcome, Witness::Person),
+        )?;
+        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+        warnings.extend(redaction_warning(left_out));
+        drop(writer);
+        let guardrails = match execution.skill.parse() {
+            Ok(skill) => self.finish_guardrails(&skill, &mut warnings),
+            Err(_) => Vec::new(),
+        };
+        Ok(ReviewReport {
+            execution_id: id,
+            skill: execution.skill,
+            before: execution.outcome,
+            outcome,
+            reason,
+            guardrails,
+            warnings,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Fusion of the keyword and semantic rankings.
+//!
+//! Either half can be nearly worthless for a query: the semantic half for an error code, the
+//! keyword half for a paraphrased question. Fusion by rank cannot see that. The best hit of a bad
+//! ranking counts as much as that of a good one, and equal weights then lose to the better half
+//! alone. The default therefore uses scores that are comparable across queries and needs no
+//! weights: a half that finds nothing scores low.
+//!
+//! Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009) is available as an option, and for
+//! databases that can only rank.
+
+use std::collections::BTreeMap;
+
+use super::top_k::Hit;
+
+/// Method of combining two rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Fusion {
+    /// Weighted mean of covered query weight and cosine.
+    #[default]
+    Coverage,
+    /// Reciprocal rank fusion.
+    Rrf(Rrf),
+    /// The keyword ranking alone.
+    Keyword,
+    /// The semantic ranking alone.
+    Semantic,
+}
+
+impl Fusion {
+    /// Name on the command line and in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Coverage => "default",
+            Self::Rrf(_) => "rrf",
+            Self::Keyword => "keyword",
+            Self::Semantic => "semantic",
+        }
+    }
+}
+
+/// Parameters of reciprocal rank fusion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rrf {
+    /// Rank constant, default 50. Larger values reduce the advantage of the first ranks.
+    pub k: f64,
+    /// Weight of the keyword ranking, default 1.
+    pub keyword: f64,
+    /// Weight of the semantic ranking, default 1.
+    pub semantic: f64,
+}
+
+impl Default for Rrf {
+    fn default() -> Self {
+        Self {
+            k: 50.0,
+            keyword: 1.0,
+            semantic: 1.0,
+        }
+    }
+}
+
+/// Weight of a cosine of 1, relative to a keyword score at its ceiling.
+const MEANING: f64 = 0.8;
+
+/// Fused scores of two rankings, best first; ties in document order. Each rank, from 1, adds
+/// `weight / (k + rank)`.
+#[expect(clippy::cast_precision_loss, reason = "ranks are small")]
+pub(crate) fn rrf(keyword: &[Hit], semantic: &[Hit], parameters: Rrf) -> Vec<Hit> {
+    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    for (ranking, weight) in [
+        (keyword, parameters.keyword),
+        (semantic, parameters.semantic),
+    ] {
+        for (i, hit) in ranking.iter().enumerate() {
+            *scores.entry(hit.document).or_default() += weight / (parameters.k + 1.0 + i as f64);
+        }
+    }
+    best_first(scores)
+}
+
+/// Fused score of a document, from 0 to 1.
+///
+/// `words` is the keyword score relative to its ceiling. It falls with every missing word, most
+/// with rare ones. `meaning` is the cosine. A document without a vector gets `words` for `meaning`,
+/// so that the missing vector changes nothing; without any vectors the order is the keyword order.
+pub(crate) fn coverage(words: f64, meaning: Option<f64>) -> f64 {
+    let meaning = meaning.map_or(words, |cosine| cosine.max(0.0));
+    (words + MEANING * meaning) / (1.0 + MEANING)
+}
+
+/// Sorts documents by score.
+fn best_first(scores: impl IntoIterator<Item = (usize, f64)>) -> Vec<Hit> {
+    let hit = |(document, score)| Hit { document, score };
+    let mut hits: Vec<Hit> = scores.into_iter().map(hit).collect();
+    hits.sort_unstable_by(Hit::order);
+    hits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fuse::*;
+    use proptest::prelude::*;
+
+    fn hits(scores: &[(usize, f64)]) -> Vec<Hit> {
+        best_first(scores.iter().copied())
+    }
+
+    fn order(hits: &[Hit]) -> Vec<usize> {
+        hits.iter().map(|hit| hit.document).collect()
+    }
+
+    #[test]
+    fn first_in_both_is_two_fifty_firsts() {
+        let fused = rrf(
+            &hits(&[(3, 9.0), (1, 8.0)]),
+            &hits(&[(3, 0.9), (2, 0.8)]),
+            Rrf::default(),
+        );
+        assert_eq!(order(&fused), [3, 1, 2]);
+        assert!((fused[0].score - 2.0 / 51.0).abs() < 1e-12);
+        assert!((fused[1].score - 1.0 / 52.0).abs() < 1e-12);
+        let parameters = Rrf {
+            semantic: 2.0,
+            ..Rrf::default()
+        };
+        let fused = rrf(&hits(&[(1, 1.0)]), &hits(&[(2, 1.0)]), parameters);
+        assert_eq!(order(&fused), [2, 1]);
+    }
+
+    #[test]
+    fn a_half_that_found_little_says_little() {
+        // Two query words occur nowhere: the best keyword score is far below its ceiling.
+        assert!(coverage(0.1, Some(0.2)) < coverage(0.0, Some(0.7)));
+        // Nearly all query words occur in one document.
+        assert!(coverage(0.7, Some(0.2)) > coverage(0.0, Some(0.7)));
+    }
+
+    #[test]
+    fn who_has_no_vector_neither_wins_nor_loses_by_that() {
+        assert!((coverage(0.4, None) - 0.4).abs() < 1e-12);
+        assert!(coverage(0.4, Some(0.3)) < 0.4 && coverage(0.4, Some(0.5)) > 0.4);
+        assert!((coverage(0.0, Some(-1.0))).abs() < 1e-12);
+    }
+
+    fn ranking() -> impl Strategy<Value = Vec<Hit>> {
+        prop::collection::btree_map(0usize..40, 0.0f64..1.0, 0..30).prop_map(best_first)
+    }
+
+    proptest! {
+        #[test]
+        fn rrf_takes_its_halves_in_any_order(a in ranking(), b in ranking()) {
+            let there = rrf(&a, &b, Rrf::default());
+            let back = rrf(&b, &a, Rrf::default());
+            prop_assert_eq!(there, back);
+        }
+
+        #[test]
+        fn every_document_comes_once_and_best_first(a in ranking(), b in ranking()) {
+            let fused = rrf(&a, &b, Rrf::default());
+            let mut once = order(&fused);
+            once.sort_unstable();
+            once.dedup();
+            prop_assert_eq!(once.len(), fused.len());
+            prop_assert!(fused.is_sorted_by(|a, b| a.score >= b.score));
+        }
+
+        #[test]
+        fn what_both_halves_prefer_comes_first(words in 0.0f64..1.0, meaning in -1.0f64..1.0, more in 0.0f64..1.0, nearer in 0.0f64..1.0) {
+            let score = coverage(words, Some(meaning));
+            prop_assert!((0.0..=1.0).contains(&score));
+            prop_assert!(coverage(words + more, Some(meaning + nearer)) >= score);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Keyword and semantic scores of all documents of a part.
+
+use super::top_k::Hit;
+
+/// Minimum cosine of a document without a query word. Unrelated texts have cosines of 0 to 0.2.
+const FLOOR: f32 = 0.3;
+
+/// Scores of one part's documents.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'v> {
+    /// Number of the first document among all.
+    pub(crate) start: usize,
+    /// Number of documents.
+    pub(crate) documents: usize,
+    /// Keyword scores, or empty.
+    pub(crate) words: &'v [f64],
+    /// Cosines, or empty.
+    pub(crate) cosines: &'v [f32],
+}
+
+/// One of the two rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    Words,
+    Meaning,
+}
+
+impl View<'_> {
+    /// Score in one ranking; `None` if the document does not take part in it.
+    pub(crate) fn score(&self, half: Half, place: usize) -> Option<f64> {
+        match half {
+            Half::Words => self.words(place),
+            Half::Meaning => self.meaning(place),
+        }
+    }
+
+    /// Keyword score; `None` without a query word.
+    pub(crate) fn words(&self, place: usize) -> Option<f64> {
+        let score = self.words.get(place).copied();
+        score.filter(|score| *score > 0.0)
+    }
+
+    /// Cosine; `None` without a vector.
+    pub(crate) fn cosine(&self, place: usize) -> Option<f32> {
+        let cosine = self.cosines.get(place).copied();
+        cosine.filter(|cosine| !cosine.is_nan())
+    }
+
+    /// Cosine of a document that is near enough or contains a query word, so that it can count for
+    /// or against that word.
+    pub(crate) fn meaning(&self, place: usize) -> Option<f64> {
+        let cosine = self.cosine(place)?;
+        let counts = cosine >= FLOOR || self.words(place).is_some();
+        counts.then(|| f64::from(cosine))
+    }
+
+    /// Documents that match in either ranking.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
+        let places = match (self.words, self.cosines) {
+            ([], []) => 0..0,
+            _ => 0..self.documents,
+        };
+        let near = |place| self.cosine(place).is_some_and(|cosine| cosine >= FLOOR);
+        places.filter(move |place| self.words(*place).is_some() || near(*place))
+    }
+
+    /// Hits in one of the rankings.
+    pub(crate) fn hits(&self, half: Half) -> impl Iterator<Item = Hit> {
+        self.candidates().filter_map(move |place| {
+            let score = self.score(half, place)?;
+            Some(Hit {
+                document: self.start + place,
+                score,
+            })
+        })
+    }
+}

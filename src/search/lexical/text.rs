@@ -1,0 +1,221 @@
+//! Word analysis, the same for documents and queries.
+//!
+//! English words are stemmed, and stop words are removed. Tokens that carry meaning in code are
+//! kept: numbers, two-letter words, identifiers whole and in parts (`parseJSONFile`, `snake_case`),
+//! error codes, flags and paths. Scripts without spaces (Chinese, Japanese, Thai) are split into
+//! pairs of characters.
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+/// Stop words.
+const STOP: &[&str] = &[
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
+    "but", "by", "can", "could", "did", "do", "does", "doing", "for", "from", "had", "has", "have",
+    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may",
+    "me", "might", "must", "my", "no", "not", "of", "on", "only", "or", "our", "she", "should",
+    "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "this", "those", "to", "too", "us", "very", "was", "we", "were", "what", "when", "where",
+    "which", "who", "whom", "why", "will", "with", "would", "you", "your",
+];
+
+/// Words of a text in order, with repetitions.
+pub fn words(text: &str) -> Vec<String> {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut out = Vec::new();
+    for token in text.split(|c: char| c.is_whitespace() || is_separator(c)) {
+        let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
+        if token.is_empty() {
+            continue;
+        }
+        let whole = token.trim_end_matches(['-', '_']);
+        let parts = parts(whole);
+        // A compound is indexed whole and in parts.
+        if parts.len() > 1 || whole.starts_with('-') {
+            out.push(whole.to_lowercase());
+        }
+        for part in parts {
+            push_word(&part, &stemmer, &mut out);
+        }
+    }
+    out
+}
+
+/// Returns true for characters that never belong to a word, an identifier, a flag or a path.
+fn is_separator(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '\''
+            | '`'
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '{'
+            | '}'
+            | '<'
+            | '>'
+            | ','
+            | ';'
+            | '!'
+            | '?'
+            | '|'
+            | '='
+            | '*'
+            | '“'
+            | '”'
+            | '‘'
+            | '’'
+            | '。'
+            | '、'
+            | '，'
+            | '！'
+            | '？'
+    )
+}
+
+/// Splits at punctuation and case changes: `HTTPServer2` is `HTTP`, `Server2`.
+fn parts(token: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for piece in token.split(|c: char| !c.is_alphanumeric()) {
+        let chars: Vec<char> = piece.chars().collect();
+        let mut start = 0;
+        for i in 1..chars.len() {
+            let camel = chars[i].is_uppercase() && chars[i - 1].is_lowercase();
+            let acronym_end = chars[i].is_uppercase()
+                && chars[i - 1].is_uppercase()
+                && chars.get(i + 1).is_some_and(|c| c.is_lowercase());
+            let script = is_unspaced(chars[i]) != is_unspaced(chars[i - 1]);
+            if camel || acronym_end || script {
+                out.push(chars[start..i].iter().collect());
+                start = i;
+            }
+        }
+        if start < chars.len() {
+            out.push(chars[start..].iter().collect());
+        }
+    }
+    out
+}
+
+fn push_word(part: &str, stemmer: &Stemmer, out: &mut Vec<String>) {
+    if part.chars().next().is_some_and(is_unspaced) {
+        let chars: Vec<char> = part.chars().collect();
+        if chars.len() == 1 {
+            out.push(part.to_owned());
+        }
+        out.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        return;
+    }
+    let lower = part.to_lowercase();
+    if STOP.contains(&lower.as_str()) {
+        return;
+    }
+    if lower.chars().all(|c| c.is_ascii_lowercase()) {
+        out.push(stemmer.stem(&lower).into_owned());
+    } else {
+        out.push(lower);
+    }
+}
+
+/// Returns true if words of this script are written without spaces.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
+        | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2FA1F)
+}
+
+/// Passage with the most query words, on one line and at most `width` characters long.
+pub fn snippet(text: &str, query: &[String], width: usize) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>();
+    let mut best = (0, 0);
+    let mut window = std::collections::VecDeque::new();
+    let (mut length, mut score, mut start) = (0, 0, 0);
+    for (i, token) in flat.iter().enumerate() {
+        let hits = words(token)
+            .iter()
+            .filter(|word| query.contains(word))
+            .count();
+        let size = token.chars().count() + 1;
+        window.push_back((size, hits));
+        length += size;
+        score += hits;
+        while length > width && window.len() > 1 {
+            if let Some((size, hits)) = window.pop_front() {
+                length -= size;
+                score -= hits;
+                start = i + 1 - window.len();
+            }
+        }
+        if score > best.0 {
+            best = (score, start);
+        }
+    }
+    let mut out = if best.1 > 0 {
+        "…".to_owned()
+    } else {
+        String::new()
+    };
+    let mut room = width.saturating_sub(2);
+    for (i, token) in flat[best.1.min(flat.len())..].iter().enumerate() {
+        let size = token.chars().count() + usize::from(i > 0);
+        if size > room {
+            if i == 0 {
+                out.extend(token.chars().take(room));
+            }
+            out.push('…');
+            break;
+        }
+        if i > 0 {
+            out.push(' ');
+        }
+        out.push_str(token);
+        room -= size;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::*;
+
+    #[test]
+    fn words_of_prose_and_of_code() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(words(text), expected, "{text}");
+        check(
+            "The compliance checks, checked!",
+            &["complianc", "check", "check"],
+        );
+        check("HR in the UK: 72", &["hr", "uk", "72"]);
+        check("naïve 日本語", &["naïve", "日本", "本語"]);
+        check("parseJSONFile", &["parsejsonfile", "pars", "json", "file"]);
+        check("error[E0308]: mismatched", &["error", "e0308", "mismatch"]);
+        check(
+            "cargo build --no-cache",
+            &["cargo", "build", "--no-cache", "cach"],
+        );
+        check(
+            "src/store/mod.rs",
+            &["src/store/mod.rs", "src", "store", "mod", "rs"],
+        );
+        check(
+            "overall_score<60",
+            &["overall_score", "overal", "score", "60"],
+        );
+        check("…—!", &[]);
+    }
+
+    #[test]
+    fn a_snippet_shows_where_the_words_stand() {
+        let text = format!(
+            "{} the compliance check fails {}",
+            "x ".repeat(100),
+            "y ".repeat(100)
+        );
+        let found = snippet(&text, &words("compliance check"), 40);
+        assert!(found.contains("compliance check"), "{found}");
+        assert!(found.chars().count() <= 40, "{found}");
+        assert_eq!(snippet("short", &[], 40), "short");
+        assert_eq!(snippet("", &[], 40), "");
+        assert_eq!(snippet(&"z".repeat(99), &[], 10).chars().count(), 9);
+    }
+}

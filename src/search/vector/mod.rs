@@ -1,0 +1,3 @@
+//! Semantic half of the search: quantized vectors.
+
+pub(crate) mod quantized_vectors;

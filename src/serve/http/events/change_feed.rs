@@ -1,0 +1,228 @@
+//! Detection of changes in a data file since the last read, by any writer.
+//!
+//! Every version of every entry has a key. Appended entries are found without reading the earlier
+//! ones; after any other change, old and new keys are compared. Deleted entries are read from the
+//! old file, which stays open.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::model::Kind;
+use crate::store::{Entry, Error, Positions, Scoped};
+
+/// Maximum number of consecutive reads of a half-written file before it is accepted as it is.
+const PATIENCE: u8 = 5;
+
+/// Kind of change to an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// Changed entry.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// Kind, id and the fields that the access filter needs.
+    pub(crate) entry: Entry,
+    operation: Operation,
+}
+
+impl News {
+    /// Returns the skill and the user, which decide the access.
+    fn belongs(&self) -> (Value, Option<String>) {
+        let fields: Value = serde_json::from_slice(&self.entry.text).unwrap_or_default();
+        let user = self.entry.user_id().map(std::borrow::Cow::into_owned);
+        (fields["skill"].clone(), user)
+    }
+
+    /// Returns the data of the event for clients.
+    pub(crate) fn data(&self) -> Value {
+        let fields: Value = serde_json::from_slice(&self.entry.text).unwrap_or_default();
+        json!({
+            "kind": self.entry.kind,
+            "id": self.entry.id,
+            "skill": fields["skill"],
+            "user_id": self.entry.user_id(),
+            "memory_type": fields["memory_type"],
+            "operation": match self.operation {
+                Operation::Insert => "INSERT",
+                Operation::Update => "UPDATE",
+                Operation::Delete => "DELETE",
+            },
+        })
+    }
+}
+
+/// Files as they were at the last read.
+pub(crate) struct Known {
+    store: Scoped,
+    files: Vec<(Kind, Option<Seen>)>,
+}
+
+struct Seen {
+    positions: Positions,
+    keys: Vec<u64>,
+    /// Number of reads since then that found it half-written.
+    doubts: u8,
+}
+
+impl Known {
+    /// Reads the current state. A file that cannot be read is read again when it changes.
+    pub(crate) fn of(store: Scoped) -> Self {
+        let see = |kind| (kind, Seen::of(&store, kind).ok());
+        let files = Kind::ALL.into_iter().map(see).collect();
+        Self { store, files }
+    }
+
+    /// Returns the changes in a file; `None` if it seems half-written and has to be read again.
+    pub(crate) fn look(&mut self, kind: Kind) -> Result<Option<Vec<News>>, Error> {
+        let now = Seen::of(&self.store, kind)?;
+        let Some((_, slot)) = self.files.iter_mut().find(|(of, _)| *of == kind) else {
+            return Ok(Some(Vec::new()));
+        };
+        let Some(before) = slot else {
+            *slot = Some(now);
+            return Ok(Some(Vec::new()));
+        };
+        let is_less = now.keys.len() < before.keys.len();
+        let is_torn = now.keys.is_empty() || !now.positions.problems().is_empty();
+        if is_less && is_torn && before.doubts < PATIENCE {
+            // Some programs rewrite a file from its beginning.
+            before.doubts += 1;
+            return Ok(None);
+        }
+        let news = now.since(before)?;
+        *slot = Some(now);
+        Ok(Some(news))
+    }
+}
+
+impl Seen {
+    fn of(store: &Scoped, kind: Kind) -> Result<Self, Error> {
+        let positions = store.positions(kind)?;
+        let keys = positions.keys()?;
+        Ok(Self {
+            positions,
+            keys,
+            doubts: 0,
+        })
+    }
+
+    fn since(&self, before: &Self) -> Result<Vec<News>, Error> {
+        let mut news = Vec::new();
+        if self.keys.starts_with(&before.keys) {
+            for place in before.keys.len()..self.keys.len() {
+                news.extend(self.news(place, Operation::Insert)?);
+            }
+            return Ok(news);
+        }
+        // Equal entries have equal keys: each old one matches one new one.
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        for key in &before.keys {
+            *counts.entry(*key).or_default() += 1;
+        }
+        let mut came = Vec::new();
+        for (place, key) in self.keys.iter().enumerate() {
+            match counts.get_mut(key).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => came.push(place),
+            }
+        }
+        let mut gone = HashMap::new();
+        for (place, key) in before.keys.iter().enumerate().rev() {
+            if let Some(count) = counts.get_mut(key).filter(|count| **count > 0) {
+                *count -= 1;
+                if let Some(entry) = before.news(place, Operation::Delete)? {
+                    gone.insert(entry.entry.id.clone(), (place, entry));
+                }
+            }
+        }
+        for place in came {
+            let Some(one) = self.news(place, Operation::Insert)? else {
+                continue;
+            };
+            let operation = match gone.remove(&one.entry.id) {
+                // A change of user or skill is a deletion for viewers of the old version.
+                Some((_, was)) if was.belongs() != one.belongs() => {
+                    news.push(was);
+                    Operation::Insert
+                }
+                Some(_) => Operation::Update,
+                None => Operation::Insert,
+            };
+            news.push(News { operation, ..one });
+        }
+        let mut gone: Vec<_> = gone.into_values().collect();
+        gone.sort_by_key(|(place, _)| *place);
+        news.extend(gone.into_iter().map(|(_, news)| news));
+        Ok(news)
+    }
+
+    fn news(&self, place: usize, operation: Operation) -> Result<Option<News>, Error> {
+        let entry = self.positions.any_entry(place)?;
+        Ok(entry.map(|(_, entry)| News {
+            entry: entry.outline(),
+            operation,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::change_feed::*;
+    use crate::model::Scope;
+    use crate::platform::named;
+
+    #[test]
+    fn what_others_do_to_a_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |entries: &[&str]| {
+            let text = format!("{{\"entries\": [{}]}}", entries.join(", "));
+            named::replace(&dir.path().join("memories.json"), text.as_bytes()).unwrap();
+        };
+        let a =
+            r#"{"id": "MEM-1", "user_id": "ann", "memory_type": "brand_memory", "content": "a"}"#;
+        let b = r#"{"id": "MEM-2", "user_id": "bob", "content": "b"}"#;
+        let changed = a.replace("\"a\"", "\"c\"");
+        let given = a.replace("ann", "bob");
+        write(&[a]);
+        let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
+        let mut check = |entries: &[&str], expected: &[&str]| {
+            write(entries);
+            let news = known.look(Kind::Memory).unwrap().unwrap();
+            let told: Vec<String> = news
+                .iter()
+                .map(|news| {
+                    let data = news.data();
+                    let text = |name: &str| data[name].as_str().unwrap_or("-").to_owned();
+                    format!("{} {} {}", text("operation"), text("id"), text("user_id"))
+                })
+                .collect();
+            assert_eq!(told, expected, "{entries:?}");
+        };
+        check(&[a], &[]);
+        check(&[a, b], &["INSERT MEM-2 bob"]);
+        check(&[&changed, b], &["UPDATE MEM-1 ann"]);
+        check(&[b, &changed], &[]);
+        check(&[b], &["DELETE MEM-1 ann"]);
+        check(&[b, b, a], &["INSERT MEM-2 bob", "INSERT MEM-1 ann"]);
+        check(&[b, a], &["DELETE MEM-2 bob"]);
+        check(&[b, &given], &["DELETE MEM-1 ann", "INSERT MEM-1 bob"]);
+    }
+
+    #[test]
+    fn a_file_that_is_just_being_written_is_no_news() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memories.json");
+        let whole = r#"{"entries": [{"id": "MEM-1"}, {"id": "MEM-2"}]}"#;
+        named::replace(&path, whole.as_bytes()).unwrap();
+        let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
+        named::replace(&path, b"").unwrap();
+        assert!(known.look(Kind::Memory).unwrap().is_none());
+        named::replace(&path, whole.as_bytes()).unwrap();
+        assert!(known.look(Kind::Memory).unwrap().unwrap().is_empty());
+    }
+}

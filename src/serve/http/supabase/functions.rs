@@ -1,0 +1,192 @@
+//! Edge functions of the source documents, below `/functions/v1/`, compatible with
+//! `functions.invoke` of supabase-js.
+//!
+//! The server computes the vectors. Errors are `{"error": message}`, as in the source documents.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json, value::to_raw_value};
+
+use crate::engine::AddOptions;
+use crate::model::{Memory, MemoryType, Record as _, Trust};
+use crate::serve::token::Caller;
+use crate::store;
+
+use super::super::input::{Body, LONGEST_QUERY, LONGEST_TEXT, text, within};
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::schemas;
+use super::super::state::Server;
+use super::recall::{Hybrid, Near};
+
+/// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
+/// with common embedders, including ours, and its client never sends another value.
+const THRESHOLD: f64 = 0.2;
+
+/// Search for procedures.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct HybridBody {
+    /// Search query.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    query: String,
+    /// Maximum number of results, 1 to 50; default 10.
+    #[schemars(range(min = 1, max = 50))]
+    match_count: Option<i64>,
+}
+
+/// `POST /functions/v1/hybrid-search-context-eng`
+pub(crate) async fn hybrid(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<HybridBody>,
+) -> Result<Response, Problem> {
+    let search = Hybrid {
+        query_text: text("query", body.query, LONGEST_QUERY)?,
+        query_embedding: None,
+        match_count: within("match_count", body.match_count, 10, (1, 50))?,
+        full_text_weight: 1.0,
+        semantic_weight: 1.0,
+        rrf_k: 50.0,
+    };
+    let why = "serve hybrid-search-context-eng";
+    reply(
+        &server
+            .work(&caller, why, |engine| search.rows(engine))
+            .await?,
+    )
+}
+
+/// Search for typed memories.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ReadBody {
+    /// Search query.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    query: String,
+    /// Only memories of this type.
+    #[schemars(extend("enum" = schemas::types_or_null()))]
+    memory_type: Option<String>,
+    /// Minimum similarity, from -1 to 1; default 0.2.
+    #[schemars(range(min = -1, max = 1))]
+    match_threshold: Option<f64>,
+    /// Maximum number of results, 1 to 50; default 5.
+    #[schemars(range(min = 1, max = 50))]
+    match_count: Option<i64>,
+}
+
+/// `POST /functions/v1/agent-memory-read`
+pub(crate) async fn read(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<ReadBody>,
+) -> Result<Response, Problem> {
+    let search = Near {
+        query: text("query", body.query, LONGEST_QUERY)?,
+        query_embedding: None,
+        match_threshold: threshold(body.match_threshold, THRESHOLD)?,
+        match_count: within("match_count", body.match_count, 5, (1, 50))?,
+        memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
+    };
+    let work = server.work(&caller, "serve agent-memory-read", |engine| {
+        search.rows(engine)
+    });
+    reply(&json!({ "results": work.await? }))
+}
+
+/// Typed memory to store.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WriteBody {
+    /// Text of the memory.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    content: String,
+    /// One of the five memory types.
+    #[schemars(extend("enum" = schemas::types()))]
+    memory_type: String,
+    /// Metadata: the fields of the type, and any others.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    metadata: Option<Value>,
+    /// Expiry: a time, a date, or a duration such as `30d`.
+    expires_at: Option<String>,
+}
+
+/// Row of `agent_memory`.
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    user_id: Option<String>,
+    memory_type: MemoryType,
+    content: String,
+    /// Always null: embedding happens at the first search.
+    embedding: Option<()>,
+    metadata: Box<RawValue>,
+    created_at: String,
+    updated_at: String,
+    expires_at: Option<String>,
+    /// Trust level.
+    trust: Trust,
+}
+
+/// `POST /functions/v1/agent-memory-write`
+pub(crate) async fn write(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<WriteBody>,
+) -> Result<Response, Problem> {
+    let metadata = body.metadata.filter(|metadata| !metadata.is_null());
+    let metadata = metadata.as_ref().map(to_raw_value).transpose();
+    let options = AddOptions {
+        memory_type: memory_type(&body.memory_type)?,
+        content: text("content", body.content, LONGEST_TEXT)?,
+        metadata: metadata.map_err(store::Error::from)?,
+        expires_at: body.expires_at,
+    };
+    let is_agent = caller.is_agent();
+    let work = server.write(&caller, "serve agent-memory-write", move |engine| {
+        let report = if is_agent {
+            engine.add_observed(&options)?
+        } else {
+            engine.add_memory(&options)?
+        };
+        let memory: Memory = engine.store.get(&report.id)?;
+        Ok(Row {
+            trust: memory.trust(),
+            id: memory.id,
+            user_id: memory.user_id,
+            memory_type: memory.memory_type,
+            content: memory.content,
+            embedding: None,
+            metadata: memory.metadata,
+            created_at: memory.created_at,
+            updated_at: memory.updated_at,
+            expires_at: memory.expires_at,
+        })
+    });
+    reply(&json!({ "memory": work.await? }))
+}
+
+/// Returns the memory type of this name.
+pub(crate) fn memory_type(name: &str) -> Result<MemoryType, Problem> {
+    let mut all = MemoryType::ALL.into_iter();
+    all.find(|of| of.name() == name).ok_or_else(|| {
+        let names = MemoryType::ALL.map(MemoryType::name).join(", ");
+        Problem::unfit(
+            format!("`memory_type` is `{}`", name.escape_debug()),
+            format!("it is one of {names}"),
+        )
+    })
+}
+
+/// Returns the similarity threshold, checked to be from -1 to 1.
+pub(crate) fn threshold(given: Option<f64>, usual: f64) -> Result<f64, Problem> {
+    let threshold = given.unwrap_or(usual);
+    if (-1.0..=1.0).contains(&threshold) {
+        return Ok(threshold);
+    }
+    Err(Problem::unfit(
+        format!("`match_threshold` is {threshold}"),
+        "give a number from -1 to 1",
+    ))
+}

@@ -1,0 +1,103 @@
+//! Insertion into `context_eng_memories`, the one table of the source documents that other programs
+//! write to, as `PostgREST` offers it.
+//!
+//! A row has the form of the source document's analyst: its `metadata` is the procedure. The server
+//! computes the text and vectors of the other columns, and ignores values that a client sends in
+//! them.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use crate::model::{Procedure, Record as _, Trust};
+use crate::serve::token::Caller;
+use crate::store;
+
+use super::super::input::Items;
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::state::Server;
+use super::recall::Metadata;
+
+/// Maximum number of rows in one request.
+const ROWS: usize = 50;
+
+/// Procedure to store.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Row {
+    /// Procedure: `{"status": "procedure_learned", "data": {…}}`.
+    metadata: Map<String, Value>,
+}
+
+/// Stored row.
+#[derive(Debug, Serialize)]
+struct StoredRow {
+    id: String,
+    content: String,
+    metadata: Metadata,
+    /// Always null: embedding happens at the first search.
+    embedding: Option<()>,
+    created_dt: String,
+    trust: Trust,
+}
+
+impl StoredRow {
+    fn of(procedure: Procedure) -> Self {
+        Self {
+            trust: procedure.trust(),
+            content: procedure.content(),
+            id: procedure.procedure_id,
+            metadata: Metadata {
+                status: procedure.status,
+                data: procedure.data,
+            },
+            embedding: None,
+            created_dt: procedure.created_at,
+        }
+    }
+}
+
+/// `POST /rest/v1/context_eng_memories`
+pub(crate) async fn insert(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Items(rows): Items<Row>,
+) -> Result<Response, Problem> {
+    if rows.is_empty() || rows.len() > ROWS {
+        let message = format!("{} rows were sent", rows.len());
+        return Err(Problem::unfit(message, format!("send 1 to {ROWS}")));
+    }
+    let documents: Result<Vec<Box<RawValue>>, _> =
+        rows.iter().map(|row| to_raw_value(&row.metadata)).collect();
+    let documents = documents.map_err(store::Error::from)?;
+    let work = server.write(&caller, "serve context_eng_memories", move |engine| {
+        let mut kept = Vec::new();
+        for document in &documents {
+            let report = engine.add_procedure(document)?;
+            kept.push(StoredRow::of(engine.store.get(&report.id)?));
+        }
+        Ok(kept)
+    });
+    let kept = work.await?;
+    let says = |name: header::HeaderName, what: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.any(|value| value.to_str().is_ok_and(|text| text.contains(what)))
+    };
+    if !says(
+        header::HeaderName::from_static("prefer"),
+        "return=representation",
+    ) {
+        return Ok(StatusCode::CREATED.into_response());
+    }
+    let answer = match kept.as_slice() {
+        [one] if says(header::ACCEPT, "vnd.pgrst.object+json") => reply(one)?,
+        all => reply(&all)?,
+    };
+    Ok((StatusCode::CREATED, answer).into_response())
+}

@@ -1,0 +1,153 @@
+//! Hints for failures, and recording of failures and recoveries: the loop of the source document's
+//! agents.
+//!
+//! Sessions belong to a user: two users with the same session name have two sessions.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::engine::Success;
+use crate::hints::{HintOptions, HintService};
+use crate::serve::token::Caller;
+use crate::store;
+use crate::workspace::Workspace;
+
+use super::super::input::{Body, LONGEST_TEXT, text, within};
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::state::Server;
+
+/// Session of a request that names none.
+const SESSION: &str = "default";
+
+/// Request for hints.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HintBody {
+    /// Output of the failing call.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    error: String,
+    /// Command or code that failed.
+    command: Option<String>,
+    /// Tool that failed, by its name in the agent host.
+    tool: Option<String>,
+    /// Session that records the failure, and does not repeat ignored hints.
+    session: Option<String>,
+    /// Maximum number of hints, 1 to 20; default 3.
+    #[schemars(range(min = 1, max = 20))]
+    max_hints: Option<i64>,
+}
+
+/// `POST /v1/hints`
+pub(crate) async fn hint(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<HintBody>,
+) -> Result<Response, Problem> {
+    let options = HintOptions {
+        error: text("error", body.error, LONGEST_TEXT)?,
+        tool: body.tool,
+        command: body.command,
+        session: body.session.map(|name| own(&caller, &name)).transpose()?,
+        max_hints: within("max_hints", body.max_hints, 3, (1, 20))?,
+    };
+    let work = server.work(&caller, "serve hints", move |engine| {
+        Ok(adviser(engine).hint(&options)?)
+    });
+    reply(&work.await?)
+}
+
+/// Code that failed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailureBody {
+    /// Code or command.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    code: String,
+    /// Error output.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    error: String,
+    /// Session; default `default`.
+    session: Option<String>,
+    /// Maximum number of hints, 1 to 20; default 5.
+    #[schemars(range(min = 1, max = 20))]
+    max_hints: Option<i64>,
+}
+
+/// `POST /v1/failures`
+pub(crate) async fn failure(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<FailureBody>,
+) -> Result<Response, Problem> {
+    let session = own(&caller, body.session.as_deref().unwrap_or(SESSION))?;
+    let code = text("code", body.code, LONGEST_TEXT)?;
+    let error = text("error", body.error, LONGEST_TEXT)?;
+    let most = within("max_hints", body.max_hints, 5, (1, 20))?;
+    let work = server.work(&caller, "serve failures", move |engine| {
+        may_learn(engine)?;
+        Ok(adviser(engine).record_failure(&code, &error, &session, most)?)
+    });
+    reply(&work.await?)
+}
+
+/// Code that works.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SuccessBody {
+    /// Code or command.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    code: String,
+    /// Output of the code.
+    output: String,
+    /// Session; default `default`.
+    session: Option<String>,
+}
+
+/// `POST /v1/successes`
+pub(crate) async fn success(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<SuccessBody>,
+) -> Result<Response, Problem> {
+    if body.output.len() > LONGEST_TEXT {
+        return Err(Problem::unfit("`output` is too long", "send its end"));
+    }
+    let success = Success {
+        session: own(&caller, body.session.as_deref().unwrap_or(SESSION))?,
+        code: text("code", body.code, LONGEST_TEXT)?,
+        output: body.output,
+    };
+    let work = server.work(&caller, "serve successes", move |engine| {
+        may_learn(engine)?;
+        Ok(adviser(engine).record_success(&success)?)
+    });
+    reply(&work.await?)
+}
+
+/// Checks that the caller may add fixes. Fixes belong to no domain, so only a scope that can see
+/// them can add them.
+fn may_learn(engine: &Workspace) -> Result<(), Problem> {
+    if engine.store.scope().allows(None) {
+        return Ok(());
+    }
+    let what = "fixes".to_owned();
+    Err(store::Error::OutOfScope { what }.into())
+}
+
+fn own(caller: &Caller, session: &str) -> Result<String, Problem> {
+    let session = text("session", session.to_owned(), 200)?;
+    Ok(format!("{}/{session}", caller.user))
+}
+
+fn adviser(engine: &Workspace) -> HintService<'_> {
+    HintService {
+        store: &engine.store,
+        now: engine.now,
+        random: engine.random,
+        withhold: engine.settings.withhold,
+    }
+}

@@ -1,0 +1,36 @@
+//! Native endpoints below `/v1/`, with the behaviour and the documents of the commands of the same
+//! names.
+//!
+//! - `records`: executions and corrections. `look`: search, prompts, embeddings. `repair`: hints,
+//!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
+//!   for programs that serve agents.
+//!
+//! For a skill outside the token's scope, a write is refused and a search returns nothing.
+
+pub(crate) mod hints;
+mod operations;
+mod records;
+pub(crate) mod search;
+mod traces;
+
+pub(crate) use hints::{FailureBody, HintBody, SuccessBody};
+pub(crate) use hints::{failure, hint, success};
+pub(crate) use operations::operation;
+pub(crate) use records::{CorrectionBody, ExecutionBody, Page};
+pub(crate) use records::{correct, corrections, executions, log_execution};
+pub(crate) use search::{EmbeddingsBody, SearchBody};
+pub(crate) use search::{embeddings, prompt, search, search_by_query};
+pub(crate) use traces::{TracesBody, traces};
+
+use crate::model::SkillPath;
+
+use super::problem::Problem;
+
+/// Parses the skill of a request.
+fn skill(given: &str) -> Result<SkillPath, Problem> {
+    given
+        .parse()
+        .map_err(|error: crate::model::InvalidSkillPath| {
+            Problem::unfit(error.to_string(), "a skill is written as `domain/skill`")
+        })
+}

@@ -1,0 +1,225 @@
+//! Executions and corrections.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json, value::to_raw_value};
+use tokio::runtime::Handle;
+
+use crate::engine::{CorrectOptions, ExecutionOptions, LoggedExecution};
+use crate::guard;
+use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
+use crate::serve::token::Caller;
+use crate::store;
+use crate::workspace::Error;
+
+use super::super::input::{Body, LONGEST_TEXT, Parameters, text, within};
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::schemas;
+use super::super::state::Server;
+use super::{skill, traces};
+
+/// Selection of records.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Page {
+    /// Only records of this skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
+    skill: Option<String>,
+    /// Maximum number of records, newest first, 1 to 500; default 20.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<i64>,
+}
+
+impl Page {
+    fn read(&self) -> Result<(Option<SkillPath>, usize), Problem> {
+        let of = self.skill.as_deref().map(skill).transpose()?;
+        Ok((of, within("limit", self.limit, 20, (1, 500))?))
+    }
+}
+
+/// `GET /v1/executions`
+pub(crate) async fn executions(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Parameters(page): Parameters<Page>,
+) -> Result<Response, Problem> {
+    let (skill, limit) = page.read()?;
+    let work = server.work(&caller, "serve executions", move |engine| {
+        Ok(engine.records::<Execution>(skill.as_ref(), limit)?)
+    });
+    let found = work.await?;
+    reply(&json!({ "executions": found.records, "warnings": found.warnings }))
+}
+
+/// `GET /v1/corrections`
+pub(crate) async fn corrections(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Parameters(page): Parameters<Page>,
+) -> Result<Response, Problem> {
+    let (skill, limit) = page.read()?;
+    let work = server.work(&caller, "serve corrections", move |engine| {
+        Ok(engine.records::<Correction>(skill.as_ref(), limit)?)
+    });
+    let found = work.await?;
+    reply(&json!({ "corrections": found.records, "warnings": found.warnings }))
+}
+
+/// Execution that ran in another program.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExecutionBody {
+    /// Skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
+    skill: String,
+    /// Input of the skill.
+    input: Value,
+    /// Output of the skill.
+    output: Value,
+    /// Verdict; `pending_review` if absent.
+    outcome: Option<Verdict>,
+    /// Cost in US dollars.
+    #[schemars(range(min = 0))]
+    cost_usd: Option<f64>,
+    /// Wall-clock time in milliseconds.
+    #[schemars(range(min = 0))]
+    latency_ms: Option<f64>,
+    /// Model, as `provider/model`.
+    model_used: Option<String>,
+    /// Token counts.
+    usage: Option<Tokens>,
+    /// Ids of the rules in its prompt.
+    #[serde(default)]
+    reflexions_injected: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Accepted,
+    Rejected,
+    PendingReview,
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Tokens {
+    /// Input tokens.
+    input_tokens: u64,
+    /// Output tokens.
+    output_tokens: u64,
+}
+
+/// `POST /v1/executions`
+pub(crate) async fn log_execution(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<Value>,
+) -> Result<(StatusCode, Response), Problem> {
+    if traces::is_export(&body) {
+        return Ok((
+            StatusCode::CREATED,
+            traces::of_export(&server, &caller, &body).await?,
+        ));
+    }
+    let body: ExecutionBody = fitting(body)?;
+    let options = ExecutionOptions {
+        skill: skill(&body.skill)?,
+        input: to_raw_value(&body.input).map_err(store::Error::from)?,
+        output: to_raw_value(&body.output).map_err(store::Error::from)?,
+        outcome: match body.outcome {
+            Some(Verdict::Accepted) => Outcome::Accepted,
+            Some(Verdict::Rejected) => Outcome::Rejected,
+            Some(Verdict::Error) => Outcome::Error,
+            Some(Verdict::PendingReview) | None => Outcome::PendingReview,
+        },
+        cost_usd: positive("cost_usd", body.cost_usd)?,
+        latency_ms: positive("latency_ms", body.latency_ms)?,
+        model_used: body.model_used.unwrap_or_default(),
+        usage: body.usage.map(|tokens| Usage {
+            input_tokens: tokens.input_tokens,
+            output_tokens: tokens.output_tokens,
+        }),
+        reflexions_injected: body.reflexions_injected,
+    };
+    let work = server.write(&caller, "serve executions", move |engine| {
+        Ok(engine.log_execution(options)?)
+    });
+    let logged: LoggedExecution = work.await?;
+    Ok((StatusCode::CREATED, reply(&logged)?))
+}
+
+/// Converts a parsed body to its type.
+fn fitting(body: Value) -> Result<ExecutionBody, Problem> {
+    serde_json::from_value(body).map_err(|error| {
+        Problem::unfit(
+            format!("the body does not fit: {error}"),
+            "see /openapi.json",
+        )
+    })
+}
+
+fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
+    match given {
+        Some(number) if number < 0.0 => Err(Problem::unfit(
+            format!("`{name}` is {number}"),
+            "give a number that is not negative",
+        )),
+        given => Ok(given),
+    }
+}
+
+/// Correction of an execution.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CorrectionBody {
+    /// Skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
+    skill: String,
+    /// Execution id, a prefix of one, or `latest`.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    execution_id: String,
+    /// Text of the correction: the mistake and the change.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    correction: String,
+    /// Output as it should have been.
+    expected_output: Option<Value>,
+    /// `true` replaces the rules that the new rule contradicts.
+    #[serde(default)]
+    supersede: bool,
+}
+
+/// `POST /v1/corrections`
+pub(crate) async fn correct(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<CorrectionBody>,
+) -> Result<Response, Problem> {
+    let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
+    if let Some(reason) = guard::screen(&body.correction)
+        .reason()
+        .filter(|_| caller.is_agent())
+    {
+        return Err(Error::Suspicious { reason }.into());
+    }
+    let options = CorrectOptions {
+        skill: skill(&body.skill)?,
+        execution: text("execution_id", body.execution_id, 200)?,
+        correction: text("correction", body.correction, LONGEST_TEXT)?,
+        expected: expected.map_err(store::Error::from)?,
+        supersede: body.supersede,
+        by_agent: caller.is_agent(),
+    };
+    // The correction may call a model, which blocks the worker thread.
+    let handle = Handle::current();
+    let work = server.work(&caller, "serve corrections", move |engine| {
+        Ok(handle.block_on(engine.correct(options, &mut |_| {}))?)
+    });
+    reply(&work.await?)
+}

@@ -1,0 +1,197 @@
+//! Search, prompts and embeddings.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::engine::FindOptions;
+use crate::learn::rewrite::Rewrite;
+use crate::model::Kind;
+use crate::search::{Filter, Fusion, Rrf};
+use crate::serve::token::Caller;
+
+use super::super::input::{Body, LONGEST_QUERY, Names, Parameters, text, within};
+use super::super::problem::Problem;
+use super::super::reply::reply;
+use super::super::schemas;
+use super::super::state::Server;
+use super::super::supabase::functions::memory_type;
+use super::skill;
+
+/// Maximum number of texts in one embeddings request.
+const TEXTS: usize = 64;
+/// Default dimension of a vector, as in the source documents' tables.
+const FILLED: usize = 1_536;
+
+/// Search request.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchBody {
+    /// Search query.
+    #[serde(alias = "q")]
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    query: String,
+    /// Maximum number of results, 1 to 50; default 5.
+    #[schemars(range(min = 1, max = 50))]
+    limit: Option<i64>,
+    /// Only records of this kind.
+    kind: Option<KindName>,
+    /// Only records of this skill, as `domain/skill`.
+    #[schemars(regex(pattern = schemas::SKILL))]
+    skill: Option<String>,
+    /// Only memories of this type.
+    #[schemars(extend("enum" = schemas::types_or_null()))]
+    memory_type: Option<String>,
+    /// Method that combines the keyword and the semantic ranking.
+    fusion: Option<FusionName>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Execution,
+    Correction,
+    Reflexion,
+    Procedure,
+    Fix,
+    Memory,
+    Session,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum FusionName {
+    Default,
+    Rrf,
+    Keyword,
+    Semantic,
+}
+
+impl KindName {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Execution => Kind::Execution,
+            Self::Correction => Kind::Correction,
+            Self::Reflexion => Kind::Reflexion,
+            Self::Procedure => Kind::Procedure,
+            Self::Fix => Kind::Fix,
+            Self::Memory => Kind::Memory,
+            Self::Session => Kind::Session,
+        }
+    }
+}
+
+/// `POST /v1/search`
+pub(crate) async fn search(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<SearchBody>,
+) -> Result<Response, Problem> {
+    find(&server, &caller, body).await
+}
+
+/// `GET /v1/search`
+pub(crate) async fn search_by_query(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Parameters(parameters): Parameters<SearchBody>,
+) -> Result<Response, Problem> {
+    find(&server, &caller, parameters).await
+}
+
+async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Response, Problem> {
+    let options = FindOptions {
+        query: text("query", body.query, LONGEST_QUERY)?,
+        limit: within("limit", body.limit, 5, (1, 50))?,
+        filter: Filter {
+            kind: body.kind.map(KindName::kind),
+            skill: body.skill.as_deref().map(skill).transpose()?,
+            memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
+            ..Filter::default()
+        },
+        fusion: match body.fusion {
+            None | Some(FusionName::Default) => Fusion::Coverage,
+            Some(FusionName::Rrf) => Fusion::Rrf(Rrf::default()),
+            Some(FusionName::Keyword) => Fusion::Keyword,
+            Some(FusionName::Semantic) => Fusion::Semantic,
+        },
+        rewrite: Rewrite::Not,
+        explain: false,
+    };
+    let work = server.work(caller, "serve search", move |engine| {
+        Ok(engine.find(&options, &mut |_, _| {})?)
+    });
+    reply(&work.await?)
+}
+
+/// `GET /v1/prompt/{domain}/{skill}`
+pub(crate) async fn prompt(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Names((domain, name)): Names<(String, String)>,
+) -> Result<Response, Problem> {
+    let skill = skill(&format!("{domain}/{name}"))?;
+    let work = server.work(&caller, "serve prompt", move |engine| {
+        Ok(engine.prompt(&skill, None)?)
+    });
+    reply(&work.await?)
+}
+
+/// Texts to embed.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct EmbeddingsBody {
+    /// One text, or up to 64.
+    input: Input,
+    /// Dimension of the vectors, padded with zeros; default 1536.
+    dimensions: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Input {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// `POST /v1/embeddings`: in the format of `OpenAI`, so that clients with their own vectors can use
+/// this memory's embedder.
+pub(crate) async fn embeddings(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Body(body): Body<EmbeddingsBody>,
+) -> Result<Response, Problem> {
+    let texts = match body.input {
+        Input::One(one) => vec![one],
+        Input::Many(many) => many,
+    };
+    if texts.is_empty() || texts.len() > TEXTS {
+        let message = format!("`input` has {} texts", texts.len());
+        return Err(Problem::unfit(message, format!("give 1 to {TEXTS}")));
+    }
+    let texts: Result<Vec<String>, Problem> = texts
+        .into_iter()
+        .map(|one| text("input", one, LONGEST_QUERY))
+        .collect();
+    let texts = texts?;
+    let filled = within("dimensions", body.dimensions, FILLED, (1, 4_096))?;
+    let work = server.work(&caller, "serve embeddings", move |engine| {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        Ok(engine.embed(&texts)?)
+    });
+    let embedded = work.await?;
+    let mut data = Vec::new();
+    for (index, mut vector) in embedded.vectors.into_iter().enumerate() {
+        if vector.len() > filled {
+            return Err(Problem::unfit(
+                format!("vectors here have {} numbers", vector.len()),
+                format!("give `dimensions` of {} or more", vector.len()),
+            ));
+        }
+        vector.resize(filled, 0.0);
+        data.push(json!({ "object": "embedding", "index": index, "embedding": vector }));
+    }
+    reply(&json!({ "object": "list", "model": embedded.model, "data": data }))
+}

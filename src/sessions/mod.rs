@@ -1,0 +1,59 @@
+//! Agent sessions: start, changes, end, and the log of their actions.
+//!
+//! - `start`, `change`: starts and changes a session. Only single fields are set, so that the rest
+//!   of an entry keeps every byte.
+//! - `action`: lines of the execution log, from agents and from the operations of this program.
+//! - `view`: lists sessions, and shows one with its log.
+//! - `of_host`: records the session of an agent host when it ends.
+//!
+//! Out of scope: steps derived from states. Agents name their steps freely.
+
+mod action;
+mod change;
+mod of_host;
+mod start;
+mod view;
+
+use serde::Serialize;
+
+use crate::model::{Kind, Session};
+
+use crate::workspace::Error;
+use crate::workspace::Workspace;
+
+pub use crate::workspace::session_error::SessionError;
+pub use action::{ActionReport, NewAction};
+pub use change::SessionChange;
+pub(crate) use of_host::HostSession;
+pub use start::NewSession;
+pub use view::{SessionReport, SessionsReport};
+
+/// Session after a change.
+#[derive(Debug, Serialize)]
+pub struct ChangedSession {
+    /// Fields of the session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+impl Workspace {
+    /// Returns the session for an id, an id prefix, or `latest`.
+    pub fn find_session(&self, id: &str) -> Result<Session, Error> {
+        let id = self.locate_as(Kind::Session, id)?;
+        Ok(self.store.get(&id)?)
+    }
+}
+
+/// Returns the value; fails if it is blank.
+fn said<'a>(field: &'static str, value: &'a str) -> Result<&'a str, SessionError> {
+    if value.trim().is_empty() {
+        return Err(SessionError::value(
+            field,
+            value,
+            "a text that is not blank",
+        ));
+    }
+    Ok(value)
+}

@@ -1,0 +1,84 @@
+//! Resolution of what a user types to the id of a record.
+
+use crate::model::{Kind, SkillPath};
+use crate::store::error::Error;
+
+use super::query::Selection;
+use super::scoped::Scoped;
+
+/// Number of ids searched for suggestions.
+const SUGGEST_AMONG: usize = 2_000;
+
+impl Scoped {
+    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
+    pub fn resolve(
+        &self,
+        kind: Kind,
+        selector: &str,
+        skill: Option<&SkillPath>,
+    ) -> Result<String, Error> {
+        let not_found = |similar| Error::NotFound {
+            kind: Some(kind),
+            id: selector.to_owned(),
+            similar,
+        };
+        if selector == "latest" {
+            let newest = Selection {
+                skill,
+                newest: Some(1),
+            };
+            let mut id = None;
+            self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
+            return id.ok_or_else(|| not_found(Vec::new()));
+        }
+        if let Some(entry) = self.find(kind, selector)? {
+            return Ok(entry.id);
+        }
+        let wanted = selector.to_uppercase();
+        let mut starting = Vec::new();
+        let mut others = Vec::new();
+        let selection = Selection {
+            skill,
+            newest: None,
+        };
+        let snapshot = self.file(kind).snapshot()?;
+        for row in self.select(&snapshot, kind, &selection)? {
+            let id = String::from_utf8_lossy(row.id()).into_owned();
+            if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
+                starting.push(row);
+            } else if others.len() < SUGGEST_AMONG {
+                others.push(id);
+            }
+        }
+        let mut ids = Vec::new();
+        for row in starting {
+            let entry = snapshot.entry(kind, &row)?;
+            if self.sight().sees(kind, &entry.text) {
+                ids.push(entry.id);
+            }
+        }
+        match ids.len() {
+            0 => Err(not_found(similar(selector, others))),
+            1 => Ok(ids.remove(0)),
+            count => {
+                ids.truncate(5);
+                Err(Error::Ambiguous {
+                    id: selector.to_owned(),
+                    count,
+                    examples: ids,
+                })
+            }
+        }
+    }
+}
+
+/// Returns the ids most similar to the typed text.
+fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
+    let mut scored: Vec<(f64, String)> = ids
+        .into_iter()
+        .map(|id| (strsim::jaro_winkler(typed, &id), id))
+        .filter(|(score, _)| *score > 0.85)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(3).map(|(_, id)| id).collect()
+}

@@ -1,0 +1,80 @@
+//! Remote records, pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
+//!
+//! Each of these directories is a copy with a single writer, the workspace of that name. There is
+//! nothing to merge, and it can be pulled again. Only a pull changes its records.
+//!
+//! Deliberately absent: the source of the records, and their use.
+
+use crate::platform::{Directory, FoundKind};
+use crate::store::error::Error;
+use crate::store::files::file_names::REMOTE;
+use crate::store::files::origin_directory::{origin_of, unescaped};
+
+use super::scoped::Scoped;
+
+/// Name of the file with the progress of pulling.
+pub(crate) const STATE: &str = "state.json";
+
+/// Records of another workspace.
+#[derive(Debug, Clone)]
+pub struct Pulled {
+    /// Origin of the workspace.
+    pub origin: String,
+    /// The records, filtered by the caller's access.
+    pub store: Scoped,
+}
+
+impl Scoped {
+    pub(crate) fn pulled_directory(&self) -> Directory {
+        self.directory().below(REMOTE)
+    }
+
+    /// Returns the remote records by workspace, sorted by name, each filtered by the caller's
+    /// access.
+    pub fn pulled(&self) -> Vec<Pulled> {
+        let names = directories_in(&self.pulled_directory()).into_iter();
+        // The next pull renames directories of earlier versions.
+        let mut origins: Vec<(String, bool, String)> = names
+            .filter_map(|name| match origin_of(&name) {
+                Some(origin) => Some((origin, false, name)),
+                None => unescaped(&name).map(|origin| (origin, true, name)),
+            })
+            .collect();
+        origins.sort_unstable();
+        origins.dedup_by(|one, other| one.0 == other.0);
+        origins
+            .into_iter()
+            .map(|(origin, _, name)| Pulled {
+                store: self.moved_to(self.pulled_directory().below(name), &origin),
+                origin,
+            })
+            .collect()
+    }
+
+    /// Returns the records of the only workspace with this name prefix.
+    pub fn pulled_as(&self, beginning: &str) -> Result<Pulled, Error> {
+        let mut all = self.pulled();
+        let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
+        all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));
+        match (all.pop(), all.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(Error::NoOrigin {
+                beginning: beginning.to_owned(),
+                known,
+            }),
+        }
+    }
+
+    /// Returns `true` if the memory is shared through a database, because it has pulled from one.
+    pub fn is_shared(&self) -> bool {
+        self.pulled_directory().is_file(STATE)
+    }
+}
+
+/// Returns the names of the subdirectories, without links.
+pub(crate) fn directories_in(directory: &Directory) -> Vec<String> {
+    let found = directory.list().unwrap_or_default().into_iter();
+    let directories = found.filter(|found| found.kind == FoundKind::Directory);
+    let names = directories.map(|found| found.name.to_string_lossy().into_owned());
+    names.collect()
+}

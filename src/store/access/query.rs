@@ -1,0 +1,284 @@
+//! Queries for records, filtered by scope, user and time.
+//!
+//! The saved table only pre-selects by hash; every returned record is compared exactly.
+
+use std::collections::HashSet;
+
+use crate::json;
+use crate::model::{Kind, Record, Scope, SkillPath};
+use crate::store::entry::Entry;
+use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::offsets::Row;
+use crate::store::files::data::scan::Lines;
+
+use super::scoped::Scoped;
+
+/// Filter for records of a kind.
+#[derive(Debug, Clone, Default)]
+pub struct Selection<'a> {
+    /// Skill; `None` for all.
+    pub skill: Option<&'a SkillPath>,
+    /// Maximum number of newest records; `None` for all.
+    pub newest: Option<usize>,
+}
+
+/// Readable records, oldest first, and the problems of the others.
+#[derive(Debug)]
+pub struct Listing<R> {
+    /// The records.
+    pub records: Vec<R>,
+    /// Unreadable entries and damaged parts of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl Scoped {
+    /// Returns the number of visible records of a kind. Within a scope, some kinds are counted by
+    /// the hash of the domain alone.
+    pub fn count(&self, kind: Kind) -> Result<u64, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        if self.sight().asks_the_text(kind) {
+            let all = Selection::default();
+            return Ok(self.select(&snapshot, kind, &all)?.len() as u64);
+        }
+        match self.scope() {
+            Scope::All => Ok(snapshot.table.header.count),
+            Scope::Domains(domains) => {
+                let mut count = 0;
+                snapshot.each(false, &mut |row| {
+                    count += u64::from(domains.iter().any(|domain| row.may_be_of_domain(domain)));
+                    true
+                })?;
+                Ok(count)
+            }
+        }
+    }
+
+    /// Returns the size of all data files in bytes; `None` with limited access, because part of it
+    /// belongs to others.
+    pub fn bytes(&self) -> Option<u64> {
+        let size = |kind: Kind| {
+            let file = self.directory().open(kind.file()).ok()??;
+            Some(file.metadata().ok()?.len())
+        };
+        self.sees_all()
+            .then(|| Kind::ALL.into_iter().filter_map(size).sum())
+    }
+
+    /// Returns the records of a type, oldest first.
+    pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
+        let mut records = Vec::new();
+        let mut others = Vec::new();
+        let mut problems =
+            self.each_entry(R::KIND, selection, &mut |entry| match entry.parse() {
+                Ok(record) => records.push(record),
+                Err(error) => others.push((entry.offset, entry.id, error)),
+            })?;
+        if others.is_empty() {
+            return Ok(Listing { records, problems });
+        }
+        let (path, file) = self.data_file(R::KIND)?;
+        let mut lines = Lines::of(&file);
+        for (offset, id, error) in others {
+            let line = lines.at(offset).map_err(Error::io("read", &path))?;
+            problems.push(Problem {
+                path: path.clone(),
+                offset,
+                line,
+                kind: ProblemKind::Unreadable,
+                message: unreadable(R::KIND, &id, &error),
+            });
+        }
+        Ok(Listing { records, problems })
+    }
+
+    /// Visits the entries of a kind, oldest first. Returns the problems of the file.
+    pub fn each_entry(
+        &self,
+        kind: Kind,
+        selection: &Selection<'_>,
+        visit: &mut dyn FnMut(Entry),
+    ) -> Result<Vec<Problem>, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        let rows = self.select(&snapshot, kind, selection)?;
+        let wanted = selection.skill.map(ToString::to_string);
+        for row in rows {
+            let entry = snapshot.entry(kind, &row)?;
+            let of_skill =
+                |w: &str| json::string_field(&entry.text, "skill").is_some_and(|s| s == w);
+            let is_wanted = wanted.as_deref().is_none_or(of_skill);
+            if is_wanted && self.sight().sees(kind, &entry.text) {
+                visit(entry);
+            }
+        }
+        Ok(snapshot.problems)
+    }
+
+    /// Returns the rows that may match the selection, oldest first.
+    pub(super) fn select(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        selection: &Selection<'_>,
+    ) -> Result<Vec<Row>, Error> {
+        let skill = selection.skill.map(ToString::to_string);
+        let limit = selection.newest.unwrap_or(usize::MAX);
+        let mut rows = Vec::new();
+        if limit == 0 {
+            return Ok(rows);
+        }
+        // A hidden record must not use up the limit.
+        let asks = self.sight().asks_the_text(kind);
+        let mut trouble = None;
+        snapshot.each(true, &mut |row| {
+            let of_skill = skill
+                .as_deref()
+                .is_none_or(|skill| row.may_be_of_skill(skill));
+            let in_scope = match self.scope() {
+                Scope::All => true,
+                Scope::Domains(_) if self.sight().is_in_every_domain(kind) => true,
+                Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
+            };
+            if of_skill && in_scope {
+                match asks.then(|| snapshot.read(row)).transpose() {
+                    Ok(Some(text)) if !self.sight().sees(kind, &text) => {}
+                    Ok(_) => rows.push(row.clone()),
+                    Err(error) => trouble = Some(error),
+                }
+            }
+            rows.len() < limit && trouble.is_none()
+        })?;
+        rows.reverse();
+        trouble.map_or(Ok(rows), Err)
+    }
+
+    /// Returns the entry with exactly this id.
+    pub fn find(&self, kind: Kind, id: &str) -> Result<Option<Entry>, Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        Ok(self.find_in(&snapshot, kind, id)?.map(|(_, entry)| entry))
+    }
+
+    /// Visits the entries with exactly these ids, each once, in file order. Reads the table once
+    /// for any number of ids.
+    pub fn each_of(
+        &self,
+        kind: Kind,
+        ids: &HashSet<&str>,
+        visit: &mut dyn FnMut(Entry),
+    ) -> Result<(), Error> {
+        let snapshot = self.file(kind).snapshot()?;
+        self.each_of_in(&snapshot, kind, ids, &mut |_, entry| visit(entry))
+    }
+
+    /// Visits the entries with exactly these ids in a snapshot, with their rows.
+    pub(crate) fn each_of_in(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        ids: &HashSet<&str>,
+        visit: &mut dyn FnMut(Row, Entry),
+    ) -> Result<(), Error> {
+        let known: HashSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+        let mut candidates = Vec::new();
+        snapshot.each(false, &mut |row| {
+            // The table holds only the start of long ids; the entry has the rest.
+            if row.id_is_cut() || known.contains(row.id()) {
+                candidates.push(row.clone());
+            }
+            true
+        })?;
+        let mut shown = HashSet::new();
+        for row in candidates {
+            let entry = snapshot.entry(kind, &row)?;
+            let is_asked = !entry.id.is_empty() && ids.contains(entry.id.as_str());
+            if is_asked && !shown.contains(&entry.id) && self.sight().sees(kind, &entry.text) {
+                shown.insert(entry.id.clone());
+                visit(row, entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entry with exactly this id in a snapshot, with its row.
+    pub(crate) fn find_in(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+    ) -> Result<Option<(Row, Entry)>, Error> {
+        let seen = |entry: &Entry| self.sight().sees(kind, &entry.text);
+        Self::find_among(snapshot, kind, id, &seen)
+    }
+
+    /// Returns `true` if an id is taken in a snapshot, by any user's record.
+    pub(crate) fn holds(snapshot: &Snapshot, kind: Kind, id: &str) -> Result<bool, Error> {
+        Ok(Self::find_among(snapshot, kind, id, &|_| true)?.is_some())
+    }
+
+    fn find_among(
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+        counts: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Option<(Row, Entry)>, Error> {
+        let mut candidates = Vec::new();
+        snapshot.each(false, &mut |row| {
+            let same = if row.id_is_cut() {
+                id.as_bytes().starts_with(row.id())
+            } else {
+                row.id() == id.as_bytes()
+            };
+            if same && !id.is_empty() {
+                candidates.push(row.clone());
+            }
+            true
+        })?;
+        for row in candidates {
+            let entry = snapshot.entry(kind, &row)?;
+            if entry.id == id && counts(&entry) {
+                return Ok(Some((row, entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the record with exactly this id.
+    pub fn get<R: Record>(&self, id: &str) -> Result<R, Error> {
+        let not_found = || Error::NotFound {
+            kind: Some(R::KIND),
+            id: id.to_owned(),
+            similar: Vec::new(),
+        };
+        let entry = self.find(R::KIND, id)?.ok_or_else(not_found)?;
+        entry.parse().map_err(|error| {
+            let problem = || {
+                let (path, file) = self.data_file(R::KIND)?;
+                let line = Lines::of(&file).at(entry.offset);
+                let line = line.map_err(Error::io("read", &path))?;
+                Ok(Problem {
+                    path,
+                    offset: entry.offset,
+                    line,
+                    kind: ProblemKind::Unreadable,
+                    message: unreadable(R::KIND, id, &error),
+                })
+            };
+            problem().map_or_else(|error| error, Error::Damaged)
+        })
+    }
+
+    /// Returns `true` if the file has problems; scans it only if that is unknown.
+    pub fn has_problems(&self, kind: Kind) -> Result<bool, Error> {
+        Ok(self.file(kind).snapshot()?.table.header.problems > 0)
+    }
+}
+
+/// Message for an entry that is not a valid record of its kind.
+pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> String {
+    let name = if id.is_empty() {
+        "an entry without an id"
+    } else {
+        id
+    };
+    format!("{name} is kept, but is no readable {kind}: {error}")
+}

@@ -1,0 +1,206 @@
+//! Reading of records, filtered by scope, user and time.
+//!
+//! Records outside the scope, of another user, or expired do not exist for the reader: they are not
+//! listed, counted or found by id.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::{Kind, Scope, Viewer};
+use crate::platform::Directory;
+use crate::store::audit::audit_context::AuditContext;
+use crate::store::database::Primary;
+use crate::store::entry::Entry;
+use crate::store::error::Error;
+use crate::store::files::data::json_file::JsonFile;
+use crate::store::files::directory::{self, Identity};
+use crate::store::redaction::{Redaction, redact};
+use crate::store::trust::{Approvals, Standing};
+
+use super::access_filter::AccessFilter;
+
+/// Default maximum wait for another writer.
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
+
+/// Records of one memory directory that a caller may see.
+#[derive(Debug, Clone)]
+pub struct Scoped {
+    directory: Directory,
+    sight: AccessFilter,
+    lock_limit: Duration,
+    /// `true` if a writer reads through this store and holds the lock.
+    held: bool,
+    /// Redactor for everything that is written.
+    redaction: Option<Redaction>,
+    /// Caller, time and reason of reads and writes.
+    act: Arc<AuditContext>,
+    /// The primary database, if the files are only a copy.
+    pub(crate) primary: Option<Arc<dyn Primary>>,
+    /// The user's decisions about trust in these files.
+    approvals: Approvals,
+    /// `true` if writes are allowed while the memory is disabled.
+    pub(crate) regardless: bool,
+}
+
+impl Scoped {
+    /// Opens a directory, which need not exist, for the owner of the files. Records with an expiry
+    /// are hidden until [`Self::at`] sets the time.
+    pub fn new(directory: impl Into<Directory>, scope: Scope) -> Self {
+        Self {
+            directory: directory.into(),
+            sight: AccessFilter {
+                scope,
+                viewer: Viewer::Owner,
+                now: None,
+            },
+            lock_limit: LOCK_LIMIT,
+            held: false,
+            redaction: None,
+            act: Arc::default(),
+            primary: None,
+            approvals: Approvals::default(),
+            regardless: false,
+        }
+    }
+
+    /// Sets the user's decisions about trust. Without them every record is `observed`.
+    #[must_use]
+    pub fn trusting(mut self, approvals: Approvals) -> Self {
+        self.approvals = approvals;
+        self
+    }
+
+    /// Returns the user's decisions about trust in these files.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// Returns the current decision about records that count as this user's own word.
+    pub fn standing(&self) -> Standing {
+        self.approvals.standing()
+    }
+
+    /// Sets the current time, which hides expired records.
+    #[must_use]
+    pub fn at(mut self, now: DateTime<Utc>) -> Self {
+        self.sight.now = Some(now);
+        self
+    }
+
+    /// Sets the viewer.
+    #[must_use]
+    pub fn seen_by(mut self, viewer: Viewer) -> Self {
+        self.sight.viewer = viewer;
+        self
+    }
+
+    /// Returns the store for a writer that holds the lock.
+    pub(crate) fn held(&self) -> Self {
+        Self {
+            held: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the store for another directory, with the records of another workspace.
+    pub(crate) fn moved_to(&self, directory: Directory, origin: &str) -> Self {
+        Self {
+            directory,
+            primary: None,
+            approvals: self.approvals.of_origin(origin),
+            ..self.clone()
+        }
+    }
+
+    /// Sets the maximum wait for other writers.
+    #[must_use]
+    pub fn with_lock_limit(mut self, limit: Duration) -> Self {
+        self.lock_limit = limit;
+        self
+    }
+
+    /// Returns the maximum wait for other writers.
+    pub fn lock_limit(&self) -> Duration {
+        self.lock_limit
+    }
+
+    /// Sets the redactor for everything that is written.
+    #[must_use]
+    pub fn with_redaction(mut self, redaction: Redaction) -> Self {
+        self.redaction = Some(redaction);
+        self
+    }
+
+    /// Sets the context of reads and writes.
+    #[must_use]
+    pub fn acting(mut self, act: AuditContext) -> Self {
+        self.act = Arc::new(act);
+        self
+    }
+
+    /// Returns the context of reads and writes.
+    pub fn act(&self) -> &AuditContext {
+        &self.act
+    }
+
+    pub(crate) fn redaction(&self) -> Option<Redaction> {
+        self.redaction
+    }
+
+    /// Redacts JSON text for storage and output.
+    pub fn redacted<'t>(&self, json: &'t str) -> std::borrow::Cow<'t, str> {
+        redact(self.redaction, json)
+    }
+
+    /// Returns `true` if the caller may see the entry.
+    pub fn admits(&self, entry: &Entry) -> bool {
+        self.sight.sees(entry.kind, &entry.text)
+    }
+
+    /// Returns the memory directory.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Returns the scope of reads and writes.
+    pub fn scope(&self) -> &Scope {
+        &self.sight.scope
+    }
+
+    /// Returns the viewer of reads and writes.
+    pub fn viewer(&self) -> &Viewer {
+        &self.sight.viewer
+    }
+
+    /// Returns `true` if the caller may see everything in the files: the owner, with an unlimited
+    /// scope. Operations on whole files require this.
+    pub fn sees_all(&self) -> bool {
+        self.sight.is_whole()
+    }
+
+    pub(crate) fn sight(&self) -> &AccessFilter {
+        &self.sight
+    }
+
+    /// Returns the identity of the workspace, if it has one.
+    pub fn identity(&self) -> Option<Identity> {
+        directory::identity(&self.directory)
+    }
+
+    pub(crate) fn file(&self, kind: Kind) -> JsonFile<'_> {
+        JsonFile::new(&self.directory, kind, self.held)
+    }
+
+    /// Opens the file of a kind, to report positions in it.
+    pub(crate) fn data_file(&self, kind: Kind) -> Result<(PathBuf, File), Error> {
+        let path = self.directory.join(kind.file());
+        let opened = self.directory.open(&path);
+        let file = opened.and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()));
+        Ok((path.clone(), file.map_err(Error::io("read", &path))?))
+    }
+}

@@ -1,0 +1,92 @@
+//! A database that serves as the primary store of a memory, as the store sees it.
+//!
+//! Deliberately absent: the database itself, which implements [`Primary`].
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::json;
+use crate::model::Kind;
+
+use super::error::{Error, Fault};
+
+/// A database that is the primary store of a memory.
+pub trait Primary: fmt::Debug + Send + Sync {
+    /// Returns a number that grows with every write.
+    fn clock(&self) -> Result<i64, Fault>;
+
+    /// Passes the changes after the given number to `take`, oldest first, in batches. Returns the
+    /// number of the last change.
+    fn changes(
+        &self,
+        after: i64,
+        take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
+    ) -> Result<i64, Error>;
+
+    /// Prepares a turn, for example with a login, so that this does not happen under the lock of
+    /// the files.
+    fn prepare(&self) -> Result<(), Fault>;
+
+    /// Waits for exclusive write access, up to the limit.
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault>;
+}
+
+/// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
+/// are changes after the number `after`. Each returns the new progress.
+pub trait Turn: fmt::Debug + Send {
+    /// Adds or changes records.
+    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault>;
+
+    /// Removes records, each given with its tombstone line.
+    fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
+    -> Result<Reached, Fault>;
+}
+
+/// Progress of a database, or of a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Number that grows with every write.
+    pub clock: i64,
+    /// Number of the last change.
+    pub seq: i64,
+}
+
+/// A record to send to the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryRow {
+    /// Id of the record.
+    pub id: String,
+    /// Skill; empty if the record has none.
+    pub skill: String,
+    /// JSON text.
+    pub text: String,
+}
+
+impl PrimaryRow {
+    /// Creates a row from a record's text.
+    pub(crate) fn new(id: &str, text: &str) -> Self {
+        let skill = json::string_field(text.as_bytes(), "skill");
+        Self {
+            id: id.to_owned(),
+            skill: skill.unwrap_or_default().into_owned(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// State of a record in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryChange {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id of the record.
+    pub id: String,
+    /// JSON text; `None` if the record is removed.
+    pub text: Option<String>,
+    /// Tombstone line of a removed record.
+    pub tombstone: Option<String>,
+    /// Time of the removal: RFC 3339, UTC.
+    pub gone_at: Option<String>,
+}

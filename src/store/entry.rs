@@ -1,0 +1,48 @@
+//! Entry of a data file, as text.
+
+use std::borrow::Cow;
+
+use crate::json;
+use crate::model::{Kind, Record};
+
+/// One entry, as the text in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id; empty if the entry has none.
+    pub id: String,
+    /// JSON text.
+    pub text: Vec<u8>,
+    /// Byte offset in the file.
+    pub offset: u64,
+}
+
+impl Entry {
+    /// Returns the id of the user, if the entry names one.
+    pub fn user_id(&self) -> Option<Cow<'_, str>> {
+        json::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())
+    }
+
+    /// Returns the entry with only the fields that decide access, expiry and type.
+    #[must_use]
+    pub fn outline(&self) -> Self {
+        let names = ["skill", "user_id", "expires_at", "memory_type"];
+        let fields = names.into_iter().filter_map(|name| {
+            let value = json::field(&self.text, name)?;
+            Some(format!("\"{name}\": {}", String::from_utf8_lossy(value)))
+        });
+        let fields: Vec<String> = fields.collect();
+        Self {
+            kind: self.kind,
+            id: self.id.clone(),
+            text: format!("{{{}}}", fields.join(", ")).into_bytes(),
+            offset: self.offset,
+        }
+    }
+
+    /// Parses the entry as a record of its kind.
+    pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
+        serde_json::from_slice(&self.text)
+    }
+}

@@ -1,0 +1,275 @@
+//! Detection of edits to a data file by programs that take no lock: editors, and other memory
+//! tools.
+//!
+//! Such programs save in two ways: they rename a new file over the old one, or truncate the old one
+//! and write it again. A writer here compares the state of the file with the state it read, right
+//! before and right after its write. On any change it reads the file again and retries.
+//!
+//! Invariants:
+//! - A write is acknowledged only after it was seen in the file with the expected name.
+//! - A rename never overwrites a version that was not read; see `atomic::replace_unchanged`.
+//! - An append to a file that was just truncated is removed from it again.
+//! - A truncated, empty or missing file is not repaired while a save may be in progress.
+//!
+//! One gap remains, which only a lock closes: an editor that truncates **and** writes the file
+//! between the comparison and the following system call is overwritten from the old end on. In
+//! addition, an editor that saves a copy read before an append removes the appended entry, as with
+//! every other program.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::platform::Directory;
+use crate::store::error::{Error, ProblemKind};
+use crate::store::files::directory;
+
+use super::json_file::{JsonFile, Snapshot};
+use super::offsets::{Header, Offsets, Stamp};
+use super::scan;
+
+/// Time without changes after which a half-saved file counts as the result of a crash.
+const QUIET: Duration = Duration::from_millis(200);
+/// Time without changes for an empty file that had entries: some programs truncate a file before
+/// they format its content.
+const LONG_QUIET: Duration = Duration::from_millis(1500);
+/// Maximum wait for a file to stop changing.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Number of bytes before an append that are compared after it.
+const CONTEXT: u64 = 512;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Point in a write where a test lets another program interfere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// The file was read; nothing is written yet.
+    Read,
+    /// The file was found unchanged; the next call writes.
+    Compared,
+    /// The bytes are written, and not verified yet.
+    Written,
+}
+
+/// Another program, simulated by a test.
+#[cfg(test)]
+type Other = Box<dyn FnMut(Point, &Path)>;
+
+#[cfg(test)]
+thread_local! {
+    static MEANWHILE: std::cell::RefCell<Option<Other>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Runs the interference of a test, if any. Does nothing in production.
+pub(crate) fn reach(point: Point, path: &Path) {
+    #[cfg(test)]
+    MEANWHILE.with_borrow_mut(|other| {
+        if let Some(other) = other {
+            other(point, path);
+        }
+    });
+    #[cfg(not(test))]
+    let _ = (point, path);
+}
+
+/// Result of verifying an append.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Landed {
+    /// The bytes are in place, in the file with the expected name, which now has this state.
+    Here(Stamp),
+    /// Another program has interfered: the append does not count.
+    OtherFile,
+}
+
+/// Position in a file to write at.
+#[derive(Debug)]
+pub(crate) struct Spot<'a> {
+    directory: &'a Directory,
+    file: &'a File,
+    path: &'a Path,
+    at: u64,
+    context: Vec<u8>,
+}
+
+impl<'a> Spot<'a> {
+    /// Returns the position after the last entry.
+    pub(crate) fn behind(
+        directory: &'a Directory,
+        file: &'a File,
+        path: &'a Path,
+        header: &Header,
+    ) -> io::Result<Self> {
+        let length = header.tail.min(CONTEXT);
+        let mut context = vec![0; usize::try_from(length).unwrap_or_default()];
+        file.read_exact_at(&mut context, header.tail - length)?;
+        Ok(Self {
+            directory,
+            file,
+            path,
+            at: header.tail,
+            context,
+        })
+    }
+
+    /// Writes up to the new end of the file. Returns `false`, without writing, if the file has
+    /// changed.
+    pub(crate) fn write(&self, bytes: &[u8], read: Stamp) -> io::Result<bool> {
+        if Stamp::of(&self.file.metadata()?) != read {
+            return Ok(false);
+        }
+        reach(Point::Compared, self.path);
+        self.file.write_all_at(bytes, self.at)?;
+        reach(Point::Written, self.path);
+        Ok(true)
+    }
+
+    /// Verifies the written bytes. If they went into a file that was being saved, removes them as
+    /// far as they are distinguishable.
+    pub(crate) fn landed(&self, bytes: &[u8], root_key: &str) -> io::Result<Landed> {
+        let state = self.file.metadata()?;
+        if state.len() != self.at + bytes.len() as u64 || !self.holds(bytes)? {
+            self.take_out(bytes, root_key)?;
+            return Ok(Landed::OtherFile);
+        }
+        let stamp = Stamp::of(&state);
+        let Some(there) = self.directory.metadata(self.path)? else {
+            return Ok(Landed::OtherFile);
+        };
+        let there = Stamp::of(&there);
+        Ok(if there.is_same_file(&stamp) {
+            Landed::Here(stamp)
+        } else {
+            Landed::OtherFile
+        })
+    }
+
+    /// Returns `true` if the bytes before the position are unchanged.
+    pub(crate) fn is_preceded_as_before(&self) -> bool {
+        let from = self.at - self.context.len() as u64;
+        is_at(self.file, from, &self.context).unwrap_or(false)
+    }
+
+    fn holds(&self, bytes: &[u8]) -> io::Result<bool> {
+        Ok(is_at(self.file, self.at, bytes)? && self.is_preceded_as_before())
+    }
+
+    /// Removes the written bytes after an editor truncated the file: they follow a hole, or the
+    /// editor's text. Waits for the editor, then truncates the file to the end of its text if only
+    /// such bytes follow.
+    fn take_out(&self, bytes: &[u8], root_key: &str) -> io::Result<()> {
+        let _: bool = await_quiet(QUIET, || Ok(Stamp::of(&self.file.metadata()?)))?;
+        let read = self.file.metadata()?;
+        let mut source = self.file;
+        io::Seek::rewind(&mut source)?;
+        let outline = scan::scan(self.file, self.path, root_key, &mut |_, _| {})?;
+        let more = outline
+            .problems
+            .iter()
+            .find(|problem| outline.close.is_some() && problem.kind == ProblemKind::Damage);
+        // Without any text yet, the whole file may be ours; a slow editor then starts with an empty
+        // file again.
+        let end = match more {
+            Some(problem) => problem.offset,
+            None if outline.close.is_none() => 0,
+            None => return Ok(()),
+        };
+        let is_own = self.is_left_of(bytes, end, read.len())?;
+        if is_own && Stamp::of(&self.file.metadata()?) == Stamp::of(&read) {
+            self.file.set_len(end)?;
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the file from `end` on is only the hole before the position and a suffix
+    /// of these bytes.
+    fn is_left_of(&self, bytes: &[u8], end: u64, length: u64) -> io::Result<bool> {
+        if length != self.at + bytes.len() as u64 {
+            return Ok(false);
+        }
+        let mut at = end;
+        while at < self.at {
+            let mut hole = vec![
+                0;
+                usize::try_from(self.at - at)
+                    .unwrap_or(1 << 16)
+                    .min(1 << 16)
+            ];
+            self.file.read_exact_at(&mut hole, at)?;
+            if hole.iter().any(|b| *b != 0) {
+                return Ok(false);
+            }
+            at += hole.len() as u64;
+        }
+        let rest = usize::try_from(at - self.at).ok();
+        rest.and_then(|from| bytes.get(from..))
+            .map_or(Ok(false), |rest| is_at(self.file, at, rest))
+    }
+}
+
+fn is_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
+    let mut found = vec![0; bytes.len()];
+    match file.read_exact_at(&mut found, at) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        done => done.map(|()| found == bytes),
+    }
+}
+
+/// Waits until a file stays unchanged for `quiet`; `false` if it never does.
+fn await_quiet(quiet: Duration, mut state: impl FnMut() -> io::Result<Stamp>) -> io::Result<bool> {
+    let start = Instant::now();
+    let (mut last, mut since) = (state()?, start);
+    while since.elapsed() < quiet {
+        if start.elapsed() > LONGEST_WAIT {
+            return Ok(false);
+        }
+        sleep(PAUSE);
+        let now = state()?;
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+    Ok(true)
+}
+
+impl JsonFile<'_> {
+    /// Waits while a half-saved file keeps changing. Returns `true` if it has changed since the
+    /// snapshot.
+    pub(crate) fn await_save(self, snapshot: &Snapshot) -> Result<bool, Error> {
+        let is_torn = |p: &crate::store::error::Problem| p.kind == ProblemKind::TornTail;
+        let had_entries = || {
+            let table = Offsets::open(self.directory, &self.table_path());
+            table.is_some_and(|table| table.header.count > 0)
+        };
+        let quiet = match &snapshot.file {
+            Some(_) if snapshot.problems.iter().any(is_torn) => QUIET,
+            None if had_entries() => LONG_QUIET,
+            None if snapshot.table.header.stamp != Stamp::default() => QUIET,
+            _ => return Ok(false),
+        };
+        let path = &snapshot.path;
+        let state = || match directory::open_data(self.directory, self.kind.file()) {
+            Ok(Some(file)) => Ok(Stamp::of(&file.metadata()?)),
+            Ok(None) => Ok(Stamp::default()),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        let read = snapshot.table.header.stamp;
+        // A file that was saved meanwhile is read at once.
+        let mut changed = false;
+        let is_quiet = await_quiet(quiet, || {
+            let now = state()?;
+            changed |= now != read;
+            Ok(now)
+        })
+        .map_err(Error::io("read", path))?;
+        if is_quiet {
+            Ok(changed)
+        } else {
+            Err(Error::Changing { path: path.clone() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! Reading of one data file: `{"entries": [ … ]}`, with entries kept as text.
+//!
+//! The saved table of offsets locates the entries if it matches the file; otherwise a scan does.
+//! Reading needs no lock and waits at most briefly. Writing is in `json_write`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::json;
+use crate::model::{IdShape, Kind};
+use crate::platform::Directory;
+use crate::store::entry::Entry;
+use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::directory::{self, DERIVED};
+use crate::store::files::tombstones;
+
+use super::offsets::{Header, Offsets, Row, Stamp};
+use super::scan::{self, Outline};
+
+/// Newest format of data files that this program writes.
+///
+/// - 1: the source documents' own files, which have no `format` key.
+pub(crate) const FORMAT: u64 = 1;
+/// Size in bytes below which a scan is as cheap as reading a table.
+const SMALL: u64 = 64 << 10;
+/// Time for which a reader tries to keep writers out.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// One data file of a memory directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JsonFile<'a> {
+    pub(crate) directory: &'a Directory,
+    pub(crate) kind: Kind,
+    /// `true` if the caller holds the lock, so that there is no writer to wait for.
+    held: bool,
+}
+
+/// State of the file at one moment. Entries read later are of that moment, because bytes before the
+/// tail change only when the file is replaced.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Option<File>,
+    pub(crate) table: Offsets,
+    /// Problems found by the scan. Empty if the saved table made it unnecessary, even if
+    /// `table.header.problems` is not zero.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Snapshot {
+    /// Reads the entry of a row.
+    pub(crate) fn entry(&self, kind: Kind, row: &Row) -> Result<Entry, Error> {
+        let text = self.read(row)?;
+        let id = if row.id_is_cut() {
+            json::string_field(&text, kind.id_field())
+                .unwrap_or_default()
+                .into_owned()
+        } else {
+            String::from_utf8_lossy(row.id()).into_owned()
+        };
+        Ok(Entry {
+            kind,
+            id,
+            text,
+            offset: row.at,
+        })
+    }
+
+    /// Reads the text of an entry.
+    pub(crate) fn read(&self, row: &Row) -> Result<Vec<u8>, Error> {
+        let Some(file) = &self.file else {
+            return Ok(Vec::new());
+        };
+        let mut bytes = vec![0; row.length as usize];
+        file.read_exact_at(&mut bytes, row.at)
+            .map_err(Error::io("read", &self.path))?;
+        Ok(bytes)
+    }
+
+    /// Visits every row until `visit` returns `false`.
+    pub(crate) fn each(
+        &self,
+        newest_first: bool,
+        visit: &mut dyn FnMut(&Row) -> bool,
+    ) -> Result<(), Error> {
+        self.table
+            .each(newest_first, visit)
+            .map_err(Error::io("read", &self.path))
+    }
+}
+
+impl<'a> JsonFile<'a> {
+    pub(crate) fn new(directory: &'a Directory, kind: Kind, held: bool) -> Self {
+        Self {
+            directory,
+            kind,
+            held,
+        }
+    }
+
+    /// Returns the kind of the records in the file.
+    pub(crate) fn kind(self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn path(self) -> PathBuf {
+        self.directory.join(self.kind.file())
+    }
+
+    pub(crate) fn table_path(self) -> PathBuf {
+        Offsets::path(&self.directory.join(DERIVED), self.kind)
+    }
+
+    /// Returns the current state for a reader.
+    ///
+    /// A writer updates its two files within microseconds, and an entry is partial for less.
+    /// Looking again is cheaper than reading 150 MB, and the retries are bounded.
+    pub(crate) fn snapshot(self) -> Result<Snapshot, Error> {
+        if self.held {
+            if let Some(snapshot) = self.by_table()? {
+                return Ok(snapshot);
+            }
+            let snapshot = self.by_scan()?;
+            self.keep(&snapshot);
+            return Ok(snapshot);
+        }
+        let mut before = None;
+        for _ in 0..60 {
+            if let Some(snapshot) = self.by_table()? {
+                return Ok(snapshot);
+            }
+            let state = self.stamp()?;
+            let is_busy = directory::is_being_written(self.directory);
+            // A file unchanged since the last look is complete even if a writer holds the lock, so
+            // a held lock blocks no reader.
+            if is_busy && before != Some(state) {
+                before = Some(state);
+                std::thread::sleep(Duration::from_micros(500));
+                continue;
+            }
+            let snapshot = self.by_scan()?;
+            let is_steady = self.stamp()? == Some(snapshot.table.header.stamp);
+            if is_steady && !directory::is_being_written(self.directory) {
+                self.keep(&snapshot);
+                return Ok(snapshot);
+            }
+            let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
+            if is_steady && is_busy && !snapshot.problems.iter().any(is_torn) {
+                return Ok(snapshot);
+            }
+        }
+        // With many writers, a shared lock gives a moment of quiet. Without it, an entry in
+        // progress must not be reported as torn.
+        let quiet = directory::share(self.directory, QUIET);
+        if let Some(snapshot) = self.by_table()? {
+            return Ok(snapshot);
+        }
+        let mut snapshot = self.by_scan()?;
+        if quiet.is_none() {
+            snapshot
+                .problems
+                .retain(|p| p.kind != ProblemKind::TornTail);
+        }
+        Ok(snapshot)
+    }
+
+    /// Saves the table if the file is large enough.
+    fn keep(self, snapshot: &Snapshot) {
+        if snapshot.table.header.stamp.size >= SMALL {
+            snapshot.table.save(self.directory, &self.table_path());
+        }
+    }
+
+    fn stamp(self) -> Result<Option<Stamp>, Error> {
+        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+            return Ok(Some(Stamp::default()));
+        };
+        let metadata = file.metadata().map_err(Error::io("read", &self.path()))?;
+        Ok(Some(Stamp::of(&metadata)))
+    }
+
+    /// Scans the current file, ignoring the saved table.
+    pub(crate) fn by_scan(self) -> Result<Snapshot, Error> {
+        let path = self.path();
+        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+            return Ok(self.missing());
+        };
+        let cannot_read = |source| Error::io("read", &path)(source);
+        let mut highest = tombstones::highest(self.directory, self.kind);
+        let mut rows = Vec::new();
+        let stamp = Stamp::of(&file.metadata().map_err(cannot_read)?);
+        let outline = scan::scan(&file, &path, self.kind.root_key(), &mut |at, entry| {
+            let text = |name| json::string_field(entry, name).unwrap_or_default();
+            let id = text(self.kind.id_field());
+            highest = highest.max(IdShape::of(self.kind, &id).unwrap_or_default());
+            rows.push(Row::new(at, entry, &id, &text("skill")));
+        })
+        .map_err(cannot_read)?;
+        let Outline {
+            tail,
+            close,
+            format,
+            problems,
+            ..
+        } = outline;
+        let header = Header {
+            stamp,
+            count: rows.len() as u64,
+            tail,
+            close: close.unwrap_or(0),
+            format,
+            highest,
+            generation: stamp.generation(),
+            problems: if outline.empty {
+                0
+            } else {
+                problems.len() as u64
+            },
+        };
+        Ok(Snapshot {
+            path,
+            file: (!outline.empty).then_some(file),
+            table: Offsets::in_memory(header, rows),
+            problems,
+        })
+    }
+
+    fn missing(self) -> Snapshot {
+        let header = Header {
+            format: FORMAT,
+            highest: tombstones::highest(self.directory, self.kind),
+            ..Header::default()
+        };
+        Snapshot {
+            path: self.path(),
+            file: None,
+            table: Offsets::in_memory(header, Vec::new()),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(crate) fn by_table(self) -> Result<Option<Snapshot>, Error> {
+        let path = self.path();
+        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+            return Ok(Some(self.missing()));
+        };
+        let stamp = Stamp::of(&file.metadata().map_err(Error::io("read", &path))?);
+        let table = Offsets::open(self.directory, &self.table_path());
+        Ok(table
+            .filter(|table| table.header.stamp == stamp)
+            .map(|table| Snapshot {
+                path,
+                file: Some(file),
+                table,
+                problems: Vec::new(),
+            }))
+    }
+}

@@ -1,0 +1,473 @@
+//! Derived table of the offsets of entries in a data file.
+//!
+//! With the table, finding, counting and appending records does not read a file of 150 MB. It may
+//! be deleted at any time. A table that does not match its file exactly (inode, size, both times)
+//! is ignored and rebuilt. Writers update it under the lock; readers use it or scan.
+//!
+//! On disk: a header of 160 bytes, then 72 bytes per entry, little-endian. The header is written
+//! last and carries a checksum, so that a partially written table does not match.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::{IdShape, Kind, SkillPath};
+use crate::platform::Directory;
+use crate::store::files::directory::DERIVED;
+
+/// Changes with the layout below; older tables are rebuilt.
+const MAGIC: &[u8; 8] = b"mctloff2";
+const HEADER: usize = 160;
+const ROW: usize = 72;
+/// Maximum length of an id in the table, in bytes; longer ids are truncated and compared in the
+/// file.
+const ID_ROOM: usize = 43;
+const CUT: u8 = u8::MAX;
+/// Number of rows read at once: large enough to be fast, small enough to save memory.
+const BATCH: usize = 4096;
+
+/// State of a file, for comparison without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    pub(crate) size: u64,
+    modified: [i64; 2],
+    changed: [i64; 2],
+}
+
+impl Stamp {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: [metadata.mtime(), metadata.mtime_nsec()],
+            changed: [metadata.ctime(), metadata.ctime_nsec()],
+        }
+    }
+
+    /// Returns `true` if both are states of the same file.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Returns a generation number for rows found in this state of the file.
+    pub(crate) fn generation(&self) -> u64 {
+        fnv(format!("{self:?}").as_bytes())
+    }
+}
+
+/// Facts about the file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Header {
+    pub(crate) stamp: Stamp,
+    /// Number of entries.
+    pub(crate) count: u64,
+    /// Offset of the next entry.
+    pub(crate) tail: u64,
+    /// Offset of the array's closing bracket; 0 if it has none.
+    pub(crate) close: u64,
+    /// Format of the file.
+    pub(crate) format: u64,
+    /// Highest id so far, including removed records.
+    pub(crate) highest: IdShape,
+    /// Number of problems found by the last scan; only a scan lists them.
+    pub(crate) problems: u64,
+    /// Constant while rows are only appended.
+    pub(crate) generation: u64,
+}
+
+/// Position and keys of one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) at: u64,
+    pub(crate) length: u32,
+    /// Hash of the entry's text, which identifies its version.
+    pub(crate) key: u64,
+    skill: u32,
+    domain: u32,
+    id_length: u8,
+    id: [u8; ID_ROOM],
+}
+
+impl Row {
+    pub(crate) fn new(at: u64, entry: &[u8], id: &str, skill: &str) -> Self {
+        let mut row = Self {
+            at,
+            length: u32::try_from(entry.len()).unwrap_or(u32::MAX),
+            key: xxh3_64(entry),
+            skill: hash(skill),
+            domain: domain_hash(skill),
+            id_length: CUT,
+            id: [0; ID_ROOM],
+        };
+        let kept = id.len().min(ID_ROOM);
+        row.id[..kept].copy_from_slice(&id.as_bytes()[..kept]);
+        if id.len() <= ID_ROOM {
+            row.id_length = u8::try_from(id.len()).unwrap_or(CUT);
+        }
+        row
+    }
+
+    /// Returns `true` if the row was made from this text.
+    pub(crate) fn is_of(&self, entry: &[u8]) -> bool {
+        self.key == xxh3_64(entry)
+    }
+
+    /// Returns the id, possibly truncated.
+    pub(crate) fn id(&self) -> &[u8] {
+        &self.id[..usize::from(self.id_length).min(ID_ROOM)]
+    }
+
+    /// Returns `true` if [`Self::id`] is truncated.
+    pub(crate) fn id_is_cut(&self) -> bool {
+        self.id_length == CUT
+    }
+
+    /// Returns `false` if the entry is certainly of another skill; on `true`, compare the entry.
+    pub(crate) fn may_be_of_skill(&self, skill: &str) -> bool {
+        self.skill == hash(skill)
+    }
+
+    /// Returns `false` if the entry is certainly of another domain; on `true`, compare the entry.
+    pub(crate) fn may_be_of_domain(&self, domain: &str) -> bool {
+        self.domain == hash(domain)
+    }
+
+    fn to_bytes(&self) -> [u8; ROW] {
+        let mut bytes = [0; ROW];
+        bytes[0..8].copy_from_slice(&self.at.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.skill.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.domain.to_le_bytes());
+        bytes[20] = self.id_length;
+        bytes[21..64].copy_from_slice(&self.id);
+        bytes[64..].copy_from_slice(&self.key.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let mut id = [0; ID_ROOM];
+        id.copy_from_slice(&bytes[21..64]);
+        Self {
+            at: u64_at(bytes, 0),
+            length: u32_at(bytes, 8),
+            key: u64_at(bytes, 64),
+            skill: u32_at(bytes, 12),
+            domain: u32_at(bytes, 16),
+            id_length: bytes[20],
+            id,
+        }
+    }
+}
+
+/// A table, saved on disk or, after a scan, in memory.
+#[derive(Debug)]
+pub(crate) struct Offsets {
+    pub(crate) header: Header,
+    rows: Rows,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Disk(File),
+    Memory(Vec<Row>),
+}
+
+impl Offsets {
+    /// Returns the path of a kind's table, in the directory of derived files.
+    pub(crate) fn path(derived: &Path, kind: Kind) -> PathBuf {
+        derived.join(format!("{}.offsets", kind.plural()))
+    }
+
+    /// Returns a table built by a scan.
+    pub(crate) fn in_memory(header: Header, rows: Vec<Row>) -> Self {
+        Self {
+            header,
+            rows: Rows::Memory(rows),
+        }
+    }
+
+    /// Opens the saved table; `None` if it is missing or invalid.
+    pub(crate) fn open(directory: &Directory, path: &Path) -> Option<Self> {
+        let file = directory.open(path).ok()??;
+        let mut bytes = [0; HEADER];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        let header = Header::from_bytes(&bytes)?;
+        let whole = HEADER as u64 + header.count * ROW as u64;
+        (file.metadata().ok()?.len() >= whole).then_some(Self {
+            header,
+            rows: Rows::Disk(file),
+        })
+    }
+
+    /// Returns `true` if the table is on disk, so that rows can be appended there.
+    pub(crate) fn is_saved(&self) -> bool {
+        matches!(self.rows, Rows::Disk(_))
+    }
+
+    /// Saves the whole table. Ignores failure, because the table can be rebuilt.
+    pub(crate) fn save(&self, directory: &Directory, path: &Path) {
+        let mut bytes = Vec::new();
+        let collected = self.each(false, &mut |row| {
+            bytes.extend_from_slice(&row.to_bytes());
+            true
+        });
+        if collected.is_ok() {
+            if directory.below(DERIVED).create().is_err() {
+                return;
+            }
+            drop(directory.replace_derived(path, &[&self.header.to_bytes(), &bytes]));
+        }
+    }
+
+    /// Appends rows to the saved table and replaces its header, which counts them already. A
+    /// failure is harmless: the old header no longer matches the file, so the table is ignored.
+    pub(crate) fn append(
+        directory: &Directory,
+        path: &Path,
+        header: &Header,
+        rows: &[Row],
+    ) -> io::Result<()> {
+        let Some(file) = directory.open_for_update(path)? else {
+            return Ok(());
+        };
+        let before = header.count - rows.len() as u64;
+        let bytes: Vec<u8> = rows.iter().flat_map(Row::to_bytes).collect();
+        file.write_all_at(&bytes, HEADER as u64 + before * ROW as u64)?;
+        file.write_all_at(&header.to_bytes(), 0)
+    }
+
+    /// Returns the row at an index, from 0.
+    pub(crate) fn get(&self, place: usize) -> io::Result<Option<Row>> {
+        match &self.rows {
+            Rows::Memory(rows) => Ok(rows.get(place).cloned()),
+            Rows::Disk(file) if (place as u64) < self.header.count => {
+                let mut bytes = [0; ROW];
+                file.read_exact_at(&mut bytes, (HEADER + place * ROW) as u64)?;
+                Ok(Some(Row::from_bytes(&bytes)))
+            }
+            Rows::Disk(_) => Ok(None),
+        }
+    }
+
+    /// Visits every row, oldest or newest first, until `visit` returns `false`.
+    pub(crate) fn each(
+        &self,
+        newest_first: bool,
+        visit: &mut dyn FnMut(&Row) -> bool,
+    ) -> io::Result<()> {
+        match &self.rows {
+            Rows::Memory(rows) if newest_first => {
+                let _all = rows.iter().rev().all(visit);
+            }
+            Rows::Memory(rows) => {
+                let _all = rows.iter().all(visit);
+            }
+            Rows::Disk(file) => {
+                let count = usize::try_from(self.header.count).unwrap_or(usize::MAX);
+                let mut bytes = vec![0; BATCH.min(count) * ROW];
+                let mut done = 0;
+                while done < count {
+                    let n = BATCH.min(count - done);
+                    let first = if newest_first { count - done - n } else { done };
+                    let batch = &mut bytes[..n * ROW];
+                    file.read_exact_at(batch, (HEADER + first * ROW) as u64)?;
+                    let mut rows = batch.chunks_exact(ROW).map(Row::from_bytes);
+                    let more = if newest_first {
+                        rows.rev().all(|row| visit(&row))
+                    } else {
+                        rows.all(|row| visit(&row))
+                    };
+                    if !more {
+                        break;
+                    }
+                    done += n;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Header {
+    fn to_bytes(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(MAGIC);
+        let stamp = &self.stamp;
+        #[expect(
+            clippy::cast_sign_loss,
+            reason = "the bits are kept, and compared as bits"
+        )]
+        let numbers = [
+            stamp.device,
+            stamp.inode,
+            stamp.size,
+            stamp.modified[0] as u64,
+            stamp.modified[1] as u64,
+            stamp.changed[0] as u64,
+            stamp.changed[1] as u64,
+            self.count,
+            self.tail,
+            self.close,
+            self.format,
+            self.highest.number,
+            u64::from(self.highest.suffix),
+            self.problems,
+            self.generation,
+        ];
+        for (i, number) in numbers.iter().enumerate() {
+            bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
+        }
+        let sum = fnv(&bytes[..HEADER - 8]);
+        bytes[HEADER - 8..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HEADER]) -> Option<Self> {
+        if &bytes[..8] != MAGIC || fnv(&bytes[..HEADER - 8]) != u64_at(bytes, HEADER - 8) {
+            return None;
+        }
+        let number = |i: usize| u64_at(bytes, 8 + i * 8);
+        #[expect(
+            clippy::cast_possible_wrap,
+            reason = "the bits are kept, and compared as bits"
+        )]
+        let time = |i: usize| [number(i) as i64, number(i + 1) as i64];
+        Some(Self {
+            stamp: Stamp {
+                device: number(0),
+                inode: number(1),
+                size: number(2),
+                modified: time(3),
+                changed: time(5),
+            },
+            count: number(7),
+            tail: number(8),
+            close: number(9),
+            format: number(10),
+            highest: IdShape {
+                number: number(11),
+                suffix: u32::try_from(number(12)).ok()?,
+            },
+            problems: number(13),
+            generation: number(14),
+        })
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+/// FNV-1a: <http://www.isthe.com/chongo/tech/comp/fnv/>. A collision costs one read of the file.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, b| {
+        (sum ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough for a filter"
+)]
+fn hash(text: &str) -> u32 {
+    fnv(text.as_bytes()) as u32
+}
+
+/// Returns the hash of a skill's domain. An invalid skill path gets a value that no domain's name
+/// has.
+fn domain_hash(skill: &str) -> u32 {
+    skill
+        .parse::<SkillPath>()
+        .map_or_else(|_| hash("\0no domain"), |skill| hash(skill.domain()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::offsets::*;
+    use crate::platform::named;
+
+    fn header(count: u64) -> Header {
+        Header {
+            count,
+            tail: 17,
+            format: 1,
+            highest: IdShape {
+                number: 9,
+                suffix: 2,
+            },
+            ..Header::default()
+        }
+    }
+
+    #[test]
+    fn a_saved_table_is_read_back_in_both_directions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.offsets");
+        let n = BATCH as u64 * 2 + 3;
+        let rows: Vec<Row> = (0..n)
+            .map(|i| Row::new(i, b"{}", &format!("CORR-{i}"), "hr/x"))
+            .collect();
+        Offsets::in_memory(header(n), rows.clone()).save(&dir.path().into(), &path);
+        let table = Offsets::open(&dir.path().into(), &path).unwrap();
+        assert_eq!(table.header, header(n));
+        let collect = |newest_first| {
+            let mut seen = Vec::new();
+            table
+                .each(newest_first, &mut |row| {
+                    seen.push(row.clone());
+                    true
+                })
+                .unwrap();
+            seen
+        };
+        assert_eq!(collect(false), rows);
+        for place in [0, 1, BATCH, rows.len() - 1, rows.len()] {
+            assert_eq!(table.get(place).unwrap().as_ref(), rows.get(place));
+        }
+        let mut reversed = collect(true);
+        reversed.reverse();
+        assert_eq!(reversed, rows);
+    }
+
+    #[test]
+    fn a_damaged_table_is_no_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.offsets");
+        Offsets::in_memory(header(1), vec![Row::new(0, b"{}", "CORR-1", "hr/x")])
+            .save(&dir.path().into(), &path);
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..HEADER {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            named::replace(&path, &bytes).unwrap();
+            assert!(Offsets::open(&dir.path().into(), &path).is_none(), "{at}");
+        }
+        named::replace(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(Offsets::open(&dir.path().into(), &path).is_none());
+    }
+
+    #[test]
+    fn long_ids_are_marked_as_cut() {
+        let long = "EXEC-".to_owned() + &"9".repeat(60);
+        let row = Row::from_bytes(&Row::new(1, b"{}", &long, "hr/x").to_bytes());
+        assert!(row.id_is_cut());
+        assert!(long.as_bytes().starts_with(row.id()));
+        assert!(row.may_be_of_domain("hr") && row.may_be_of_skill("hr/x"));
+        assert!(!row.may_be_of_domain("dev"));
+        assert!(!Row::new(0, b"", "", "hr").may_be_of_domain("hr"));
+    }
+}

@@ -1,0 +1,518 @@
+//! Finds the entries of a data file by reading it from start to end: the slow path, used when the
+//! derived offsets do not match the file.
+//!
+//! The file streams through a window that holds one entry at a time. A file that ends inside an
+//! entry is the result of a crash: all entries before it count. Invalid bytes elsewhere are damage:
+//! they are reported, and reading continues at the next text that looks like an entry.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use crate::json::{self, Stop, Walk};
+use crate::store::error::{Problem, ProblemKind};
+
+/// Structure of the file as a whole.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// Offset of the next entry: after the last one, or after the opening bracket.
+    pub(crate) tail: u64,
+    /// Offset of the array's closing bracket; `None` if the file ends before it.
+    pub(crate) close: Option<u64>,
+    /// Value of the `format` key; 1 if there is none.
+    pub(crate) format: u64,
+    /// Problems found.
+    pub(crate) problems: Vec<Problem>,
+    /// `true` if the file is empty or missing.
+    pub(crate) empty: bool,
+}
+
+const CHUNK: usize = 1 << 20;
+/// Block size for counting lines, in bytes.
+const LINES: usize = 64 << 10;
+
+/// Scans `file`; `each` gets the offset and the text of every complete entry.
+pub(crate) fn scan(
+    file: &File,
+    path: &Path,
+    root_key: &str,
+    each: &mut dyn FnMut(u64, &[u8]),
+) -> io::Result<Outline> {
+    let mut scan = Scan {
+        window: Window::new(file),
+        lines: Lines::of(file),
+        path,
+        outline: Outline {
+            format: 1,
+            ..Outline::default()
+        },
+    };
+    scan.root(root_key, each)?;
+    Ok(scan.outline)
+}
+
+struct Scan<'a> {
+    window: Window<'a>,
+    lines: Lines<'a>,
+    path: &'a Path,
+    outline: Outline,
+}
+
+impl Scan<'_> {
+    fn root(&mut self, root_key: &str, each: &mut dyn FnMut(u64, &[u8])) -> io::Result<()> {
+        self.window.skip_byte_order_mark()?;
+        match self.window.next_byte()? {
+            None => {
+                self.outline.empty = true;
+                return Ok(());
+            }
+            Some(b'{') => self.window.at += 1,
+            Some(_) => return self.problem(ProblemKind::File, "the file is not a JSON object"),
+        }
+        let mut found = false;
+        loop {
+            match self.window.next_byte()? {
+                Some(b'"') => {}
+                Some(b'}') => break self.window.at += 1,
+                Some(b',') => {
+                    self.window.at += 1;
+                    continue;
+                }
+                None if found => {
+                    // The array's bracket reached the disk, but the root's did not.
+                    self.outline.close = None;
+                    return self.torn(self.outline.tail);
+                }
+                _ => return self.problem(ProblemKind::File, "the root object is broken here"),
+            }
+            let Some(key) = self.window.string()? else {
+                return self.problem(ProblemKind::File, "the root object is broken here");
+            };
+            if self.window.next_byte()? != Some(b':') {
+                return self.problem(ProblemKind::File, "expected `:` after a key of the root");
+            }
+            self.window.at += 1;
+            let first = self.window.next_byte()?;
+            if key == root_key && first == Some(b'[') && !found {
+                found = true;
+                self.window.at += 1;
+                if !self.entries(each)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            match self.window.value()? {
+                Ok(span) => {
+                    if key == "format" {
+                        let text = String::from_utf8_lossy(&self.window.buffer[span]).into_owned();
+                        // An unknown format must not be overwritten.
+                        self.outline.format = text.parse().unwrap_or(u64::MAX);
+                    }
+                }
+                Err(_) => {
+                    return self.problem(ProblemKind::File, "the root object is broken here");
+                }
+            }
+        }
+        if !found {
+            let message = format!("the root object has no array `{root_key}`");
+            return self.problem(ProblemKind::File, &message);
+        }
+        if self.window.next_byte()?.is_some() {
+            return self.problem(
+                ProblemKind::Damage,
+                "there is more behind the end of the root",
+            );
+        }
+        Ok(())
+    }
+
+    /// Reads the entries after the array's opening bracket. Returns `true` if the end of the array
+    /// was found.
+    fn entries(&mut self, each: &mut dyn FnMut(u64, &[u8])) -> io::Result<bool> {
+        self.outline.tail = self.window.position();
+        let mut expect_comma = false;
+        loop {
+            match self.window.next_byte()? {
+                None => {
+                    self.torn(self.outline.tail)?;
+                    return Ok(false);
+                }
+                Some(b']') => {
+                    self.outline.close = Some(self.window.position());
+                    self.window.at += 1;
+                    return Ok(true);
+                }
+                Some(b',') => {
+                    self.window.at += 1;
+                    expect_comma = false;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            if expect_comma {
+                self.problem(ProblemKind::Damage, "a comma is missing before this entry")?;
+            }
+            let start = self.window.position();
+            match self.window.value()? {
+                Ok(span) => {
+                    each(start, &self.window.buffer[span]);
+                    self.outline.tail = self.window.position();
+                    self.window.drop_read();
+                    expect_comma = true;
+                }
+                Err(Stop::Incomplete) => {
+                    self.torn(start)?;
+                    return Ok(false);
+                }
+                Err(Stop::Malformed { at, expected }) => {
+                    let offset = self.window.base + at as u64;
+                    if !self.window.resume_at_next_entry()? {
+                        return self.broken_end(start, offset, expected);
+                    }
+                    let message = format!("the entry is broken: expected {expected}");
+                    self.problem_at(offset, ProblemKind::Damage, message)?;
+                    expect_comma = false;
+                }
+            }
+        }
+    }
+
+    /// Handles an end of the file without a further entry. If the closing brackets are present, the
+    /// last entry is damaged. Otherwise a write was cut off: between the old brackets and the new
+    /// entry, or before the zeros that a file system leaves after a power failure.
+    fn broken_end(&mut self, start: u64, offset: u64, expected: &str) -> io::Result<bool> {
+        while !self.window.end {
+            self.window.fill()?;
+        }
+        let from = usize::try_from(start - self.window.base).unwrap_or(0);
+        let rest = self.window.buffer[from..].trim_ascii_end();
+        let array = rest.strip_suffix(b"}").map(<[u8]>::trim_ascii_end);
+        let Some(last) = array.and_then(|array| array.strip_suffix(b"]")) else {
+            self.torn(start)?;
+            return Ok(false);
+        };
+        self.outline.close = Some(start + last.len() as u64);
+        self.outline.tail = start + last.trim_ascii_end().len() as u64;
+        let message = format!("the entry is broken: expected {expected}");
+        self.problem_at(offset, ProblemKind::Damage, message)?;
+        Ok(false)
+    }
+
+    fn torn(&mut self, offset: u64) -> io::Result<()> {
+        let message = "the file ends inside an entry".to_owned();
+        self.problem_at(offset, ProblemKind::TornTail, message)
+    }
+
+    fn problem(&mut self, kind: ProblemKind, message: &str) -> io::Result<()> {
+        self.problem_at(self.window.position(), kind, message.to_owned())
+    }
+
+    fn problem_at(&mut self, offset: u64, kind: ProblemKind, message: String) -> io::Result<()> {
+        self.outline.problems.push(Problem {
+            path: self.path.to_owned(),
+            offset,
+            line: self.lines.at(offset)?,
+            kind,
+            message,
+        });
+        Ok(())
+    }
+}
+
+/// Line numbers, from 1, of bytes in a file. Queries in file order read the file only once.
+#[derive(Debug)]
+pub(crate) struct Lines<'a> {
+    file: &'a File,
+    at: u64,
+    line: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn of(file: &'a File) -> Self {
+        Self {
+            file,
+            at: 0,
+            line: 1,
+            chunk: Vec::new(),
+        }
+    }
+
+    /// Returns the line of the byte at `offset`.
+    pub(crate) fn at(&mut self, offset: u64) -> io::Result<u64> {
+        use std::os::unix::fs::FileExt as _;
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.chunk.resize(LINES, 0);
+        while self.at < offset {
+            let want = usize::try_from(offset - self.at)
+                .unwrap_or(LINES)
+                .min(LINES);
+            let read = self.file.read_at(&mut self.chunk[..want], self.at)?;
+            if read == 0 {
+                break;
+            }
+            self.line += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64;
+            self.at += read as u64;
+        }
+        Ok(self.line)
+    }
+}
+
+/// A part of the file in memory. Positions are relative to `base`.
+struct Window<'a> {
+    file: &'a File,
+    base: u64,
+    buffer: Vec<u8>,
+    /// Read position in the buffer.
+    at: usize,
+    /// `true` if the end of the file is in the buffer.
+    end: bool,
+    /// Known results for incomplete containers and the containers inside them.
+    walk: Walk,
+}
+
+impl<'a> Window<'a> {
+    fn new(file: &'a File) -> Self {
+        Self {
+            file,
+            base: 0,
+            buffer: Vec::new(),
+            at: 0,
+            end: false,
+            walk: Walk::default(),
+        }
+    }
+
+    fn position(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// Reads more. Doubling keeps the cost of a very long entry linear.
+    fn fill(&mut self) -> io::Result<()> {
+        let want = self.buffer.len().max(CHUNK);
+        let mut file = self.file;
+        let read = file
+            .by_ref()
+            .take(want as u64)
+            .read_to_end(&mut self.buffer)?;
+        self.end = read == 0;
+        Ok(())
+    }
+
+    fn drop_read(&mut self) {
+        // Move the rest only if it is no larger than the removed part.
+        if self.at >= CHUNK && self.at >= self.buffer.len() / 2 {
+            self.buffer.drain(..self.at);
+            self.base += self.at as u64;
+            self.at = 0;
+        }
+    }
+
+    fn skip_byte_order_mark(&mut self) -> io::Result<()> {
+        self.fill()?;
+        if self.buffer.starts_with(b"\xef\xbb\xbf") {
+            self.at = 3;
+        }
+        Ok(())
+    }
+
+    /// Moves to the next byte that is not white space, without consuming it.
+    fn next_byte(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            self.at = json::skip_space(&self.buffer, self.at);
+            if let Some(&b) = self.buffer.get(self.at) {
+                return Ok(Some(b));
+            }
+            if self.end {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Reads the value that starts here.
+    fn value(&mut self) -> io::Result<Result<std::ops::Range<usize>, Stop>> {
+        let start = self.at;
+        Ok(self.end_of(start)?.map(|end| {
+            self.at = end;
+            start..end
+        }))
+    }
+
+    /// Returns the end of the value that starts at this buffer position.
+    fn end_of(&mut self, start: usize) -> io::Result<Result<usize, Stop>> {
+        if let Some(known) = self.walk.known(self.base + start as u64, self.base) {
+            return Ok(known);
+        }
+        loop {
+            match json::skip_value(&self.buffer, start) {
+                Ok(end) => return Ok(Ok(end)),
+                Err(Stop::Incomplete) if !self.end => self.fill()?,
+                // Parse again to record the result for containers inside.
+                Err(_) => return Ok(self.walk.end_of(&self.buffer, start, self.base)),
+            }
+        }
+    }
+
+    /// Reads the string that starts here; `None` if it has no end.
+    fn string(&mut self) -> io::Result<Option<String>> {
+        Ok(self.value()?.ok().map(|span| {
+            let quoted = &self.buffer[span];
+            String::from_utf8_lossy(&quoted[1..quoted.len() - 1]).into_owned()
+        }))
+    }
+
+    /// Moves to the next text that looks like the start of an entry, with an indentation of two
+    /// spaces per level; `false` if there is none.
+    fn resume_at_next_entry(&mut self) -> io::Result<bool> {
+        const ENTRY: &[u8] = b"\n    {";
+        let mut from = self.at + 1;
+        loop {
+            let Some(found) = memchr::memmem::find(&self.buffer[from..], ENTRY) else {
+                if self.end {
+                    return Ok(false);
+                }
+                from = self.buffer.len().saturating_sub(ENTRY.len()).max(from);
+                self.fill()?;
+                continue;
+            };
+            let start = from + found + ENTRY.len() - 1;
+            if self.end_of(start)?.is_ok() {
+                self.at = start;
+                return Ok(true);
+            }
+            from = start;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::super::scan::*;
+
+    fn outline(text: &[u8]) -> (Outline, Vec<String>) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text).unwrap();
+        io::Seek::rewind(&mut file).unwrap();
+        let mut entries = Vec::new();
+        let outline = scan(&file, Path::new("f.json"), "entries", &mut |at, entry| {
+            let at = usize::try_from(at).unwrap();
+            assert_eq!(&text[at..at + entry.len()], entry);
+            entries.push(String::from_utf8_lossy(entry).into_owned());
+        });
+        (outline.unwrap(), entries)
+    }
+
+    #[test]
+    fn entries_are_found_in_any_layout() {
+        let check = |text: &str, entries: &[&str]| {
+            let (outline, found) = outline(text.as_bytes());
+            assert_eq!(found, entries, "{text}");
+            assert_eq!(outline.problems, [], "{text}");
+            assert_eq!(outline.close, text.rfind(']').map(|at| at as u64), "{text}");
+        };
+        check("{\"entries\": []}", &[]);
+        check(
+            "\u{feff}{\n  \"entries\": [\n    {\"a\": 1}\n  ]\n}\n",
+            &["{\"a\": 1}"],
+        );
+        check(
+            "{\"entries\":[1,{\"x\":NaN} , \"s\"],\"other\":{}}",
+            &["1", "{\"x\":NaN}", "\"s\""],
+        );
+        check("{\"format\": 1, \"entries\": [{}]}", &["{}"]);
+    }
+
+    #[test]
+    fn an_empty_file_is_empty_and_a_newer_one_says_so() {
+        assert!(outline(b"").0.empty);
+        assert!(outline(b" \n").0.empty);
+        assert_eq!(outline(b"{\"format\": 7, \"entries\": []}").0.format, 7);
+        assert_eq!(
+            outline(b"{\"entries\": [], \"format\": \"x\"}").0.format,
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_keeps_every_whole_entry() {
+        let text = "{\n  \"entries\": [\n    {\"a\": 1},\n    {\"b\": [2]}\n  ]\n}";
+        let first = text.find("},").unwrap() + 1;
+        let second = text.find("]}").unwrap() + 2;
+        let array = text.find('[').unwrap();
+        for end in array + 1..text.len() {
+            let (outline, found) = outline(&text.as_bytes()[..end]);
+            let whole = usize::from(end >= first) + usize::from(end >= second);
+            assert_eq!(found.len(), whole, "{end}");
+            if outline.close.is_none() {
+                assert_eq!(outline.problems[0].kind, ProblemKind::TornTail, "{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn damage_in_one_entry_hides_no_other() {
+        let text =
+            b"{\n  \"entries\": [\n    {\"a\": 1},\n    {\"b\": oops},\n    {\"c\": 3}\n  ]\n}";
+        let (outline, found) = outline(text);
+        assert_eq!(found, ["{\"a\": 1}", "{\"c\": 3}"]);
+        assert_eq!(outline.problems.len(), 1);
+        assert_eq!(outline.problems[0].kind, ProblemKind::Damage);
+        assert_eq!(outline.problems[0].line, 4);
+        assert!(outline.close.is_some());
+    }
+
+    #[test]
+    fn damage_in_the_last_entry_is_not_taken_for_a_crash() {
+        let text = b"{\n  \"entries\": [\n    {\"a\": 1},\n    {\"b\" 2}\n  ]\n}\n";
+        let (outline, found) = outline(text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(outline.problems[0].kind, ProblemKind::Damage);
+        assert_eq!(outline.close, Some(text.len() as u64 - 4));
+        assert_eq!(outline.tail, text.len() as u64 - 7);
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_a_crash() {
+        let mut text = b"{\n  \"entries\": [\n    {\"a\": 1},\n    {\"b\": ".to_vec();
+        text.extend([0; 64]);
+        let (outline, found) = outline(&text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(outline.problems[0].kind, ProblemKind::TornTail);
+    }
+
+    #[test]
+    fn what_is_no_store_says_so() {
+        let check = |text: &[u8], message: &str| {
+            let (outline, found) = outline(text);
+            assert!(found.is_empty());
+            assert_eq!(outline.problems[0].message, message);
+        };
+        check(b"[]", "the file is not a JSON object");
+        check(b"{}", "the root object has no array `entries`");
+        check(
+            b"{\"entries\": {}}",
+            "the root object has no array `entries`",
+        );
+        check(b"{\"entries\": [], x}", "the root object is broken here");
+        check(
+            b"{\"entries\": []} {}",
+            "there is more behind the end of the root",
+        );
+    }
+
+    #[test]
+    fn an_entry_longer_than_the_window_is_one_entry() {
+        let long = format!("{{\"a\": \"{}\"}}", "x".repeat(3 * CHUNK));
+        let text = format!("{{\"entries\": [{long}, {{\"b\": 1}}, {long}]}}");
+        let (outline, found) = outline(text.as_bytes());
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[1], "{\"b\": 1}");
+        assert_eq!(outline.problems, []);
+    }
+}

@@ -1,0 +1,399 @@
+//! Three-way merge of one entry, field by field.
+//!
+//! A change on one side wins. If both sides changed a field, counts add up, the later of two times
+//! wins, lists become their union without removed items, and objects merge recursively. Everything
+//! else is a conflict: the entry keeps our value, and theirs is returned for a user to decide.
+//!
+//! Works on text: numbers, strings and layout stay byte for byte unless they are merged.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::json::{compact, fields, skip_space, skip_value, with_fields, without_fields};
+
+/// Usage counters: the changes of both sides add up.
+const COUNTS: [&str; 8] = [
+    "times_injected", "times_helped", "times_harmed", "occurrences", "shown", "helped", "harmed",
+    "repeats",
+];
+/// Fields between 0 and 1 that every outcome moves slightly.
+const SHARES: [&str; 2] = ["confidence", "utility_score"];
+/// Fields with the time of the last event.
+const LATEST: [&str; 2] = ["updated_at", "last_seen"];
+
+/// A merged entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// JSON text.
+    pub text: String,
+    /// Fields with conflicting values.
+    pub conflicts: Vec<Undecided>,
+}
+
+/// A field with different values on the two sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undecided {
+    /// Location as a JSON pointer: `/rule`, `/metadata/tone`.
+    pub pointer: String,
+    /// JSON text on their side; `None` if they removed the field.
+    pub theirs: Option<String>,
+}
+
+/// Merges two versions of an object; `base` is the common ancestor, if known.
+pub fn three_way(base: Option<&str>, ours: &str, theirs: &str) -> Decided {
+    let mut conflicts = Vec::new();
+    let text = objects("", base, ours, theirs, 6, &mut conflicts);
+    Decided { text, conflicts }
+}
+
+fn objects(
+    pointer: &str,
+    base: Option<&str>,
+    ours: &str,
+    theirs: &str,
+    indent: usize,
+    conflicts: &mut Vec<Undecided>,
+) -> String {
+    let o = base.map(parts).unwrap_or_default();
+    let a = parts(ours);
+    let b = parts(theirs);
+    let mut names: Vec<&String> = a.iter().map(|(name, _)| name).collect();
+    names.extend(
+        b.iter()
+            .map(|(name, _)| name)
+            .filter(|n| find(&a, n).is_none()),
+    );
+    let mut changes: Vec<(&str, String)> = Vec::new();
+    let mut gone: Vec<&str> = Vec::new();
+    for name in names {
+        let field = Field {
+            pointer: format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+            name,
+            is_known: base.is_some(),
+            indent,
+        };
+        let ours = find(&a, name);
+        let decided = field.decide(find(&o, name), ours, find(&b, name), conflicts);
+        match (decided, ours) {
+            (Some(text), before) if before != Some(text.as_str()) => changes.push((name, text)),
+            (None, Some(_)) => gone.push(name),
+            _ => {}
+        }
+    }
+    let text = with_fields(ours, &changes, indent);
+    if gone.is_empty() {
+        text
+    } else {
+        without_fields(&text, &gone)
+    }
+}
+
+struct Field<'a> {
+    pointer: String,
+    name: &'a str,
+    /// `true` if the common ancestor is known.
+    is_known: bool,
+    indent: usize,
+}
+
+impl Field<'_> {
+    fn decide(
+        &self,
+        base: Option<&str>,
+        ours: Option<&str>,
+        theirs: Option<&str>,
+        conflicts: &mut Vec<Undecided>,
+    ) -> Option<String> {
+        let is_same = |a: Option<&str>, b: Option<&str>| a.map(compact) == b.map(compact);
+        let own = |value: Option<&str>| value.map(str::to_owned);
+        if is_same(ours, theirs) || (self.is_known && is_same(base, theirs)) {
+            return own(ours);
+        }
+        if self.is_known && is_same(base, ours) {
+            return own(theirs);
+        }
+        if let (Some(a), Some(b)) = (ours, theirs) {
+            if let Some(joined) = self.numbers(base, a, b).or_else(|| self.times(a, b)) {
+                return Some(joined);
+            }
+            if a.starts_with('{') && b.starts_with('{') {
+                let base = base.filter(|base| base.starts_with('{'));
+                let indent = self.indent + 2;
+                return Some(objects(&self.pointer, base, a, b, indent, conflicts));
+            }
+            if a.starts_with('[') && b.starts_with('[') {
+                return Some(lists(base, a, b));
+            }
+        } else if !self.is_known {
+            // Without an ancestor, a field that one side lacks counts as added by the other.
+            return own(ours.or(theirs));
+        }
+        conflicts.push(Undecided {
+            pointer: self.pointer.clone(),
+            theirs: own(theirs),
+        });
+        own(ours)
+    }
+
+    fn numbers(&self, base: Option<&str>, ours: &str, theirs: &str) -> Option<String> {
+        let is_count = COUNTS.contains(&self.name);
+        if !is_count && !SHARES.contains(&self.name) {
+            return None;
+        }
+        let (a, b): (f64, f64) = (ours.parse().ok()?, theirs.parse().ok()?);
+        let before: Option<f64> = match base {
+            Some(base) => Some(base.parse().ok()?),
+            None => (self.is_known && is_count).then_some(0.0),
+        };
+        let sum = before.map_or(a.max(b), |before| a + b - before);
+        let sum = if is_count {
+            sum.max(0.0)
+        } else {
+            (sum.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0
+        };
+        // A count stays a whole number if it was one.
+        let is_whole = is_count && !ours.contains(['.', 'e', 'E']) && sum.fract() == 0.0;
+        Some(if is_whole {
+            format!("{sum:.0}")
+        } else {
+            format!("{sum:?}")
+        })
+    }
+
+    fn times(&self, ours: &str, theirs: &str) -> Option<String> {
+        if !LATEST.contains(&self.name) {
+            return None;
+        }
+        let time = |text: &str| {
+            let text: String = serde_json::from_str(text).ok()?;
+            chrono::DateTime::parse_from_rfc3339(&text).ok()
+        };
+        let later = if time(theirs)? > time(ours)? {
+            theirs
+        } else {
+            ours
+        };
+        Some(later.to_owned())
+    }
+}
+
+/// Returns the union of both lists, without items that one side has removed.
+fn lists(base: Option<&str>, ours: &str, theirs: &str) -> String {
+    let before: Vec<String> = base
+        .map(items)
+        .unwrap_or_default()
+        .iter()
+        .map(|i| compact(i))
+        .collect();
+    let a = items(ours);
+    let b = items(theirs);
+    let key = |items: &[&str]| items.iter().map(|i| compact(i)).collect::<Vec<_>>();
+    let (of_ours, of_theirs) = (key(&a), key(&b));
+    let stays = |item: &String| !before.contains(item) || of_theirs.contains(item);
+    let mut kept: Vec<&str> = (a.iter().zip(&of_ours))
+        .filter(|(_, item)| stays(item))
+        .map(|(text, _)| *text)
+        .collect();
+    kept.extend(
+        (b.iter().zip(&of_theirs))
+            .filter(|(_, item)| !before.contains(item) && !of_ours.contains(item))
+            .map(|(text, _)| *text),
+    );
+    format!("[{}]", kept.join(", "))
+}
+
+fn parts(object: &str) -> Vec<(String, String)> {
+    // The last field of a name wins.
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (name, span) in fields(object.as_bytes()) {
+        let name = name.into_owned();
+        let value = object[span].to_owned();
+        if let Some(&at) = places.get(&name) {
+            found[at].1 = value;
+        } else {
+            places.insert(name.clone(), found.len());
+            found.push((name, value));
+        }
+    }
+    found
+}
+
+fn find<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let (_, value) = parts.iter().find(|(known, _)| known == name)?;
+    Some(value)
+}
+
+/// Returns the texts of the items of an array.
+fn items(array: &str) -> Vec<&str> {
+    spans(array.as_bytes(), 0)
+        .into_iter()
+        .map(|span| &array[span])
+        .collect()
+}
+
+/// Returns the spans of the items of the array that starts here, up to the first damage.
+pub(crate) fn spans(text: &[u8], start: usize) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = skip_space(text, start + 1);
+    while let Ok(end) = skip_value(text, at) {
+        found.push(at..end);
+        let next = skip_space(text, end);
+        if text.get(next) != Some(&b',') {
+            break;
+        }
+        at = skip_space(text, next + 1);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::three_way::*;
+
+    #[test]
+    fn fields_are_decided_one_by_one() {
+        let check = |base: &str, ours: &str, theirs: &str, expected: &str, open: &[&str]| {
+            let base = (!base.is_empty()).then_some(base);
+            let decided = three_way(base, ours, theirs);
+            assert_eq!(compact(&decided.text), expected, "{ours} {theirs}");
+            let pointers: Vec<&str> = decided
+                .conflicts
+                .iter()
+                .map(|c| c.pointer.as_str())
+                .collect();
+            assert_eq!(pointers, open, "{ours} {theirs}");
+        };
+        let o = r#"{"a":1,"b":"x","n":1062.0}"#;
+        check(
+            o,
+            r#"{"a":2,"b":"x","n":1062.0}"#,
+            r#"{"a":1,"b":"y","n":1062.0}"#,
+            r#"{"a":2,"b":"y","n":1062.0}"#,
+            &[],
+        );
+        check(
+            o,
+            r#"{"a":2,"b":"x"}"#,
+            r#"{"a":3,"b":"x","n":1062.0}"#,
+            r#"{"a":2,"b":"x"}"#,
+            &["/a"],
+        );
+        check(o, r#"{"b":"x"}"#, r#"{"a":1,"b":"z"}"#, r#"{"b":"z"}"#, &[]);
+        check(
+            o,
+            r#"{"a":1,"b":"x","c":NaN}"#,
+            r#"{"b":"x","n":1}"#,
+            r#"{"b":"x","c":NaN}"#,
+            &["/n"],
+        );
+        check(
+            r#"{"times_helped":2}"#,
+            r#"{"times_helped":5}"#,
+            r#"{"times_helped":3}"#,
+            r#"{"times_helped":6}"#,
+            &[],
+        );
+        check(
+            "{}",
+            r#"{"shown":5}"#,
+            r#"{"shown":3}"#,
+            r#"{"shown":8}"#,
+            &[],
+        );
+        check(
+            "",
+            r#"{"shown":5.0}"#,
+            r#"{"shown":3}"#,
+            r#"{"shown":5.0}"#,
+            &[],
+        );
+        check(
+            r#"{"confidence":0.5}"#,
+            r#"{"confidence":0.9}"#,
+            r#"{"confidence":0.8}"#,
+            r#"{"confidence":1.0}"#,
+            &[],
+        );
+        let at = |at: &str| format!(r#"{{"updated_at":"{at}"}}"#);
+        check(
+            &at("2026-01-01T00:00:00Z"),
+            &at("2026-01-03T00:00:00Z"),
+            &at("2026-01-02T00:00:00Z"),
+            &at("2026-01-03T00:00:00Z"),
+            &[],
+        );
+        check(&at("x"), &at("y"), &at("z"), &at("y"), &["/updated_at"]);
+        check(
+            r#"{"l":[1,2,3]}"#,
+            r#"{"l":[1,3,4]}"#,
+            r#"{"l":[1,2,3,5]}"#,
+            r#"{"l":[1,3,4,5]}"#,
+            &[],
+        );
+        check(
+            r#"{"m":{"x":1,"y":1}}"#,
+            r#"{"m":{"x":2,"y":1}}"#,
+            r#"{"m":{"x":3,"y":2,"z/~":0}}"#,
+            r#"{"m":{"x":2,"y":2,"z/~":0}}"#,
+            &["/m/x"],
+        );
+        check("", r#"{"a":1}"#, r#"{"b":2}"#, r#"{"a":1,"b":2}"#, &[]);
+        check("", r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":1}"#, &["/a"]);
+    }
+
+    #[test]
+    fn what_is_not_touched_keeps_its_bytes() {
+        let ours = "{\n  \"a\":   1062.0,\n  \"b\": [ 1,2 ]\n}";
+        let decided = three_way(Some(ours), ours, "{\"a\": 1062.0, \"b\": [1, 2], \"c\": 1}");
+        assert_eq!(
+            decided.text,
+            "{\n  \"a\":   1062.0,\n  \"b\": [ 1,2 ],\n      \"c\": 1\n}"
+        );
+    }
+
+    fn object() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            (0..4_u8).prop_map(|n| n.to_string()),
+            proptest::collection::vec(0..4_u8, 0..3).prop_map(|l| format!("{l:?}")),
+            (0..3_u8).prop_map(|n| format!("{{\"in\": {n}}}")),
+        ];
+        proptest::collection::btree_map(prop_oneof!["a", "b", "shown", "helped"], value, 0..4)
+            .prop_map(|fields| {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(k, v)| format!("\"{k}\": {v}"))
+                    .collect();
+                format!("{{{}}}", fields.join(", "))
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn a_side_that_changed_nothing_leaves_the_other_one(base in object(), other in object()) {
+            let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+            for (ours, theirs) in [(&base, &other), (&other, &base), (&other, &other)] {
+                let decided = three_way(Some(&base), ours, theirs);
+                prop_assert_eq!(same(&decided.text), same(&other));
+                prop_assert_eq!(decided.conflicts, vec![]);
+            }
+        }
+
+        #[test]
+        fn both_ways_round_the_same_is_open_and_what_comes_out_is_an_object(
+            base in object(), a in object(), b in object(),
+        ) {
+            let pointers = |d: &Decided| {
+                let mut p: Vec<String> = d.conflicts.iter().map(|c| c.pointer.clone()).collect();
+                p.sort();
+                p
+            };
+            let (one, other) = (three_way(Some(&base), &a, &b), three_way(Some(&base), &b, &a));
+            prop_assert_eq!(pointers(&one), pointers(&other));
+            let value: serde_json::Value = serde_json::from_str(&one.text).unwrap();
+            prop_assert!(value.is_object());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Files of the memory directory, as bytes: no caller, no access filter.
+//!
+//! - `directory`: location, identity and lock. `file_names`: names of the files. `inventory`: roles
+//!   of the files. `origin_directory`: directories of remote records.
+//! - `data`: files of records.
+//! - `log`: append-only lines. `tombstones`: removed records.
+
+pub(crate) mod data;
+pub(crate) mod directory;
+pub(crate) mod file_names;
+pub(crate) mod inventory;
+pub(crate) mod log;
+pub(crate) mod origin_directory;
+pub(crate) mod tombstones;

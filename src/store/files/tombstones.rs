@@ -1,0 +1,252 @@
+//! Tombstones of removed records: a removed record is not relearned unasked, and its id is not
+//! reused.
+//!
+//! A tombstone holds the id, the time, and a keyed hash of the content. The hash identifies the
+//! same content when it is presented again, and reveals nothing otherwise.
+
+use std::collections::HashSet;
+
+use hmac::{Hmac, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use crate::model::{IdShape, Kind};
+use crate::platform::Directory;
+use crate::store::error::Error;
+
+use super::directory::{self, Lock};
+use super::log::{self, Sync};
+
+pub(crate) const FILE: &str = "tombstones.jsonl";
+
+/// One removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// Id of the removed record.
+    pub id: String,
+    /// Kind of the removed record.
+    pub kind: Kind,
+    /// Time of the removal: RFC 3339, UTC.
+    pub at: String,
+    /// Id of the record's user; `None` if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// HMAC-SHA-256 of the content under the workspace's key, in hexadecimal.
+    pub digest: String,
+    /// `true` if this line revokes the tombstone, because the record was restored.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lifted: bool,
+}
+
+/// A record to remove.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removal<'a> {
+    pub(crate) id: &'a str,
+    /// Id of the record's user; `None` if it has none.
+    pub(crate) user_id: Option<&'a str>,
+    pub(crate) content: &'a str,
+}
+
+/// Returns the tombstone lines of removed records.
+pub(crate) fn lines(
+    key: &str,
+    kind: Kind,
+    at: &str,
+    removals: &[Removal<'_>],
+) -> Result<Vec<String>, Error> {
+    let tombstone = |removal: &Removal<'_>| Tombstone {
+        id: removal.id.to_owned(),
+        kind,
+        at: at.to_owned(),
+        user_id: removal.user_id.map(str::to_owned),
+        digest: digest(key, kind, removal.content),
+        lifted: false,
+    };
+    let lines = removals
+        .iter()
+        .map(|removal| serde_json::to_string(&tombstone(removal)));
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
+/// Appends tombstone lines.
+pub(crate) fn bury(lock: &Lock, lines: &[String]) -> Result<(), Error> {
+    log::append_all(lock, FILE, lines, Sync::Wait)
+}
+
+/// Appends lines that revoke the tombstones of restored records.
+pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<(), Error> {
+    let lines = ids.iter().map(|id| {
+        serde_json::to_string(&Tombstone {
+            id: (*id).to_owned(),
+            kind,
+            at: at.to_owned(),
+            user_id: None,
+            digest: String::new(),
+            lifted: true,
+        })
+    });
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    log::append_all(lock, FILE, &lines, Sync::Wait)
+}
+
+/// Returns the tombstones that are not revoked.
+pub(crate) fn standing(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
+    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    // The newest line of a record counts.
+    let mut seen: HashSet<(Kind, String)> = HashSet::new();
+    let mut standing: Vec<Tombstone> = Vec::with_capacity(all.len());
+    let mut lifted: HashSet<(Kind, String)> = HashSet::new();
+    for line in all.into_iter().rev() {
+        let key = (line.kind, line.id.clone());
+        let is_newest = seen.insert(key.clone());
+        if line.lifted && is_newest {
+            lifted.insert(key);
+        } else if !line.lifted && !lifted.contains(&key) {
+            standing.push(line);
+        }
+    }
+    standing.reverse();
+    Ok(standing)
+}
+
+/// Returns a tombstone line that holds only the id of a record.
+pub(crate) fn line_of_id(kind: Kind, id: &str, at: &str) -> Result<String, Error> {
+    Ok(serde_json::to_string(&Tombstone {
+        id: id.to_owned(),
+        kind,
+        at: at.to_owned(),
+        digest: String::new(),
+        user_id: None,
+        lifted: false,
+    })?)
+}
+
+/// Returns the last matching tombstone of this kind with this content, among those that count.
+pub(crate) fn find(
+    directory: &Directory,
+    kind: Kind,
+    content: &str,
+    counts: &dyn Fn(&Tombstone) -> bool,
+) -> Result<Option<Tombstone>, Error> {
+    let Some(identity) = directory::identity(directory) else {
+        return Ok(None);
+    };
+    let digest = digest(&identity.tombstone_key, kind, content);
+    Ok(standing(directory)?
+        .into_iter()
+        .rev()
+        .find(|t| t.kind == kind && t.digest == digest && counts(t)))
+}
+
+/// Returns the removed ids of this kind, each with its tombstone line.
+pub(crate) fn standing_lines(
+    directory: &Directory,
+    kind: Kind,
+) -> Result<Vec<(String, String)>, Error> {
+    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
+    let lines = of_kind.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
+    lines.collect()
+}
+
+/// Returns the removed ids of this kind.
+pub(crate) fn ids(directory: &Directory, kind: Kind) -> Result<HashSet<String>, Error> {
+    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
+    Ok(of_kind.map(|t| t.id).collect())
+}
+
+/// Returns the tombstone of the record with this id, ignoring case.
+pub(crate) fn of_id(
+    directory: &Directory,
+    kind: Kind,
+    id: &str,
+) -> Result<Option<Tombstone>, Error> {
+    Ok(standing(directory)?
+        .into_iter()
+        .rev()
+        .find(|t| t.kind == kind && t.id.eq_ignore_ascii_case(id)))
+}
+
+/// Returns the highest id ever removed. An unreadable file yields none; ids are then unique only
+/// among existing records.
+pub(crate) fn highest(directory: &Directory, kind: Kind) -> IdShape {
+    let all: Vec<Tombstone> = log::read(directory, FILE).unwrap_or_default();
+    let of_kind = all.iter().filter(|t| t.kind == kind);
+    of_kind
+        .filter_map(|t| IdShape::of(kind, &t.id))
+        .max()
+        .unwrap_or_default()
+}
+
+/// All tombstones of the workspace, for queries on many records.
+#[derive(Debug, Default)]
+pub struct ForgottenRecords {
+    key: String,
+    stones: Vec<Tombstone>,
+    ids: HashSet<(Kind, String)>,
+    digests: HashSet<(Kind, String)>,
+}
+
+impl ForgottenRecords {
+    /// Reads the tombstones. Content counts only where `counts` returns `true`.
+    pub(crate) fn read(
+        directory: &Directory,
+        counts: &dyn Fn(&Tombstone) -> bool,
+    ) -> Result<Self, Error> {
+        let key = directory::identity(directory).map(|identity| identity.tombstone_key);
+        let stones = standing(directory)?;
+        // A removed id is taken for every caller; removed content is visible only to its user.
+        let said = stones
+            .iter()
+            .filter(|stone| counts(stone) && !stone.digest.is_empty());
+        Ok(Self {
+            digests: said
+                .map(|stone| (stone.kind, stone.digest.clone()))
+                .collect(),
+            ids: stones
+                .iter()
+                .map(|stone| (stone.kind, stone.id.clone()))
+                .collect(),
+            key: key.unwrap_or_default(),
+            stones,
+        })
+    }
+
+    /// Returns `true` if a record with this id was removed.
+    pub fn has_id(&self, kind: Kind, id: &str) -> bool {
+        self.ids.contains(&(kind, id.to_owned()))
+    }
+
+    /// Returns `true` if a record with this content was removed.
+    pub fn has_content(&self, kind: Kind, content: &str) -> bool {
+        !self.digests.is_empty()
+            && self
+                .digests
+                .contains(&(kind, digest(&self.key, kind, content)))
+    }
+
+    /// Returns the removed ids of a kind.
+    pub fn ids(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let of_kind = self.stones.iter().filter(move |stone| stone.kind == kind);
+        of_kind.map(|stone| stone.id.as_str())
+    }
+}
+
+/// Returns the keyed hash of a record's content.
+fn digest(key: &str, kind: Kind, content: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
+        // HMAC accepts keys of every length, so this cannot fail.
+        return String::new();
+    };
+    mac.update(kind.name().as_bytes());
+    mac.update(&[0]);
+    mac.update(content.as_bytes());
+    mac.finalize()
+        .into_bytes()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            text.extend(
+                [byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')),
+            );
+            text
+        })
+}

@@ -1,0 +1,158 @@
+//! Directories of derived files, which can be rebuilt at any time and have one writer at a time.
+//!
+//! A file is written once under a unique name, then memory-mapped by any reader. One file, the
+//! list, names the valid files and is replaced as a whole, so a reader with a list has a consistent
+//! state. A listed file that is gone was replaced; reading the list again helps.
+//!
+//! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
+//! does not save.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use crate::platform::Directory;
+use crate::store::access::scoped::Scoped;
+use crate::store::files::directory::DERIVED;
+
+use super::mmap::Map;
+
+const LOCK: &str = "lock";
+const LIST: &str = "list.json";
+/// Maximum size of a list in bytes: thousands of names.
+const LONGEST_LIST: u64 = 64 << 20;
+
+/// A directory of derived files.
+#[derive(Debug)]
+pub struct Derived {
+    memory: Directory,
+    directory: Directory,
+}
+
+/// Exclusive write access to a directory of derived files.
+#[derive(Debug)]
+pub struct DerivedWriter {
+    directory: Directory,
+    // Closing the file releases the lock.
+    _lock: File,
+}
+
+impl Scoped {
+    /// Returns the directory of derived files with this name. Its content may exceed the caller's
+    /// scope.
+    pub fn derived(&self, name: &str) -> Derived {
+        Derived {
+            memory: self.directory().clone(),
+            directory: self.directory().below(DERIVED).below(name),
+        }
+    }
+}
+
+impl Derived {
+    /// Returns the list of valid files, as last written.
+    pub fn list(&self) -> Option<Vec<u8>> {
+        self.directory.read(LIST, LONGEST_LIST).ok().flatten()
+    }
+
+    /// Maps a file into memory.
+    pub fn map(&self, name: &str) -> Option<Map> {
+        Map::open(&self.directory, name)
+    }
+
+    /// Returns write access, or `None` if another process has it or the memory directory is missing
+    /// or read-only.
+    pub fn writer(&self) -> Option<DerivedWriter> {
+        if !self.memory.is_there() {
+            return None;
+        }
+        self.directory.create().ok()?;
+        let lock = self.directory.open_or_create(LOCK).ok()?;
+        lock.try_lock().ok()?;
+        Some(DerivedWriter {
+            directory: self.directory.clone(),
+            _lock: lock,
+        })
+    }
+}
+
+impl DerivedWriter {
+    /// Writes a file from these parts, under a unique name. Returns `false` on failure, which is
+    /// harmless for derived data.
+    pub fn write(&self, name: &str, parts: &[&[u8]]) -> bool {
+        self.directory.replace_derived(name, parts).is_ok()
+    }
+
+    /// Creates a sparse file of this size under a unique name, with these first bytes and zeros
+    /// after them.
+    pub fn reserve(&self, name: &str, first: &[u8], size: u64) -> bool {
+        let made = self.directory.replace_derived(name, &[first]).is_ok();
+        let file = made.then(|| self.directory.open_for_update(name).ok().flatten());
+        file.flatten()
+            .is_some_and(|file| file.set_len(size).is_ok())
+    }
+
+    /// Writes bytes at offsets of a file.
+    pub fn fill<'b>(&self, name: &str, places: impl Iterator<Item = (u64, &'b [u8])>) -> bool {
+        let Ok(Some(file)) = self.directory.open_for_update(name) else {
+            return false;
+        };
+        places
+            .into_iter()
+            .all(|(at, bytes)| file.write_all_at(bytes, at).is_ok())
+    }
+
+    /// Replaces the list, and removes every file that it does not name.
+    pub fn keep(&self, list: &[u8], files: &HashSet<String>) -> bool {
+        let replaced = self.directory.replace_derived(LIST, &[list]).is_ok();
+        if replaced {
+            for found in self.directory.list().unwrap_or_default() {
+                let name = found.name.to_string_lossy();
+                if name != LIST && name != LOCK && !files.contains(&*name) {
+                    drop(self.directory.remove(&found.name));
+                }
+            }
+        }
+        replaced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::derived::*;
+    use crate::model::Scope;
+
+    fn derived(directory: &std::path::Path) -> Derived {
+        Scoped::new(directory, Scope::All).derived("x")
+    }
+
+    #[test]
+    fn what_the_list_does_not_name_goes_away_but_stays_for_those_who_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let derived = derived(dir.path());
+        let writer = derived.writer().unwrap();
+        assert!(writer.write("1", &[b"one", b"!"]));
+        assert!(writer.reserve("2", b"two", 8));
+        assert!(writer.fill("2", [(4u64, &b"x"[..])].into_iter()));
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+        assert!(writer.keep(b"both", &names(&["1", "2"])));
+        let (one, two) = (derived.map("1").unwrap(), derived.map("2").unwrap());
+        assert_eq!((&*one, &*two), (&b"one!"[..], &b"two\0x\0\0\0"[..]));
+        assert!(writer.keep(b"second", &names(&["2"])));
+        assert!(derived.map("1").is_none());
+        assert_eq!(&*one, b"one!");
+        assert_eq!(derived.list().unwrap(), b"second");
+    }
+
+    #[test]
+    fn one_writes_and_nothing_is_made_where_there_is_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing");
+        assert!(derived(&missing).writer().is_none());
+        assert!(!missing.exists());
+        let derived = derived(dir.path());
+        let writer = derived.writer().unwrap();
+        assert!(derived.writer().is_none());
+        drop(writer);
+        assert!(derived.writer().is_some());
+    }
+}

@@ -1,0 +1,367 @@
+//! Derived table from terms to the entries of a data file that contain them.
+//!
+//! A few reads find one entry among ten thousand, which is fast enough for a hook on every failing
+//! call. A term is a number that the caller computes. If that computation changes, the `scheme`
+//! must change too, and the table is rebuilt. It is also rebuilt if it does not match its file
+//! exactly (inode, size, both times), and may be deleted at any time.
+//!
+//! On disk, little-endian: a header of 96 bytes with a checksum, `{ at: 8, length: 4 }` per entry,
+//! then `{ term: 8, entry: 4 }` per posting, sorted by term. A damaged row leads to text that is
+//! not valid JSON, and the entry counts as not found.
+
+use std::cell::OnceCell;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::PathBuf;
+
+use crate::json;
+use crate::model::Kind;
+use crate::store::access::scoped::Scoped;
+use crate::store::entry::Entry;
+use crate::store::error::Error;
+use crate::store::files::data::offsets::Stamp;
+use crate::store::files::directory::{self, DERIVED};
+use crate::store::trust::Standing;
+
+/// Changes with the layout; older tables are rebuilt.
+const MAGIC: &[u8; 8] = b"mctltrm1";
+const HEADER: usize = 96;
+const ROW: usize = 12;
+/// Size in bytes up to which a table is loaded; larger ones, of some hundred thousand entries, stay
+/// on disk.
+const SMALL: u64 = 16 << 20;
+/// Maximum length of an entry in bytes; a row with more is damaged.
+const LONGEST: u32 = 64 << 20;
+
+/// Index from terms to the entries of a file.
+#[derive(Debug)]
+pub struct Terms {
+    entries: u64,
+    postings: u64,
+    bytes: Bytes,
+    data: Option<File>,
+    kind: Kind,
+    store: Scoped,
+    // Loaded only when an entry is found.
+    standing: OnceCell<Standing>,
+}
+
+/// Storage of the table: saved on disk, or in memory.
+#[derive(Debug)]
+enum Bytes {
+    Disk(File),
+    Memory(Vec<u8>),
+}
+
+impl Scoped {
+    /// Opens the term table of a kind. `of` returns the terms of an entry's text; it is called for
+    /// every entry if the table is rebuilt, and never otherwise. An entry without terms is never
+    /// found.
+    pub fn terms(
+        &self,
+        kind: Kind,
+        scheme: u64,
+        of: &dyn Fn(&[u8]) -> Vec<u64>,
+    ) -> Result<Terms, Error> {
+        let path = self.directory().join(kind.file());
+        let saved = self.terms_path(kind);
+        let table = |entries, postings, bytes, data| Terms {
+            entries,
+            postings,
+            bytes,
+            data,
+            kind,
+            store: self.clone(),
+            standing: OnceCell::new(),
+        };
+        let Some(data) = directory::open_data(self.directory(), kind.file())? else {
+            return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
+        };
+        let now = data.metadata().map_err(Error::io("read", &path))?;
+        if let Ok(Some(file)) = self.directory().open(&saved)
+            && let Some((entries, postings)) = believed(&file, &now, scheme)
+        {
+            return Ok(table(entries, postings, Bytes::of(file), Some(data)));
+        }
+        let snapshot = self.file(kind).snapshot()?;
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        let mut body = Vec::with_capacity(rows.len() * ROW);
+        let mut postings: Vec<(u64, u32)> = Vec::new();
+        for (number, row) in (0..).zip(&rows) {
+            body.extend_from_slice(&row.at.to_le_bytes());
+            body.extend_from_slice(&row.length.to_le_bytes());
+            let terms = of(&snapshot.read(row)?);
+            postings.extend(terms.into_iter().map(|term| (term, number)));
+        }
+        postings.sort_unstable();
+        postings.dedup();
+        for (term, number) in &postings {
+            body.extend_from_slice(&term.to_le_bytes());
+            body.extend_from_slice(&number.to_le_bytes());
+        }
+        let counts = [rows.len() as u64, postings.len() as u64];
+        // A table is saved only for the state of the file that was read. Ignores failure, because
+        // it can be rebuilt.
+        let read = snapshot.file.as_ref().and_then(|f| f.metadata().ok());
+        if let Some(read) = read.filter(|m| Stamp::of(m) == snapshot.table.header.stamp)
+            && self.directory().below(DERIVED).create().is_ok()
+        {
+            let header = header(&read, scheme, counts);
+            drop(self.directory().replace_derived(&saved, &[&header, &body]));
+        }
+        let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
+        Ok(table(counts[0], counts[1], bytes, snapshot.file))
+    }
+
+    fn terms_path(&self, kind: Kind) -> PathBuf {
+        self.directory()
+            .join(DERIVED)
+            .join(format!("{}.terms", kind.plural()))
+    }
+}
+
+impl Terms {
+    /// Number of entries, including those without terms.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Returns the decision about records that count as this user's own word.
+    pub fn standing(&self) -> &Standing {
+        self.standing.get_or_init(|| self.store.standing())
+    }
+
+    /// Returns the numbers of the newest `limit` entries that contain a term, oldest first, and the
+    /// total number of such entries.
+    pub fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
+        let below = |bound: u64, or_equal: bool| {
+            let (mut low, mut high) = (0, self.postings);
+            while low < high {
+                let middle = low.midpoint(high);
+                let found = self.posting(middle).map_or(u64::MAX, |(term, _)| term);
+                if found < bound || (or_equal && found == bound) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        };
+        let (first, end) = (below(term, false), below(term, true));
+        let from = end.saturating_sub(limit as u64).max(first);
+        let entries = (from..end).filter_map(|i| self.posting(i));
+        (entries.map(|(_, entry)| entry).collect(), end - first)
+    }
+
+    /// Returns an entry by its number; `None` if the caller may not see it or the table is damaged.
+    pub fn entry(&self, number: u32) -> Option<Entry> {
+        let mut row = [0; ROW];
+        let at = HEADER as u64 + u64::from(number) * ROW as u64;
+        if u64::from(number) >= self.entries {
+            return None;
+        }
+        self.bytes.read(&mut row, at).ok()?;
+        let (at, length) = split(&row);
+        if length > LONGEST {
+            return None;
+        }
+        let mut text = vec![0; length as usize];
+        self.data.as_ref()?.read_exact_at(&mut text, at).ok()?;
+        let id = json::string_field(&text, self.kind.id_field())?.into_owned();
+        let visible = self.store.sight().sees(self.kind, &text);
+        visible.then_some(Entry {
+            kind: self.kind,
+            id,
+            text,
+            offset: at,
+        })
+    }
+
+    fn posting(&self, number: u64) -> Option<(u64, u32)> {
+        let mut posting = [0; ROW];
+        let at = HEADER as u64 + (self.entries + number) * ROW as u64;
+        self.bytes.read(&mut posting, at).ok()?;
+        Some(split(&posting))
+    }
+}
+
+impl Bytes {
+    /// Loads a small table at once: one large read is faster than a thousand small ones.
+    fn of(mut file: File) -> Self {
+        let mut bytes = Vec::new();
+        let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
+        if is_small && file.read_to_end(&mut bytes).is_ok() {
+            return Self::Memory(bytes);
+        }
+        Self::Disk(file)
+    }
+
+    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::Disk(file) => file.read_exact_at(into, at),
+            Self::Memory(bytes) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let part = bytes.get(from..from.saturating_add(into.len()));
+                into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "the bits are kept, and compared as bits"
+)]
+fn header(of: &Metadata, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..8].copy_from_slice(MAGIC);
+    let numbers = [
+        of.dev(),
+        of.ino(),
+        of.size(),
+        of.mtime() as u64,
+        of.mtime_nsec() as u64,
+        of.ctime() as u64,
+        of.ctime_nsec() as u64,
+        scheme,
+        entries,
+        postings,
+    ];
+    for (i, number) in numbers.iter().enumerate() {
+        bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let sum = fnv(&bytes[..HEADER - 8]);
+    bytes[HEADER - 8..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Returns the numbers of entries and postings of a saved table that matches this state of the
+/// file.
+fn believed(file: &File, of: &Metadata, scheme: u64) -> Option<(u64, u64)> {
+    let mut bytes = [0; HEADER];
+    file.read_exact_at(&mut bytes, 0).ok()?;
+    let counts = [u64_at(&bytes, HEADER - 24), u64_at(&bytes, HEADER - 16)];
+    let whole = counts[0].checked_add(counts[1])?.checked_mul(ROW as u64)?;
+    let length = file.metadata().ok()?.len();
+    (header(of, scheme, counts) == bytes && length == whole.checked_add(HEADER as u64)?)
+        .then_some((counts[0], counts[1]))
+}
+
+fn split(bytes: &[u8]) -> (u64, u32) {
+    let mut small = [0; 4];
+    small.copy_from_slice(&bytes[8..ROW]);
+    (u64_at(bytes, 0), u32::from_le_bytes(small))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+/// FNV-1a: detects accidental damage only.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, b| {
+        (sum ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::terms::*;
+    use crate::model::Scope;
+    use crate::platform::named;
+
+    /// Each word of the error key is a term: its length and its first byte.
+    fn of(text: &[u8]) -> Vec<u64> {
+        let key = json::string_field(text, "error_key").unwrap_or_default();
+        key.split(' ').map(term).collect()
+    }
+
+    fn term(word: &str) -> u64 {
+        fnv(word.as_bytes())
+    }
+
+    fn store(keys: &[&str]) -> (tempfile::TempDir, Scoped) {
+        let dir = tempfile::tempdir().unwrap();
+        let entries: Vec<String> = (1..)
+            .zip(keys)
+            .map(|(i, key)| format!(r#"{{"fix_id": "FIX-{i:03}", "error_key": "{key}"}}"#))
+            .collect();
+        let text = format!("{{\"entries\": [{}]}}", entries.join(",\n"));
+        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        (dir, store)
+    }
+
+    fn ids(store: &Scoped, word: &str) -> Vec<String> {
+        let terms = store.terms(Kind::Fix, 1, &of).unwrap();
+        let (numbers, count) = terms.holding(term(word), usize::MAX);
+        assert_eq!(count, numbers.len() as u64);
+        let entries = numbers.into_iter().filter_map(|n| terms.entry(n));
+        entries.map(|entry| entry.id).collect()
+    }
+
+    #[test]
+    fn entries_are_found_by_their_terms_first_and_later() {
+        let (dir, store) = store(&["disk full", "memory full", "full full"]);
+        for _ in 0..2 {
+            assert_eq!(ids(&store, "full"), ["FIX-001", "FIX-002", "FIX-003"]);
+            assert_eq!(ids(&store, "disk"), ["FIX-001"]);
+            assert_eq!(ids(&store, "quota"), [""; 0]);
+            assert!(dir.path().join(".index/fixes.terms").is_file());
+        }
+        let terms = store.terms(Kind::Fix, 1, &|_| unreachable!()).unwrap();
+        assert_eq!(terms.entries(), 3);
+        assert_eq!(terms.holding(term("full"), 2), (vec![1, 2], 3));
+        assert!(terms.entry(3).is_none());
+        // Another scheme needs another table.
+        let terms = store.terms(Kind::Fix, 2, &|_| vec![7]).unwrap();
+        assert_eq!(terms.holding(7, 9).1, 3);
+    }
+
+    #[test]
+    fn a_changed_file_has_another_table() {
+        let (dir, store) = store(&["disk full"]);
+        assert_eq!(ids(&store, "disk"), ["FIX-001"]);
+        let path = dir.path().join(Kind::Fix.file());
+        let text = r#"{"entries": [{"fix_id": "FIX-009", "error_key": "disk torn"}]}"#;
+        named::replace(&path, text.as_bytes()).unwrap();
+        assert_eq!(ids(&store, "disk"), ["FIX-009"]);
+        assert_eq!(ids(&store, "full"), [""; 0]);
+    }
+
+    #[test]
+    fn a_damaged_table_is_made_again_or_finds_less() {
+        let (dir, store) = store(&["disk full", "memory full"]);
+        assert_eq!(ids(&store, "full").len(), 2);
+        let path = dir.path().join(".index/fixes.terms");
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            named::replace(&path, &bytes).unwrap();
+            let found = ids(&store, "full");
+            assert!(found.len() <= 2, "{at}: {found:?}");
+            if at < HEADER {
+                assert_eq!(found.len(), 2, "{at}");
+            }
+            named::replace(&path, &whole[..at]).unwrap();
+            assert_eq!(ids(&store, "full").len(), 2, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_memory_without_the_file_has_no_terms_and_gets_no_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path().join("none"), Scope::All);
+        assert_eq!(ids(&store, "full"), [""; 0]);
+        assert!(!dir.path().join("none").exists());
+    }
+}

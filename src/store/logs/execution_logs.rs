@@ -1,0 +1,347 @@
+//! The execution log of agents, `execution_logs.jsonl`: one action per line, append-only. Lines are
+//! removed only with their session, or by a purge.
+//!
+//! The log is read from its end, so that the newest actions cost the same in a log of any length.
+//! Lines are in time order; a reader that knows the start of a session reads no further back. Lines
+//! belong to no domain, so a limited scope neither reads nor writes them. Each user reads and
+//! writes only their own.
+//!
+//! Deliberately absent: an index. Reading the lines of an old session also reads all later lines.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::ops::ControlFlow;
+
+use serde_json::value::RawValue;
+
+use crate::model::ExecutionLog;
+use crate::store::access::scoped::Scoped;
+use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::directory;
+use crate::store::files::file_names::EXECUTION_LOGS as FILE;
+use crate::store::files::log::{self, Sync};
+use crate::store::writer::Writer;
+
+/// Number of consecutive lines before `since` after which reading stops. A single old line may come
+/// from a wrong clock.
+const TOO_OLD: usize = 256;
+
+/// Filter for log lines.
+#[derive(Debug, Clone, Copy)]
+pub struct LogSelection<'a> {
+    /// Names of the session; a line must carry one of them.
+    pub sessions: &'a [String],
+    /// Earliest time, RFC 3339 in the format of the lines; empty for no limit.
+    pub since: &'a str,
+    /// Maximum number of lines; the newest are kept.
+    pub newest: usize,
+}
+
+/// Result of reading the log.
+#[derive(Debug, Default)]
+pub struct LogListing {
+    /// The lines, oldest first.
+    pub lines: Vec<ExecutionLog>,
+    /// `true` if older lines match too.
+    pub has_older: bool,
+    /// Number of unreadable lines.
+    pub broken: usize,
+    /// Number of bytes read.
+    pub bytes_read: u64,
+}
+
+impl Scoped {
+    /// Name of the log in the memory directory.
+    pub const EXECUTION_LOGS: &'static str = FILE;
+
+    /// Returns the newest lines of a selection.
+    pub fn execution_logs(&self, selection: LogSelection<'_>) -> Result<LogListing, Error> {
+        let mut listing = LogListing::default();
+        if !self.scope().allows(None) {
+            return Ok(listing);
+        }
+        let mut too_old = 0;
+        let bytes_read = log::backwards(self.directory(), FILE, &mut |line| {
+            let Some(line) = read(line) else {
+                listing.broken += 1;
+                return ControlFlow::Continue(());
+            };
+            if line.created_at.as_str() < selection.since {
+                too_old += 1;
+                return if too_old < TOO_OLD {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                };
+            }
+            too_old = 0;
+            let names = selection.sessions;
+            let is_wanted = line
+                .session_id
+                .as_ref()
+                .is_some_and(|id| names.contains(id));
+            if !is_wanted || !self.viewer().sees(line.user_id.as_deref()) {
+                return ControlFlow::Continue(());
+            }
+            if listing.lines.len() == selection.newest {
+                listing.has_older = true;
+                return ControlFlow::Break(());
+            }
+            listing.lines.push(line);
+            ControlFlow::Continue(())
+        })?;
+        listing.bytes_read = bytes_read;
+        listing.lines.reverse();
+        Ok(listing)
+    }
+
+    /// Returns at most one problem, which counts the unreadable lines. They are skipped and do no
+    /// harm.
+    pub fn inspect_execution_logs(&self) -> Result<Option<Problem>, Error> {
+        let path = self.directory().join(FILE);
+        let file = directory::open_data(self.directory(), FILE)?;
+        let Some(file) = file.filter(|_| self.sees_all()) else {
+            return Ok(None);
+        };
+        let mut first = None;
+        let (mut broken, mut number, mut offset) = (0_u64, 0, 0);
+        each_line(file, &mut |line| {
+            number += 1;
+            if !line.trim_ascii().is_empty() && read(line).is_none() {
+                broken += 1;
+                first.get_or_insert((number, offset));
+            }
+            offset += line.len() as u64;
+            Ok(())
+        })
+        .map_err(Error::io("read", &path))?;
+        Ok(first.map(|(line, offset)| Problem {
+            path,
+            offset,
+            line,
+            kind: ProblemKind::Unreadable,
+            message: match broken {
+                1 => "this line is no action of an agent; it is passed over".to_owned(),
+                n => format!(
+                    "{n} lines from here on are no actions of an agent; they are passed over"
+                ),
+            },
+        }))
+    }
+}
+
+impl Writer {
+    /// Appends lines and syncs them to disk. Returns them as stored.
+    pub fn append_execution_logs(
+        &mut self,
+        lines: Vec<ExecutionLog>,
+    ) -> Result<Vec<ExecutionLog>, Error> {
+        self.append_actions(lines, Sync::Wait)
+    }
+
+    /// Appends lines without syncing, for calls that an agent waits for. A power failure may lose
+    /// them.
+    pub fn note_execution_logs(&mut self, lines: Vec<ExecutionLog>) -> Result<(), Error> {
+        self.append_actions(lines, Sync::Leave).map(drop)
+    }
+
+    fn append_actions(
+        &mut self,
+        lines: Vec<ExecutionLog>,
+        sync: Sync,
+    ) -> Result<Vec<ExecutionLog>, Error> {
+        if lines.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !self.store().scope().allows(None) {
+            let what = FILE.to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let mut stored = Vec::new();
+        let mut texts = Vec::new();
+        for mut line in lines {
+            let viewer = self.store().viewer();
+            let own = viewer.user_id().map(str::to_owned);
+            line.user_id = line.user_id.or(own);
+            if !viewer.sees(line.user_id.as_deref()) {
+                let what = FILE.to_owned();
+                return Err(Error::OutOfScope { what });
+            }
+            let (text, _) = self.redacted(&line)?;
+            stored.push(serde_json::from_str(&text)?);
+            // The given JSON may span several lines.
+            texts.push(crate::json::compact(&text));
+        }
+        log::append_all(self.lock(), FILE, &texts, sync)?;
+        Ok(stored)
+    }
+}
+
+/// Visits every line, with its line break, in file order.
+pub(crate) fn each_line(
+    file: File,
+    visit: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut input = BufReader::new(file);
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        visit(&line)?;
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Parses a line; `None` unless it is an object with an action type.
+pub(crate) fn read(line: &[u8]) -> Option<ExecutionLog> {
+    let line: &RawValue = serde_json::from_slice(line.trim_ascii()).ok()?;
+    let is_object = line.get().starts_with('{');
+    let line: ExecutionLog = serde_json::from_str(line.get()).ok()?;
+    (is_object && !line.action_type.as_str().is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::execution_logs::*;
+    use crate::model::Scope;
+    use crate::platform::named;
+
+    fn line(session: &str, at: &str) -> ExecutionLog {
+        ExecutionLog {
+            session_id: Some(session.to_owned()),
+            action_type: "decision".into(),
+            created_at: at.to_owned(),
+            ..ExecutionLog::default()
+        }
+    }
+
+    fn times(store: &Scoped, session: &str, since: &str, newest: usize) -> (Vec<String>, bool) {
+        let listing = store
+            .execution_logs(LogSelection {
+                sessions: &[session.to_owned()],
+                since,
+                newest,
+            })
+            .unwrap();
+        let times = listing.lines.into_iter().map(|line| line.created_at);
+        (times.collect(), listing.has_older)
+    }
+
+    #[test]
+    fn the_newest_lines_of_a_session_come_back_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let lines = [
+            line("a", "1"),
+            line("b", "2"),
+            line("a", "3"),
+            line("a", "4"),
+        ];
+        writer.append_execution_logs(lines.into()).unwrap();
+        drop(writer);
+        let check = |newest, expected: &[&str], older| {
+            let (times, has_older) = times(&store, "a", "", newest);
+            assert_eq!(
+                (times, has_older),
+                (expected.iter().map(ToString::to_string).collect(), older)
+            );
+        };
+        check(9, &["1", "3", "4"], false);
+        check(3, &["1", "3", "4"], false);
+        check(2, &["3", "4"], true);
+        check(0, &[], true);
+        assert_eq!(times(&store, "a", "2", 9).0, ["3", "4"]);
+        assert_eq!(times(&store, "c", "", 9), (Vec::new(), false));
+    }
+
+    #[test]
+    fn lines_that_are_none_are_counted_and_cost_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let random = &mut || "key".to_owned();
+        store
+            .write(random)
+            .unwrap()
+            .append_execution_logs(vec![line("a", "1")])
+            .unwrap();
+        assert_eq!(store.inspect_execution_logs().unwrap(), None);
+        let path = dir.path().join(FILE);
+        named::append(&path, "[]\n\n{\"torn\": \"".as_bytes()).unwrap();
+        store
+            .write(random)
+            .unwrap()
+            .note_execution_logs(vec![line("a", "2")])
+            .unwrap();
+        assert_eq!(times(&store, "a", "", 9).0, ["1", "2"]);
+        let problem = store.inspect_execution_logs().unwrap().unwrap();
+        assert_eq!(problem.line, 2);
+        assert!(problem.message.starts_with("2 lines"), "{problem}");
+    }
+
+    #[test]
+    fn a_session_takes_its_lines_with_it_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let path = dir.path().join(FILE);
+        let of = |session: &str| {
+            format!("{{\"session_id\": \"{session}\",  \"action_type\":\"decision\"}}\n")
+        };
+        let others = format!("{}[]\n\n{{\"torn", of("b"));
+        let text = format!("{}{}{others}", of("a"), of("host/a"));
+        named::replace(&path, text.as_bytes()).unwrap();
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let mut remove = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            writer
+                .remove_execution_logs("SESS-1", &names, true)
+                .unwrap()
+        };
+        assert_eq!((remove(&["c"]), remove(&["a", "host/a"])), (0, 2));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), others);
+    }
+
+    #[test]
+    fn a_narrow_scope_sees_and_writes_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let random = &mut || "key".to_owned();
+        store
+            .write(random)
+            .unwrap()
+            .append_execution_logs(vec![line("a", "1")])
+            .unwrap();
+        let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
+        assert_eq!(times(&narrow, "a", "", 9), (Vec::new(), false));
+        let refused = narrow
+            .write(random)
+            .unwrap()
+            .append_execution_logs(vec![line("a", "2")]);
+        assert!(matches!(refused, Err(Error::OutOfScope { .. })));
+    }
+
+    #[test]
+    fn a_session_that_began_late_is_not_looked_for_before_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let line = |n| {
+            format!(
+                "{{\"session_id\":\"old\",\"action_type\":\"decision\",\"created_at\":\"{n:06}\"}}\n"
+            )
+        };
+        let text = (0..100_000).map(line).collect::<Vec<_>>().concat();
+        named::replace(&dir.path().join(FILE), text.as_bytes()).unwrap();
+        let listing = store
+            .execution_logs(LogSelection {
+                sessions: &["new".to_owned()],
+                since: "099990",
+                newest: 20,
+            })
+            .unwrap();
+        assert!(listing.lines.is_empty());
+        assert!(
+            listing.bytes_read * 50 < text.len() as u64,
+            "{}",
+            listing.bytes_read
+        );
+    }
+}

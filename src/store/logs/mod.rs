@@ -1,0 +1,9 @@
+//! Logs of agents, in lines: executions and hints.
+//!
+//! - `execution_logs`: actions of agents. `session_lines`: removal and restoration of a session's
+//!   lines.
+//! - `hint_log`: outcomes of hints, and the random draw of the experiment.
+
+pub(crate) mod execution_logs;
+pub(crate) mod hint_log;
+pub(crate) mod session_lines;

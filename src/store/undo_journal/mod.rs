@@ -1,0 +1,240 @@
+//! The undo journal, `changes.jsonl`: one line per write, so that the write can be reverted.
+//!
+//! Invariants:
+//! - A line is written before the write that it describes. A crash may leave a line without its
+//!   write; reverting it does nothing. If the journal cannot be written, the write proceeds and
+//!   cannot be reverted.
+//! - The journal holds the replaced values of edits and removals, with secrets redacted. It belongs
+//!   to this checkout, is never shared, and keeps the newest changes only.
+//! - Each line is signed with the key of the user who wrote it. Only signed lines are reverted.
+//! - A record that is removed permanently is also removed from the journal.
+//!
+//! Deliberately absent: syncing to disk. A power failure may cost the ability to revert, never a
+//! record.
+
+pub(crate) mod step;
+
+use std::collections::HashSet;
+
+use crate::model::{Kind, Viewer};
+use crate::platform::Directory;
+use crate::store::access::scoped::Scoped;
+use crate::store::atomic;
+use crate::store::audit::audit_context::AuditContext;
+use crate::store::error::Error;
+use crate::store::files::directory::Lock;
+use crate::store::files::file_names::JOURNAL as FILE;
+use crate::store::files::log::{self, Sync};
+use crate::store::trust::UserKey;
+
+use step::{Line, Step};
+
+/// Length in bytes above which the journal drops its oldest changes.
+const LONGEST: u64 = 8 << 20;
+/// Maximum length in bytes after dropping them.
+const KEPT: usize = 4 << 20;
+
+impl Scoped {
+    /// Returns the journal, oldest first. A user sees only their own writes. A limited scope sees
+    /// none, because the journal covers everything.
+    pub fn changes(&self) -> Result<Vec<Line>, Error> {
+        if !self.scope().allows(None) || *self.viewer() == Viewer::Nobody {
+            return Ok(Vec::new());
+        }
+        let mut lines: Vec<Line> = log::read(self.directory(), FILE)?;
+        // A journal that came with another user's files must not control writes here.
+        let key = self.approvals().key();
+        lines.retain(|line| key.as_ref().is_some_and(|key| line.is_signed(key)));
+        if let Some(user) = self.viewer().user_id() {
+            lines.retain(|line| line.who == user);
+        }
+        Ok(lines)
+    }
+}
+
+/// Appends a line; does nothing for writes without a change id.
+pub(crate) fn append(
+    lock: &Lock,
+    act: &AuditContext,
+    key: Option<&UserKey>,
+    step: Step,
+) -> Result<(), Error> {
+    if act.change.is_empty() {
+        return Ok(());
+    }
+    let line = Line {
+        change: act.change.clone(),
+        at: act.at.clone(),
+        who: act.who.clone(),
+        why: act.why.clone(),
+        step,
+        mac: None,
+    };
+    let line = line.signed(key)?;
+    log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
+    let length = length(lock.directory());
+    if length > LONGEST {
+        shorten(lock, &act.change)?;
+    }
+    Ok(())
+}
+
+/// Length of the journal at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark(u64);
+
+/// Returns the current end of the journal.
+pub(crate) fn mark(lock: &Lock) -> Mark {
+    let state = lock.directory().metadata(FILE);
+    Mark(state.ok().flatten().map_or(0, |m| m.len()))
+}
+
+/// Drops the lines after a mark from the same lock: their writes did not happen.
+pub(crate) fn back_to(lock: &Lock, mark: Mark) -> Result<(), Error> {
+    let directory = lock.directory();
+    let Some(file) = atomic::open_for_update(directory, FILE)? else {
+        return Ok(());
+    };
+    // A journal that was shortened meanwhile has other offsets.
+    let is_longer = file.metadata().is_ok_and(|m| m.len() > mark.0);
+    if is_longer {
+        let cut = file.set_len(mark.0);
+        cut.map_err(Error::io("write", &directory.join(FILE)))?;
+    }
+    Ok(())
+}
+
+/// Drops the oldest changes as a whole, but never the current one.
+fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
+    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
+    let mut kept: HashSet<&str> = HashSet::new();
+    let mut bytes = 0;
+    for line in lines.iter().rev() {
+        let length = serde_json::to_string(line)?.len() + 1;
+        bytes += length;
+        if bytes > KEPT && line.change != current {
+            // A partial change cannot be reverted.
+            kept.remove(line.change.as_str());
+            break;
+        }
+        kept.insert(&line.change);
+    }
+    rewrite(
+        lock,
+        lines
+            .iter()
+            .filter(|line| kept.contains(line.change.as_str())),
+    )
+}
+
+/// Drops the lines of records that are removed permanently.
+pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> {
+    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
+    let ids: HashSet<&str> = ids.iter().copied().collect();
+    let concerns = |line: &&Line| {
+        line.step.kind() == Some(kind) && line.step.target().is_some_and(|id| ids.contains(id))
+    };
+    if lines.iter().any(|line| concerns(&line)) {
+        rewrite(lock, lines.iter().filter(|line| !concerns(line)))?;
+    }
+    Ok(())
+}
+
+/// Drops every change that involves one of these ids, completely: the ids now belong to other
+/// records.
+pub(crate) fn forget(lock: &Lock, ids: &[(Kind, &str)]) -> Result<(), Error> {
+    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
+    let concerned = |line: &&Line| {
+        line.step
+            .kind()
+            .zip(line.step.target())
+            .is_some_and(|key| ids.contains(&key))
+    };
+    let gone: HashSet<&str> = lines
+        .iter()
+        .filter(concerned)
+        .map(|line| line.change.as_str())
+        .collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let kept = lines
+        .iter()
+        .filter(|line| !gone.contains(line.change.as_str()));
+    rewrite(lock, kept)
+}
+
+fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(), Error> {
+    let mut text = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
+    }
+    atomic::replace(lock.directory(), FILE, &text)
+}
+
+fn length(directory: &Directory) -> u64 {
+    let file = directory.open(FILE).ok().flatten();
+    file.and_then(|file| Some(file.metadata().ok()?.len()))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn added(id: &str) -> Step {
+        Step::Added {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+        }
+    }
+
+    fn act(change: &str) -> AuditContext {
+        AuditContext {
+            change: change.to_owned(),
+            ..AuditContext::default()
+        }
+    }
+
+    #[test]
+    fn what_is_removed_for_good_leaves_no_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        append(&lock, &act("a"), None, added("MEM-001")).unwrap();
+        append(&lock, &act("b"), None, added("MEM-002")).unwrap();
+        append(&lock, &act(""), None, added("MEM-003")).unwrap();
+        scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
+        let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].step, added("MEM-002"));
+    }
+
+    #[test]
+    fn a_long_journal_loses_its_oldest_changes_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let long = "x".repeat(200 << 10);
+        for n in 0..30 {
+            for part in ["1", "2"] {
+                append(
+                    &lock,
+                    &act(&n.to_string()),
+                    None,
+                    added(&format!("{part}{long}")),
+                )
+                .unwrap();
+            }
+        }
+        let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
+        assert!((10..41).contains(&lines.len()), "{}", lines.len());
+        assert_eq!(lines.last().unwrap().change, "29");
+        let mut counts = std::collections::BTreeMap::new();
+        for line in &lines {
+            *counts.entry(line.change.clone()).or_insert(0) += 1;
+        }
+        assert!(counts.values().all(|count| *count == 2), "{counts:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! Writing of records, within a scope, under the lock of the directory.
+//!
+//! A [`Writer`] holds the lock and writes the undo journal, the audit log and the primary database
+//! before a file. The other files extend it by one verb each:
+//!
+//! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these.
+//! - `raw_transfer`: byte-for-byte export and import. `remove_all`: purge.
+//! - `puller`: remote records. `moving`: move of a memory to a database. `replica`: name of this
+//!   copy.
+//! - `repair`: checks and repairs for `doctor`.
+
+pub(crate) mod append;
+pub(crate) mod expire;
+pub(crate) mod moving;
+pub(crate) mod puller;
+pub(crate) mod raw_transfer;
+pub(crate) mod remove;
+pub(crate) mod remove_all;
+pub(crate) mod repair;
+pub(crate) mod replica;
+pub(crate) mod revert;
+pub(crate) mod update;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::model::Kind;
+use crate::store::access::scoped::Scoped;
+use crate::store::audit::audit_event::AuditAction;
+use crate::store::error::{Error, Problem};
+use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::json_write::redone;
+use crate::store::files::directory::{Identity, Lock};
+use crate::store::primary::at_primary::AtPrimary;
+use crate::store::trust::UserKey;
+use crate::store::undo_journal::{self, step::Step};
+
+/// Exclusive write access. Keep it briefly: other writers wait for it.
+#[derive(Debug)]
+pub struct Writer {
+    store: Scoped,
+    /// Turn at the primary database, if there is one.
+    at_primary: Option<AtPrimary>,
+    /// `true` if it may write only logs, which belong to this copy.
+    is_for_logs: bool,
+    lock: Lock,
+    identity: Identity,
+    /// Key of the user who writes.
+    key: Option<UserKey>,
+    repaired: Vec<Problem>,
+    left_out: Vec<&'static str>,
+}
+
+impl Scoped {
+    /// Waits for the lock and opens the directory for writing. `random` supplies the identity of a
+    /// workspace that has none.
+    pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+        Writer::open(self, self.lock_limit(), random)
+    }
+
+    /// Opens the directory for writing logs only. Does not contact a primary database.
+    pub fn write_logs(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+        Writer::open_for_logs(self, self.lock_limit(), random)
+    }
+}
+
+impl Writer {
+    pub(crate) fn open(
+        store: &Scoped,
+        limit: Duration,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<Self, Error> {
+        // Checked first so that a refusal creates no directory, and again under the lock.
+        store.must_be_enabled()?;
+        if let Some(primary) = store.primary() {
+            primary.prepare().map_err(Error::Primary)?;
+        }
+        let mut writer = Self::open_for_logs(store, limit, random)?;
+        writer.at_primary = AtPrimary::begin(store, &writer.lock, limit)?;
+        writer.is_for_logs = false;
+        Ok(writer)
+    }
+
+    pub(crate) fn open_for_logs(
+        store: &Scoped,
+        limit: Duration,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<Self, Error> {
+        store.must_be_enabled()?;
+        let lock = Lock::take(store.directory(), limit)?;
+        store.must_be_enabled()?;
+        let is_new = lock.is_new();
+        let has_identity = store.identity().is_some();
+        let identity = lock.identity(random)?;
+        if !has_identity {
+            store.audit_log().begin(&identity)?;
+        }
+        if is_new {
+            // Without a note, only individually approved records count; that is no reason to reject
+            // a write.
+            drop(store.approvals().begin(&store.act().at, random));
+        }
+        let key = store.approvals().make_key(random);
+        Ok(Self {
+            key,
+            store: store.held(),
+            at_primary: None,
+            is_for_logs: true,
+            lock,
+            identity,
+            repaired: Vec::new(),
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Returns the store that is written to. Read through it while the writer exists: no other
+    /// writer can change the data meanwhile.
+    pub fn store(&self) -> &Scoped {
+        &self.store
+    }
+
+    pub(crate) fn is_for_logs(&self) -> bool {
+        self.is_for_logs
+    }
+
+    pub(crate) fn at_primary(&mut self) -> Option<&mut AtPrimary> {
+        self.at_primary.as_mut()
+    }
+
+    pub(crate) fn key(&self) -> Option<&UserKey> {
+        self.key.as_ref()
+    }
+
+    pub(crate) fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Returns the crash damage that this writer has repaired, and clears the list. Call once, at
+    /// the end.
+    pub fn take_repairs(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.repaired)
+    }
+
+    /// Returns the kinds of secrets redacted from this writer's records, and clears the list. Call
+    /// once, at the end.
+    pub fn take_left_out(&mut self) -> Vec<&'static str> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// Serializes a value, redacted. The flag is `true` if something was redacted.
+    pub(crate) fn redacted(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
+        let text = serde_json::to_string(value)?;
+        let Some(redact) = self.store.redaction() else {
+            return Ok((text, false));
+        };
+        let redacted = redact(&text);
+        let is_less = !redacted.found.is_empty();
+        let redacted_text = redacted.text.into_owned();
+        self.left_out.extend(redacted.found);
+        Ok((redacted_text, is_less))
+    }
+
+    /// Fails unless records of this kind can be added now. Call before work that depends on it.
+    pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
+        self.redone(kind, |writer, snapshot| {
+            writer.store.file(kind).check_writable(snapshot)
+        })
+    }
+
+    /// Reads and writes the file of a kind, and retries if another program changes it meanwhile.
+    /// Failed attempts leave no line in the journal.
+    pub(crate) fn redone<T>(
+        &mut self,
+        kind: Kind,
+        mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        redone(|| {
+            let mark = undo_journal::mark(&self.lock);
+            let done = self
+                .prepare(kind)
+                .and_then(|snapshot| attempt(self, &snapshot));
+            if matches!(done, Err(Error::Changing { .. })) {
+                undo_journal::back_to(&self.lock, mark)?;
+            }
+            done
+        })
+    }
+
+    /// Writes a journal line and an audit event before a write. `user` is the owner of the record.
+    pub(crate) fn note(
+        &mut self,
+        step: Step,
+        did: AuditAction,
+        user: Option<&str>,
+    ) -> Result<(), Error> {
+        let id = step.target().map(str::to_owned);
+        self.journal(step);
+        match id {
+            Some(id) => self.store.audit(did, &[(&id, user)]),
+            None => Ok(()),
+        }
+    }
+
+    /// Journals a write before it happens. A failure only makes the write impossible to revert, so
+    /// it does not block the write.
+    pub(crate) fn journal(&mut self, step: Step) {
+        let key = self.key.as_ref();
+        drop(undo_journal::append(
+            &self.lock,
+            self.store.act(),
+            key,
+            step,
+        ));
+    }
+
+    /// Redacts a JSON text for the journal, which must not keep secrets of old records.
+    pub(crate) fn clean(&self, json: &str) -> String {
+        self.store
+            .redaction()
+            .map_or_else(|| json.to_owned(), |filter| filter(json).text.into_owned())
+    }
+
+    /// Adds the kinds of redacted secrets to the list.
+    pub(crate) fn leave_out(&mut self, found: Vec<&'static str>) {
+        self.left_out.extend(found);
+    }
+
+    /// Records on their way to a file: they go to the database before, where there is one.
+    pub(crate) fn send(&mut self, kind: Kind, rows: &[(&str, &str)]) -> Result<(), Error> {
+        match self.at_primary() {
+            Some(at) => at.put(kind, rows),
+            None => self.must_lie_here(),
+        }
+    }
+
+    /// Sends removals to the database, each with its tombstone line, before the file changes.
+    pub(crate) fn send_removals(
+        &mut self,
+        kind: Kind,
+        gone: &[(String, String)],
+    ) -> Result<(), Error> {
+        match self.at_primary() {
+            Some(at) => at.bury(kind, gone),
+            None => self.must_lie_here(),
+        }
+    }
+
+    /// Fails if this writer is for logs only, and the primary store of the records is a database.
+    fn must_lie_here(&self) -> Result<(), Error> {
+        if self.is_for_logs() && self.store().primary_name()?.is_some() {
+            let path = self.store().directory().to_path_buf();
+            return Err(Error::NoPrimary { path });
+        }
+        Ok(())
+    }
+
+    /// Records a failure to write to a file what the database has already.
+    pub(crate) fn followed<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
+        if done.is_err()
+            && let Some(at) = self.at_primary()
+        {
+            at.fall_behind();
+        }
+        done
+    }
+
+    /// Saves the progress of the files at the end.
+    fn keep_reached(&mut self) {
+        let directory = self.lock().directory().clone();
+        if let Some(at) = self.at_primary() {
+            at.keep_reached(&directory);
+        }
+    }
+
+    pub(crate) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
+        self.store
+            .file(kind)
+            .prepare(&self.lock, &mut self.repaired)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.keep_reached();
+    }
+}
+
+pub(crate) fn not_found(kind: Kind, id: &str) -> Error {
+    Error::NotFound {
+        kind: Some(kind),
+        id: id.to_owned(),
+        similar: Vec::new(),
+    }
+}

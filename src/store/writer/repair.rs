@@ -1,0 +1,372 @@
+//! Checks and repairs of data files, for `doctor`.
+//!
+//! A check reads every entry of every file and changes nothing. A repair first copies the whole
+//! file aside, then rewrites it from the complete entries, byte for byte; text between them stays
+//! in the copy. Complete but unreadable entries (a `NaN`, a wrong type) are not damage; they are
+//! reported and kept.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io::{Read as _, Seek as _};
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::json::{self, Walk};
+use crate::model::{
+    Correction, Execution, Expiry, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+};
+use crate::store::access::access_filter::expiry;
+use crate::store::access::query::unreadable;
+use crate::store::access::scoped::Scoped;
+use crate::store::atomic;
+use crate::store::entry::Entry;
+use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::data::json_file::{FORMAT, JsonFile, Snapshot};
+use crate::store::files::data::json_write::redone;
+use crate::store::files::data::scan::Lines;
+use crate::store::files::directory::Lock;
+use crate::store::files::file_names::RECOVERED;
+use crate::store::primary::at_primary::AtPrimary;
+use crate::store::primary::follow;
+use crate::store::redaction::Redaction;
+
+/// Result of repairing one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Repaired {
+    /// The file.
+    pub path: PathBuf,
+    /// Copy of the file before the repair.
+    pub copy: PathBuf,
+    /// Number of entries in the file now.
+    pub kept: usize,
+    /// Number of those entries that were found behind the damage.
+    pub salvaged: usize,
+}
+
+/// Result of redacting one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cleaned {
+    /// The file.
+    pub path: PathBuf,
+    /// Copy of the file before the change.
+    pub copy: PathBuf,
+    /// Number of changed entries.
+    pub records: usize,
+}
+
+impl Scoped {
+    /// Returns all problems of a kind's file; reads every entry. Requires full access.
+    pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
+        if !self.sees_all() {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let snapshot = self.file(kind).by_scan()?;
+        let mut problems = snapshot.problems.clone();
+        let mut ids = HashSet::new();
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        let Some(file) = &snapshot.file else {
+            return Ok(problems);
+        };
+        let mut lines = Lines::of(file);
+        let path = &snapshot.path;
+        for row in rows {
+            let text = snapshot.read(&row)?;
+            let id = json::string_field(&text, kind.id_field())
+                .unwrap_or_default()
+                .into_owned();
+            let entry = Entry {
+                kind,
+                id,
+                text,
+                offset: row.at,
+            };
+            for (kind, message) in misfits(&entry, &mut ids) {
+                let line = lines.at(row.at).map_err(Error::io("read", path))?;
+                problems.push(Problem {
+                    path: path.clone(),
+                    offset: row.at,
+                    line,
+                    kind,
+                    message,
+                });
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Repairs the torn or damaged file of a kind; `None` if there is nothing to repair.
+    pub fn repair(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
+        if !self.sees_all() {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        redone(|| self.repair_under(&lock, kind, now))
+    }
+
+    fn repair_under(
+        &self,
+        lock: &Lock,
+        kind: Kind,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Repaired>, Error> {
+        let held = self.held();
+        let file = held.file(kind);
+        let snapshot = file.by_scan()?;
+        let format = snapshot.table.header.format;
+        if !snapshot.problems.iter().any(|p| p.kind.is_mendable()) {
+            return Ok(None);
+        }
+        let path = self.directory().join(kind.file());
+        if format > FORMAT {
+            return Err(Error::NewerFormat {
+                path,
+                found: format,
+                ours: FORMAT,
+            });
+        }
+        if self.primary_name()?.is_some() {
+            // The database holds the intact records.
+            let (_, copy) = copy_aside(lock, kind, &snapshot, now)?;
+            follow::fetch_anew(self, lock, kind)?;
+            return Ok(Some(Repaired {
+                path,
+                copy,
+                kept: usize::try_from(file.snapshot()?.table.header.count).unwrap_or(usize::MAX),
+                salvaged: 0,
+            }));
+        }
+        mend(lock, file, kind, &snapshot, now).map(Some)
+    }
+
+    /// Redacts the entries of a kind; entries without secrets keep every byte. Copies the file
+    /// aside first. Returns `None` if there is nothing to redact.
+    pub fn clean(
+        &self,
+        kind: Kind,
+        redact: Redaction,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Cleaned>, Error> {
+        if !self.sees_all() {
+            return Err(Error::OutOfScope {
+                what: kind.file().to_owned(),
+            });
+        }
+        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
+        let limit = std::time::Duration::from_secs(30);
+        let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
+        redone(|| self.clean_under(&lock, kind, redact, now, at_primary.as_mut()))
+    }
+
+    fn clean_under(
+        &self,
+        lock: &Lock,
+        kind: Kind,
+        redact: Redaction,
+        now: DateTime<Utc>,
+        at_primary: Option<&mut AtPrimary>,
+    ) -> Result<Option<Cleaned>, Error> {
+        let held = self.held();
+        let file = held.file(kind);
+        let snapshot = file.by_scan()?;
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        let mut edits = Vec::new();
+        for row in rows {
+            let bytes = snapshot.read(&row)?;
+            // An entry that is not UTF-8 is damage, and left to `repair`.
+            let Ok(text) = std::str::from_utf8(&bytes) else {
+                continue;
+            };
+            let redacted = redact(text);
+            if !redacted.found.is_empty() {
+                let start = usize::try_from(row.at).unwrap_or(usize::MAX);
+                let span = start..start + row.length as usize;
+                let id = json::string_field(&bytes, kind.id_field()).unwrap_or_default();
+                edits.push((span, redacted.text.into_owned(), id.into_owned()));
+            }
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let path = self.directory().join(kind.file());
+        let format = snapshot.table.header.format;
+        if format > FORMAT {
+            return Err(Error::NewerFormat {
+                path,
+                found: format,
+                ours: FORMAT,
+            });
+        }
+        let (bytes, copy) = copy_aside(lock, kind, &snapshot, now)?;
+        let mut text = Vec::with_capacity(bytes.len());
+        let mut from = 0;
+        if let Some(at) = at_primary {
+            let rows: Vec<_> = edits
+                .iter()
+                .map(|(_, entry, id)| (id.as_str(), entry.as_str()))
+                .collect();
+            at.put(kind, &rows)?;
+        }
+        for (span, entry, _) in &edits {
+            text.extend_from_slice(&bytes[from..span.start]);
+            text.extend_from_slice(entry.as_bytes());
+            from = span.end;
+        }
+        text.extend_from_slice(&bytes[from..]);
+        file.write_anew(&snapshot, &text)?;
+        Ok(Some(Cleaned {
+            path,
+            copy,
+            records: edits.len(),
+        }))
+    }
+}
+
+/// Returns all problems of an entry; `ids` are those of the entries before it.
+fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String)> {
+    let (kind, id) = (entry.kind, &entry.id);
+    let mut found = Vec::new();
+    if let Err(error) = parse(entry) {
+        found.push((ProblemKind::Unreadable, unreadable(kind, id, &error)));
+    }
+    if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
+        let end = json::field(&entry.text, "expires_at").unwrap_or_default();
+        let message = format!(
+            "`expires_at` of `{id}` is {}, which is no time: it is hidden until that is mended",
+            String::from_utf8_lossy(end),
+        );
+        found.push((ProblemKind::Unreadable, message));
+    }
+    if id.is_empty() {
+        found.push((ProblemKind::Unreadable, "the entry has no id".into()));
+    } else if !ids.insert(id.clone()) {
+        let message = format!("`{id}` is the id of an entry before it");
+        found.push((ProblemKind::Duplicate, message));
+    }
+    found
+}
+
+fn mend(
+    lock: &Lock,
+    file: JsonFile<'_>,
+    kind: Kind,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<Repaired, Error> {
+    let path = lock.directory().join(kind.file());
+    let (bytes, copy) = copy_aside(lock, kind, snapshot, now)?;
+    let mut spans = Vec::new();
+    snapshot.each(false, &mut |row| {
+        let start = usize::try_from(row.at).unwrap_or(usize::MAX);
+        spans.push(start..start + row.length as usize);
+        true
+    })?;
+    let whole = spans.len();
+    spans.extend(salvage(&bytes, &spans, kind));
+    spans.sort_by_key(|span| span.start);
+    let mut text = format!("{{\n  \"{}\": [", kind.root_key()).into_bytes();
+    for (i, span) in spans.iter().enumerate() {
+        text.extend_from_slice(if i == 0 { b"\n    " } else { b",\n    " });
+        text.extend_from_slice(&bytes[span.clone()]);
+    }
+    text.extend_from_slice(if spans.is_empty() {
+        b"]\n}\n"
+    } else {
+        b"\n  ]\n}\n"
+    });
+    file.write_anew(snapshot, &text)?;
+    Ok(Repaired {
+        path,
+        copy,
+        kept: spans.len(),
+        salvaged: spans.len() - whole,
+    })
+}
+
+/// Copies a file to `recovered/`. Returns its bytes and the path of the copy.
+fn copy_aside(
+    lock: &Lock,
+    kind: Kind,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<(Vec<u8>, PathBuf), Error> {
+    let path = &snapshot.path;
+    let mut bytes = Vec::new();
+    if let Some(mut source) = snapshot.file.as_ref() {
+        source
+            .rewind()
+            .and_then(|()| source.read_to_end(&mut bytes))
+            .map_err(Error::io("read", path))?;
+    }
+    if bytes.len() as u64 != snapshot.table.header.stamp.size {
+        return Err(Error::Changing { path: path.clone() });
+    }
+    let aside = lock.directory().below(RECOVERED);
+    atomic::create_dir(&aside)?;
+    let name = format!("{}.{}.txt", kind.file(), now.format("%Y%m%d%H%M%S%6f"));
+    atomic::replace(&aside, &name, &bytes)?;
+    Ok((bytes, aside.join(name)))
+}
+
+/// Returns complete entries with an unused id in the parts of the file outside all known entries.
+fn salvage(
+    bytes: &[u8],
+    known: &[std::ops::Range<usize>],
+    kind: Kind,
+) -> Vec<std::ops::Range<usize>> {
+    let id = |span: &std::ops::Range<usize>| {
+        json::string_field(&bytes[span.clone()], kind.id_field()).map(Cow::into_owned)
+    };
+    let mut ids: HashSet<String> = known.iter().filter_map(id).collect();
+    let mut known = known.iter().peekable();
+    let mut walk = Walk::default();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|n| at + n) {
+        while known.next_if(|span| span.end <= next).is_some() {}
+        if let Some(inside) = known.next_if(|span| span.contains(&next)) {
+            at = inside.end;
+            continue;
+        }
+        at = next + 1;
+        // No entry extends past the next known one.
+        let gap_end = known.peek().map_or(bytes.len(), |span| span.start);
+        let gap = &bytes[..gap_end];
+        if let Ok(end) = walk.end_of(gap, next, 0)
+            && let Some(id) = walk.string_field(gap, next, kind.id_field())
+            && ids.insert(id.into_owned())
+        {
+            found.push(next..end);
+            at = end;
+        }
+    }
+    found
+}
+
+fn parse(entry: &Entry) -> Result<(), serde_json::Error> {
+    fn check<R: Record>(entry: &Entry) -> Result<(), serde_json::Error> {
+        entry.parse::<R>().map(drop)
+    }
+    match entry.kind {
+        Kind::Execution => check::<Execution>(entry),
+        Kind::Correction => check::<Correction>(entry),
+        Kind::Reflexion => check::<Reflexion>(entry),
+        Kind::Procedure => check::<Procedure>(entry),
+        Kind::Fix => check::<Fix>(entry),
+        Kind::Memory => check::<Memory>(entry),
+        Kind::Session => check::<Session>(entry),
+    }
+}

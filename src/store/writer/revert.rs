@@ -1,0 +1,454 @@
+//! Reverts writes to records, from the undo journal.
+//!
+//! A revert is a write like any other: it is journaled and audited, and can be reverted itself. It
+//! never overwrites later changes, and leaves values that are already as before.
+
+use std::collections::HashSet;
+
+use crate::json;
+use crate::model::Kind;
+use crate::store::audit::audit_event::AuditAction;
+use crate::store::entry::Entry;
+use crate::store::error::Error;
+use crate::store::files::data::apply::is_record;
+use crate::store::files::data::frame::Frame;
+use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::offsets::Row;
+use crate::store::files::tombstones;
+use crate::store::undo_journal::{
+    self,
+    step::{Field, Splice, Step},
+};
+
+use super::Writer;
+
+/// A removed record to restore.
+#[derive(Debug, Clone, Copy)]
+pub struct Returning<'a> {
+    /// Id of the record.
+    pub id: &'a str,
+    /// Id of the record before it; `None` restores the record at the start of the file.
+    pub after: Option<&'a str>,
+    /// JSON text.
+    pub text: &'a str,
+}
+
+/// Result of reverting a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reverted {
+    /// Reverted.
+    Done,
+    /// Unchanged: the values were as before already.
+    Already,
+    /// Unchanged: this field has been changed since.
+    ChangedSince(String),
+    /// Unchanged: the record no longer exists.
+    Gone,
+}
+
+impl Writer {
+    /// Restores the previous values of fields: all of them, or none. With `dry_run`, only returns
+    /// the result.
+    pub fn revert_fields(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        fields: &[Field],
+        dry_run: bool,
+    ) -> Result<Reverted, Error> {
+        self.redone(kind, |writer, snapshot| {
+            writer.revert_in(snapshot, kind, id, fields, dry_run)
+        })
+    }
+
+    fn revert_in(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        id: &str,
+        fields: &[Field],
+        dry_run: bool,
+    ) -> Result<Reverted, Error> {
+        let Some((row, entry)) = self.store().find_in(snapshot, kind, id)? else {
+            return Ok(Reverted::Gone);
+        };
+        let text = String::from_utf8_lossy(&entry.text).into_owned();
+        let now = |name: &str| {
+            let span = json::fields(text.as_bytes()).filter(|(key, _)| key == name);
+            span.last().map(|(_, span)| text[span].to_owned())
+        };
+        let mut back: Vec<Field> = Vec::new();
+        for field in fields {
+            let current = now(&field.name);
+            if is_same(current.as_deref(), field.before.as_deref()) {
+                continue;
+            }
+            if !is_same(current.as_deref(), field.after.as_deref()) {
+                return Ok(Reverted::ChangedSince(field.name.clone()));
+            }
+            back.push(Field {
+                name: field.name.clone(),
+                before: current,
+                after: field.before.clone(),
+            });
+        }
+        if back.is_empty() {
+            return Ok(Reverted::Already);
+        }
+        if dry_run {
+            return Ok(Reverted::Done);
+        }
+        let set: Vec<(&str, String)> = back
+            .iter()
+            .filter_map(|field| Some((field.name.as_str(), field.after.clone()?)))
+            .collect();
+        let gone = back.iter().filter(|field| field.after.is_none());
+        let gone: Vec<&str> = gone.map(|field| field.name.as_str()).collect();
+        let text = json::without_fields(&json::with_fields(&text, &set, 6), &gone);
+        if !is_record(kind, id, &text) {
+            return Err(not_a_record(kind, id));
+        }
+        if !self.store().sight().is_own(kind, text.as_bytes()) {
+            let what = id.to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let step = Step::Edited {
+            kind,
+            id: id.to_owned(),
+            fields: back.clone(),
+        };
+        self.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
+        self.send(kind, &[(id, &text)])?;
+        let done = self.store().file(kind).replace(snapshot, &row, &text);
+        self.followed(done)?;
+        Ok(Reverted::Done)
+    }
+
+    /// Restores removed records at their old position: after the predecessor of the first, or at
+    /// the start of the file, in this order. Skips existing records. Returns the number of restored
+    /// records.
+    pub fn put_back(
+        &mut self,
+        kind: Kind,
+        run: &[Returning<'_>],
+        at: &str,
+    ) -> Result<usize, Error> {
+        let mut back = 0;
+        self.redone(kind, |writer, snapshot| {
+            back += writer.put_back_to(snapshot, kind, run, at)?;
+            Ok(())
+        })?;
+        Ok(back)
+    }
+
+    fn put_back_to(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        run: &[Returning<'_>],
+        at: &str,
+    ) -> Result<usize, Error> {
+        let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
+        let mut there: HashSet<String> = HashSet::new();
+        self.store()
+            .each_of_in(snapshot, kind, &ids, &mut |_, entry| {
+                there.insert(entry.id);
+            })?;
+        let mut missing = Vec::new();
+        for one in run {
+            if there.contains(one.id) {
+                continue;
+            }
+            if !self.store().sight().covers(kind, one.text.as_bytes()) {
+                let what = one.id.to_owned();
+                return Err(Error::OutOfScope { what });
+            }
+            if !is_record(kind, one.id, one.text) {
+                return Err(not_a_record(kind, one.id));
+            }
+            missing.push(one);
+        }
+        let Some(foremost) = missing.first() else {
+            return Ok(0);
+        };
+        let users: Vec<_> = missing
+            .iter()
+            .map(|one| json::string_field(one.text.as_bytes(), "user_id"))
+            .collect();
+        for one in &missing {
+            self.journal(Step::Added {
+                kind,
+                id: one.id.to_owned(),
+            });
+        }
+        let touched = missing.iter().zip(&users);
+        let touched: Vec<_> = touched
+            .map(|(one, user)| (one.id, user.as_deref().filter(|_| kind.has_user())))
+            .collect();
+        self.store().audit(AuditAction::Added, &touched)?;
+        let rows: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
+        self.send(kind, &rows)?;
+        let done = self.put_at(snapshot, kind, foremost.after, &missing);
+        self.followed(done)?;
+        // Last: a crash before this leaves records with tombstones, which hide nothing.
+        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
+        let done = tombstones::lift(self.lock(), kind, &ids, at);
+        self.followed(done)?;
+        Ok(ids.len())
+    }
+
+    /// Inserts records after the one with this id, or before all.
+    fn put_at(
+        &self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        after: Option<&str>,
+        records: &[&Returning<'_>],
+    ) -> Result<(), Error> {
+        let file = self.store().file(kind);
+        let neighbour = match after {
+            Some(before) => self.store().find_in(snapshot, kind, before)?,
+            None => first(snapshot, kind)?,
+        };
+        let texts: Vec<&str> = records.iter().map(|one| one.text).collect();
+        if let Some((row, entry)) = neighbour {
+            let beside = String::from_utf8_lossy(&entry.text);
+            let texts = texts.join(",\n    ");
+            let all = match after {
+                Some(_) => format!("{beside},\n    {texts}"),
+                None => format!("{texts},\n    {beside}"),
+            };
+            file.replace(snapshot, &row, &all)
+        } else {
+            let plain = Frame::plain(kind);
+            file.append_all(snapshot, &texts, (&plain.head, &plain.tail))
+        }
+    }
+
+    /// Journals a write to a file of a skill; the path is relative to the skills directory.
+    pub fn note_file(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
+        let splice = Splice::between(before, after);
+        self.journal(Step::File {
+            path: path.to_owned(),
+            splice,
+        });
+    }
+
+    /// Drops every change that involves one of these ids, completely: the ids now belong to other
+    /// records.
+    pub fn forget_changes(&mut self, ids: &[(Kind, &str)]) -> Result<(), Error> {
+        undo_journal::forget(self.lock(), ids)
+    }
+
+    /// Journals that a change was reverted.
+    pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
+        let of = of.to_owned();
+        let step = Step::Undone { of };
+        undo_journal::append(self.lock(), self.store().act(), self.key(), step)
+    }
+}
+
+/// Error for a journal text that is not a valid record of its kind.
+fn not_a_record(kind: Kind, id: &str) -> Error {
+    let id = id.to_owned();
+    Error::InvalidJournal { kind, id }
+}
+
+/// Returns the first entry of a file, with its row.
+fn first(snapshot: &Snapshot, kind: Kind) -> Result<Option<(Row, Entry)>, Error> {
+    let mut first = None;
+    snapshot.each(false, &mut |row| {
+        first = Some(row.clone());
+        false
+    })?;
+    let Some(row) = first else {
+        return Ok(None);
+    };
+    let entry = snapshot.entry(kind, &row)?;
+    Ok(Some((row, entry)))
+}
+
+/// Returns `true` if two optional JSON texts are equal except for their layout.
+fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
+    a.map(json::compact) == b.map(json::compact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::revert::*;
+    use crate::model::{Correction, Scope};
+    use crate::platform::named;
+    use crate::store::{Approvals, AuditContext, Scoped};
+
+    fn store(dir: &std::path::Path) -> Scoped {
+        let act = AuditContext {
+            change: "c".to_owned(),
+            ..AuditContext::default()
+        };
+        let state = dir.join("state");
+        let approvals = Approvals::of(Some(&state), dir, false);
+        Scoped::new(dir, Scope::All).acting(act).trusting(approvals)
+    }
+
+    fn correction(words: &str) -> Correction {
+        serde_json::from_value(serde_json::json!({"skill": "hr/x", "user_correction": words}))
+            .unwrap()
+    }
+
+    fn bytes(dir: &std::path::Path) -> Vec<u8> {
+        std::fs::read(dir.join("corrections.json")).unwrap()
+    }
+
+    #[test]
+    fn removed_records_come_back_to_their_places_byte_for_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        for words in ["a", "b", "c"] {
+            writer
+                .append(correction(words), chrono::DateTime::UNIX_EPOCH)
+                .unwrap();
+        }
+        let before = bytes(dir.path());
+        for id in ["CORR-001", "CORR-002", "CORR-003"] {
+            writer
+                .remove(Kind::Correction, id, "", chrono::DateTime::UNIX_EPOCH)
+                .unwrap();
+            assert_ne!(bytes(dir.path()), before);
+            let lines = store.changes().unwrap();
+            let Some(Step::Removed {
+                after,
+                text: Some(text),
+                ..
+            }) = lines.last().map(|l| &l.step)
+            else {
+                panic!("{lines:?}");
+            };
+            let after = after.as_deref();
+            let run = [Returning { id, after, text }];
+            assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
+            assert_eq!(bytes(dir.path()), before, "{id}");
+            assert!(store.buried_ids(Kind::Correction).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn several_go_and_come_back_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let epoch = chrono::DateTime::UNIX_EPOCH;
+        for words in ["a", "b", "c", "d", "e"] {
+            drop(writer.append(correction(words), epoch).unwrap());
+        }
+        let before = bytes(dir.path());
+        let all: Vec<String> = (1..=5).map(|n| format!("CORR-{n:03}")).collect();
+        for gone in [&all[..], &all[..2], &all[1..4], &all[3..]] {
+            let removals: Vec<_> = gone.iter().rev().map(|id| (id.as_str(), "")).collect();
+            let known = store.changes().unwrap().len();
+            let removed = writer.remove_several(Kind::Correction, &removals, epoch);
+            assert_eq!(removed.unwrap().len(), gone.len());
+            let lines = store.changes().unwrap();
+            let mut run = Vec::new();
+            for line in lines[known..].iter().rev() {
+                if let Step::Removed {
+                    id,
+                    after,
+                    text: Some(text),
+                    ..
+                } = &line.step
+                {
+                    let after = after.as_deref();
+                    run.push(Returning { id, after, text });
+                }
+            }
+            writer.put_back(Kind::Correction, &run, "").unwrap();
+            assert_eq!(bytes(dir.path()), before, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn several_are_found_at_one_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        // The table holds only the start of ids this long.
+        let long = ["x".repeat(80), "x".repeat(81)];
+        let entry = |id: &str| serde_json::json!({"correction_id": id, "skill": "hr/x"});
+        let all = [
+            "CORR-001", "CORR-002", "CORR-003", &long[0], &long[1], "CORR-002",
+        ];
+        let text = serde_json::json!({"corrections": all.map(entry)}).to_string();
+        named::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
+        let check = |ids: &[&str], expected: &[&str]| {
+            let (asked, mut found) = (ids.iter().copied().collect(), Vec::new());
+            let mut visit = |entry: Entry| found.push(entry.id);
+            store.each_of(Kind::Correction, &asked, &mut visit).unwrap();
+            assert_eq!(found, expected, "{ids:?}");
+        };
+        check(&["CORR-003", "CORR-002", "CORR-009", ""], &all[1..3]);
+        check(&[&long[1], "CORR-001"], &["CORR-001", &long[1]]);
+        check(&all, &all[..5]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn what_has_come_back_is_not_buried_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        let epoch = chrono::DateTime::UNIX_EPOCH;
+        let kind = Kind::Correction;
+        drop(writer.append(correction("a"), epoch).unwrap());
+        let gone = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
+        let check = |is_buried: bool| {
+            let buried = store.all_forgotten().unwrap();
+            let found = store.buried(kind, "its words").unwrap();
+            assert_eq!(found.is_some(), is_buried);
+            assert_eq!(buried.has_content(kind, "its words"), is_buried);
+            assert_eq!(buried.has_id(kind, "CORR-001"), is_buried);
+            assert!(!buried.has_content(kind, "other words"));
+        };
+        check(true);
+        let text = std::str::from_utf8(&gone.text).unwrap();
+        let (id, after) = ("CORR-001", None);
+        writer
+            .put_back(kind, &[Returning { id, after, text }], "")
+            .unwrap();
+        check(false);
+    }
+
+    #[test]
+    fn fields_go_back_unless_they_were_changed_since() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+        writer
+            .append(correction("a"), chrono::DateTime::UNIX_EPOCH)
+            .unwrap();
+        let before = bytes(dir.path());
+        let set = [("user_correction", "b"), ("ours", "new")];
+        writer.update(Kind::Correction, "CORR-001", &set).unwrap();
+        let Some(Step::Edited { fields, .. }) = store.changes().unwrap().pop().map(|l| l.step)
+        else {
+            panic!("no edit");
+        };
+        writer
+            .update(Kind::Correction, "CORR-001", &[("ours", "newer")])
+            .unwrap();
+        let mut revert = |fields: &[Field]| {
+            writer
+                .revert_fields(Kind::Correction, "CORR-001", fields, false)
+                .unwrap()
+        };
+        assert_eq!(revert(&fields), Reverted::ChangedSince("ours".to_owned()));
+        let Some(Step::Edited { fields: newer, .. }) =
+            store.changes().unwrap().pop().map(|l| l.step)
+        else {
+            panic!("no edit");
+        };
+        assert_eq!(revert(&newer), Reverted::Done);
+        assert_eq!(revert(&fields), Reverted::Done);
+        assert_eq!(bytes(dir.path()), before);
+        assert_eq!(revert(&fields), Reverted::Already);
+    }
+}

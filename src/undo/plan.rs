@@ -1,0 +1,295 @@
+//! Plan of a revert: folds the lines of the undo journal into one effect per target.
+//!
+//! Pure functions. They group lines into changes and mark the reverted ones. They find the state of a
+//! record before the first line of a change, and after the last one.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::Kind;
+use crate::store::{ChangeLine, Field, PlacedLine, Splice, Step};
+
+/// One change: all that one command wrote.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    /// Name of the change.
+    pub(crate) name: &'a str,
+    /// Lines of the undo journal, oldest first.
+    pub(crate) lines: Vec<&'a ChangeLine>,
+    /// `true` if a later change reverted it.
+    pub(crate) is_undone: bool,
+}
+
+impl Change<'_> {
+    /// Returns the change that this one reverted; `None` if it is no revert.
+    pub(crate) fn undoes(&self) -> Option<&str> {
+        self.lines.iter().find_map(|line| match &line.step {
+            Step::Undone { of } => Some(of.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns `true` if a hook of an agent host made the change, not a typed command.
+    pub(crate) fn is_of_a_hook(&self) -> bool {
+        self.lines
+            .first()
+            .is_some_and(|line| line.why == "hook" || line.why.starts_with("hook "))
+    }
+
+    /// Ids of records and paths of files that the change touches.
+    pub(crate) fn targets(&self) -> HashSet<&str> {
+        let targets = self.lines.iter().filter_map(|line| line.step.target());
+        targets.collect()
+    }
+}
+
+/// Groups the lines of an undo journal into changes, oldest first.
+pub(crate) fn changes(lines: &[ChangeLine]) -> Vec<Change<'_>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for line in lines {
+        let place = *places.entry(&line.change).or_insert(changes.len());
+        if place == changes.len() {
+            changes.push(Change {
+                name: &line.change,
+                lines: Vec::new(),
+                is_undone: false,
+            });
+        }
+        changes[place].lines.push(line);
+    }
+    // A revert that was itself reverted has no effect any more.
+    let mut undone: HashSet<String> = HashSet::new();
+    for change in changes.iter_mut().rev() {
+        change.is_undone = undone.contains(change.name);
+        if !change.is_undone
+            && let Some(of) = change.undoes()
+        {
+            undone.insert(of.to_owned());
+        }
+    }
+    changes
+}
+
+/// Effect that brings a target back to its earlier state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// Removes a record.
+    Remove {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+    },
+    /// Restores a record.
+    Restore {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// Id of the record before it in the file; `None` for the first one.
+        after: Option<String>,
+        /// JSON text of the record; `None` if it is lost.
+        text: Option<String>,
+    },
+    /// Reverts fields of a record.
+    Fields {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// Fields, with the values before the first and after the last line.
+        fields: Vec<Field>,
+    },
+    /// Restores or removes lines of the execution log.
+    Lines {
+        /// Session id of the lines.
+        id: String,
+        /// `true` to remove the lines.
+        go: bool,
+        lines: Vec<PlacedLine>,
+    },
+    /// Reverts a file.
+    File {
+        /// Path below the skills directory.
+        path: String,
+        /// Splices to revert, last one first.
+        splices: Vec<Splice>,
+    },
+}
+
+/// Returns the effects that revert a change, last one first.
+pub(crate) fn back(change: &Change<'_>) -> Vec<Back> {
+    let mut backs: Vec<Back> = Vec::new();
+    let mut lines: Vec<&Step> = change.lines.iter().map(|line| &line.step).collect();
+    lines.reverse();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for step in &lines {
+        let Some(target) = step.target().filter(|target| seen.insert(target)) else {
+            continue;
+        };
+        let of_target = lines.iter().filter(|step| step.target() == Some(target));
+        backs.extend(fold(of_target.copied()));
+    }
+    backs
+}
+
+/// Folds the steps on one target, last one first, into effects.
+fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
+    let mut backs: Vec<Back> = Vec::new();
+    for step in steps {
+        match (step, backs.last_mut()) {
+            // This change added the record, so all its later steps go with it. If the change also
+            // removed the record, nothing is left to do.
+            (Step::Added { kind, id }, _) => {
+                let went = backs
+                    .iter()
+                    .any(|back| matches!(back, Back::Restore { .. }));
+                backs.retain(|back| matches!(back, Back::Lines { .. }));
+                if !went {
+                    let (kind, id) = (*kind, id.clone());
+                    backs.push(Back::Remove { kind, id });
+                }
+            }
+            (Step::Edited { fields, .. }, Some(Back::Fields { fields: known, .. })) => {
+                for field in fields {
+                    match known.iter_mut().find(|other| other.name == field.name) {
+                        Some(later) => later.before.clone_from(&field.before),
+                        None => known.push(field.clone()),
+                    }
+                }
+            }
+            (Step::Edited { kind, id, fields }, _) => backs.push(Back::Fields {
+                kind: *kind,
+                id: id.clone(),
+                fields: fields.clone(),
+            }),
+            (
+                Step::Removed {
+                    kind,
+                    id,
+                    after,
+                    text,
+                },
+                _,
+            ) => backs.push(Back::Restore {
+                kind: *kind,
+                id: id.clone(),
+                after: after.clone(),
+                text: text.clone(),
+            }),
+            (Step::File { splice, .. }, Some(Back::File { splices, .. })) => {
+                splices.push(splice.clone());
+            }
+            (Step::File { path, splice }, _) => backs.push(Back::File {
+                path: path.clone(),
+                splices: vec![splice.clone()],
+            }),
+            (Step::Lines { id, came, lines }, _) => backs.push(Back::Lines {
+                id: id.clone(),
+                go: *came,
+                lines: lines.clone(),
+            }),
+            (Step::Undone { .. }, _) => {}
+        }
+    }
+    backs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: &str, step: Step) -> ChangeLine {
+        ChangeLine {
+            change: change.to_owned(),
+            at: String::new(),
+            who: String::new(),
+            why: String::new(),
+            step,
+            mac: None,
+        }
+    }
+
+    fn added(id: &str) -> Step {
+        Step::Added {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+        }
+    }
+
+    fn edited(id: &str, before: &str, after: &str) -> Step {
+        Step::Edited {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+            fields: vec![Field {
+                name: "content".to_owned(),
+                before: Some(before.to_owned()),
+                after: Some(after.to_owned()),
+            }],
+        }
+    }
+
+    fn undone(of: &str) -> Step {
+        Step::Undone { of: of.to_owned() }
+    }
+
+    #[test]
+    fn an_undoing_that_was_undone_undoes_nothing() {
+        let check = |steps: &[(&str, Step)], expected: &[(&str, bool)]| {
+            let lines: Vec<_> = steps.iter().map(|(c, s)| line(c, s.clone())).collect();
+            let changes = changes(&lines);
+            let found: Vec<_> = changes.iter().map(|c| (c.name, c.is_undone)).collect();
+            assert_eq!(found, expected);
+        };
+        let (a, b) = (("a", added("1")), ("b", undone("a")));
+        check(std::slice::from_ref(&a), &[("a", false)]);
+        check(&[a.clone(), b.clone()], &[("a", true), ("b", false)]);
+        let c = ("c", undone("b"));
+        let all = [("a", false), ("b", true), ("c", false)];
+        check(&[a.clone(), b.clone(), c], &all);
+        // Two processes at once interleave their lines.
+        let mixed = [a.clone(), ("x", added("2")), ("a", added("3"))];
+        check(&mixed, &[("a", false), ("x", false)]);
+    }
+
+    #[test]
+    fn the_lines_on_a_target_become_one_effect() {
+        let check = |steps: &[Step], expected: &[Back]| {
+            let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
+            assert_eq!(back(&changes(&lines)[0]), expected);
+        };
+        let (kind, id) = (Kind::Memory, "1".to_owned());
+        let remove = Back::Remove {
+            kind,
+            id: id.clone(),
+        };
+        check(&[added("1")], std::slice::from_ref(&remove));
+        check(&[added("1"), edited("1", "a", "b")], &[remove]);
+        let Step::Edited { fields, .. } = edited("1", "a", "c") else {
+            unreachable!()
+        };
+        let fields = Back::Fields {
+            kind,
+            id: id.clone(),
+            fields,
+        };
+        check(
+            &[edited("1", "a", "b"), edited("1", "b", "c")],
+            std::slice::from_ref(&fields),
+        );
+        let removed = Step::Removed {
+            kind,
+            id: id.clone(),
+            after: None,
+            text: Some("{}".to_owned()),
+        };
+        let restore = Back::Restore {
+            kind,
+            id,
+            after: None,
+            text: Some("{}".to_owned()),
+        };
+        check(
+            &[edited("1", "a", "c"), removed.clone()],
+            &[restore, fields],
+        );
+        check(&[added("1"), removed], &[]);
+    }
+}

@@ -1,0 +1,353 @@
+//! Model selection.
+//!
+//! In order: the model that the caller names; the model that the skill's author asks for, if its
+//! provider is reachable; the first provider with a key; a local server that responds; no model, in
+//! which case the nearest known case answers.
+//!
+//! Only the caller and the configuration may name a program or a file. A skill is untrusted, so the
+//! model it asks for is looked up among providers only.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::llm::{
+    Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
+    Secret, list_models, words,
+};
+use crate::platform::named;
+
+use super::Error;
+use crate::embedder::config::{Embedder, Patience};
+use crate::embedder::{EmbedderCache, EmbedderConfig};
+
+/// Timeout for probing a local server.
+const PROBE: Duration = Duration::from_millis(300);
+const DEFAULT_ANTHROPIC: &str = "claude-haiku-4-5";
+const DEFAULT_OPENAI: &str = "gpt-5.4-mini";
+const DEFAULT_OPENROUTER: &str = "anthropic/claude-haiku-4.5";
+
+/// Model providers: names, keys, URLs and limits.
+#[derive(Debug, Clone, Default)]
+pub struct Providers {
+    /// Model named by the caller or the configuration: `provider/model`, `exec:…`, `scripted:…`, or
+    /// `offline`.
+    pub named: Option<String>,
+    /// Anthropic API key.
+    pub anthropic_key: Option<Secret>,
+    /// Base URL of the Anthropic API; `None` uses the public one.
+    pub anthropic_url: Option<String>,
+    /// `OpenAI` API key.
+    pub openai_key: Option<Secret>,
+    /// Base URL of the `OpenAI` API; `None` uses the public one.
+    pub openai_url: Option<String>,
+    /// `OpenRouter` API key.
+    pub openrouter_key: Option<Secret>,
+    /// Base URL of `OpenRouter`; `None` uses the public one.
+    pub openrouter_url: Option<String>,
+    /// Base URL of a local server that speaks the `OpenAI` protocol.
+    pub local_url: String,
+    /// API key of the local server; `None` if it needs none.
+    pub local_key: Option<Secret>,
+    /// Model of the local server; `None` takes the first one that it lists.
+    pub local_model: Option<String>,
+    /// `true` if the local server is configured; otherwise it is used only if it responds.
+    pub local_configured: bool,
+    /// `true` to probe for a local server if none is configured.
+    pub local_probe: bool,
+    /// Embedder of the search.
+    pub embedder: EmbedderConfig,
+    /// Embedder cache, for a process that runs more than one search.
+    pub kept: Option<EmbedderCache>,
+    /// Time limit of a model call.
+    pub answer_within: Duration,
+    /// Maximum number of retries after the first request.
+    pub max_retries: u32,
+}
+
+/// Selected model.
+#[derive(Debug)]
+pub enum Chosen {
+    /// Answers with a model.
+    Model(Box<Llm>),
+    /// Answers with the nearest known case.
+    Offline,
+}
+
+impl Chosen {
+    /// Model name as stored in records: `provider/model`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Model(llm) => llm.model(),
+            Self::Offline => "offline",
+        }
+    }
+}
+
+impl Providers {
+    /// Returns the embedder of a search, loaded for one text or for many.
+    pub(crate) fn maker(&self, many_texts: bool) -> Result<Arc<Embedder>, Error> {
+        if let Some(kept) = &self.kept {
+            return Ok(kept.open(&self.embedder)?);
+        }
+        let maker = self.embedder.open(Patience::Search, many_texts)?;
+        Ok(Arc::new(maker))
+    }
+
+    /// Selects the model. `asked` is the model that the skill's author asks for.
+    pub async fn choose(&self, asked: Option<&str>) -> Result<Chosen, Error> {
+        if let Some(named) = self.named.as_deref() {
+            return self.named(named);
+        }
+        if let Some((provider, model)) = asked.and_then(|asked| asked.split_once('/'))
+            && let Some(chosen) = self.reachable(provider, model)?
+        {
+            return Ok(chosen);
+        }
+        if let Some(key) = &self.anthropic_key {
+            return self.anthropic(DEFAULT_ANTHROPIC, key);
+        }
+        if let Some(key) = &self.openai_key {
+            return self.openai(DEFAULT_OPENAI, key);
+        }
+        if let Some(key) = &self.openrouter_key {
+            return self.openrouter(DEFAULT_OPENROUTER, key);
+        }
+        match self.local_model().await? {
+            Some(model) => self.local("local", &model),
+            None => Ok(Chosen::Offline),
+        }
+    }
+
+    fn named(&self, given: &str) -> Result<Chosen, Error> {
+        let refuse = |reason: &str| Error::ModelName {
+            given: given.to_owned(),
+            reason: reason.to_owned(),
+        };
+        if given == "offline" || given == "offline/nearest-case" {
+            return Ok(Chosen::Offline);
+        }
+        if let Some(command) = given.strip_prefix("exec:") {
+            let mut config = ExecConfig::new(words(command)?);
+            config.answer_within = self.answer_within;
+            return Ok(Chosen::Model(Box::new(Llm::Exec(Exec::new(config)?))));
+        }
+        if let Some(file) = given.strip_prefix("scripted:") {
+            let path = PathBuf::from(file);
+            let text = named::read_any_text(&path).map_err(|source| Error::Unreadable {
+                path: path.clone(),
+                source,
+            })?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            return Ok(Chosen::Model(Box::new(Llm::Scripted(Scripted::parse(
+                &name, &text,
+            )?))));
+        }
+        let (provider, model) = given
+            .split_once('/')
+            .filter(|(_, model)| !model.is_empty())
+            .ok_or_else(|| {
+                refuse("write `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`")
+            })?;
+        let key = |key: &Option<Secret>, variable: &str| {
+            key.clone()
+                .ok_or_else(|| refuse(&format!("`{variable}` is not set")))
+        };
+        match provider {
+            "anthropic" => self.anthropic(model, &key(&self.anthropic_key, "ANTHROPIC_API_KEY")?),
+            "openai" => self.openai(model, &key(&self.openai_key, "OPENAI_API_KEY")?),
+            "openrouter" => {
+                self.openrouter(model, &key(&self.openrouter_key, "OPENROUTER_API_KEY")?)
+            }
+            "local" | "ollama" => self.local(provider, model),
+            _ => Err(refuse(
+                "the providers are anthropic, openai, openrouter, ollama and local",
+            )),
+        }
+    }
+
+    /// Returns the model that a skill's author asks for, if its provider is reachable.
+    fn reachable(&self, provider: &str, model: &str) -> Result<Option<Chosen>, Error> {
+        let direct = match (provider, &self.anthropic_key, &self.openai_key) {
+            // People and OpenRouter write dots in a version, Anthropic writes dashes.
+            ("anthropic", Some(key), _) => self.anthropic(&model.replace('.', "-"), key).map(Some),
+            ("openai", _, Some(key)) => self.openai(model, key).map(Some),
+            ("openrouter", _, _) => {
+                let key = self.openrouter_key.as_ref();
+                key.map(|key| self.openrouter(model, key)).transpose()
+            }
+            _ => Ok(None),
+        }?;
+        match (&direct, &self.openrouter_key) {
+            (None, Some(key)) if provider != "openrouter" => self
+                .openrouter(&format!("{provider}/{model}"), key)
+                .map(Some),
+            _ => Ok(direct),
+        }
+    }
+
+    fn anthropic(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
+        let mut config = AnthropicConfig::new(model, key.clone());
+        if let Some(url) = &self.anthropic_url {
+            config.base_url.clone_from(url);
+        }
+        config.limits = self.limits();
+        Ok(Chosen::Model(Box::new(Llm::Anthropic(Anthropic::new(
+            config,
+        )?))))
+    }
+
+    fn openai(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
+        self.speaks_openai(
+            OpenAiConfig::openai(model, key.clone()),
+            self.openai_url.as_deref(),
+        )
+    }
+
+    fn openrouter(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
+        self.speaks_openai(
+            OpenAiConfig::openrouter(model, key.clone()),
+            self.openrouter_url.as_deref(),
+        )
+    }
+
+    fn local(&self, provider: &str, model: &str) -> Result<Chosen, Error> {
+        let mut config = OpenAiConfig::local(provider, &self.local_url, model);
+        config.key.clone_from(&self.local_key);
+        self.speaks_openai(config, None)
+    }
+
+    fn speaks_openai(&self, mut config: OpenAiConfig, url: Option<&str>) -> Result<Chosen, Error> {
+        if let Some(url) = url {
+            url.clone_into(&mut config.base_url);
+        }
+        config.limits = self.limits();
+        Ok(Chosen::Model(Box::new(Llm::OpenAi(OpenAi::new(config)?))))
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits = Limits {
+            answer_within: self.answer_within,
+            ..Limits::default()
+        };
+        limits.retry.max_retries = self.max_retries;
+        limits
+    }
+
+    /// Returns the model of the local server. A configured server must respond; any other is only
+    /// probed.
+    async fn local_model(&self) -> Result<Option<String>, Error> {
+        if self.local_configured
+            && let Some(model) = &self.local_model
+        {
+            return Ok(Some(model.clone()));
+        }
+        if !self.local_configured && !self.local_probe {
+            return Ok(None);
+        }
+        let models = list_models("local", &self.local_url, self.local_key.as_ref(), PROBE).await;
+        match models {
+            Ok(models) => Ok(self
+                .local_model
+                .clone()
+                .or_else(|| models.into_iter().next())),
+            Err(error) if self.local_configured => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn providers() -> Providers {
+        Providers {
+            // A port without a listener.
+            local_url: "http://127.0.0.1:9/v1".to_owned(),
+            answer_within: Duration::from_secs(1),
+            ..Providers::default()
+        }
+    }
+
+    fn choose(providers: &Providers, asked: Option<&str>) -> Result<String, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let chosen = runtime.block_on(providers.choose(asked));
+        chosen
+            .map(|c| c.name().to_owned())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_order_is_named_asked_key_local_nobody() {
+        let mut providers = providers();
+        let key = |text: &str| Some(Secret::new(text));
+        assert_eq!(
+            choose(&providers, Some("anthropic/claude-x")).unwrap(),
+            "offline"
+        );
+        providers.openrouter_key = key("r");
+        assert_eq!(
+            choose(&providers, None).unwrap(),
+            format!("openrouter/{DEFAULT_OPENROUTER}")
+        );
+        assert_eq!(
+            choose(&providers, Some("google/gem")).unwrap(),
+            "openrouter/google/gem"
+        );
+        providers.openai_key = key("o");
+        assert_eq!(
+            choose(&providers, None).unwrap(),
+            format!("openai/{DEFAULT_OPENAI}")
+        );
+        assert_eq!(
+            choose(&providers, Some("openai/gpt-x")).unwrap(),
+            "openai/gpt-x"
+        );
+        providers.anthropic_key = key("a");
+        assert_eq!(
+            choose(&providers, Some("anthropic/claude-x-4.5")).unwrap(),
+            "anthropic/claude-x-4-5"
+        );
+        assert_eq!(
+            choose(&providers, Some("unheard/of")).unwrap(),
+            "openrouter/unheard/of"
+        );
+        providers.named = Some("offline".to_owned());
+        assert_eq!(choose(&providers, Some("anthropic/x")).unwrap(), "offline");
+    }
+
+    #[test]
+    fn a_skill_can_name_no_program_and_no_file() {
+        let providers = providers();
+        for asked in [
+            "exec:touch /tmp/x", "scripted:/etc/passwd", "exec:/bin/sh", "offline",
+        ] {
+            assert_eq!(
+                choose(&providers, Some(asked)).unwrap(),
+                "offline",
+                "{asked}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_nobody_understands_says_what_is_missing() {
+        let check = |named: &str, part: &str| {
+            let providers = Providers {
+                named: Some(named.to_owned()),
+                ..providers()
+            };
+            let error = choose(&providers, None).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        };
+        check("gpt", "provider/model");
+        check("anthropic/x", "ANTHROPIC_API_KEY");
+        check("acme/x", "the providers are");
+        check("anthropic/", "provider/model");
+        check("scripted:/does/not/exist", "cannot read");
+    }
+}

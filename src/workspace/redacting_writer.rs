@@ -1,0 +1,191 @@
+//! Single place for all writes of the engine.
+//!
+//! Every write is redacted here: records field by field, files as text. So no operation has to do
+//! it, and none can skip it. A test reads the source and rejects other ways to write.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::guard;
+use crate::platform::{Directory, named};
+use crate::skill::Skills;
+use crate::store::{self, Scoped, Writer, atomic};
+
+use super::Error;
+use crate::workspace::Workspace;
+
+/// Redactor that the store applies to the JSON text of every write.
+pub(crate) fn redact(json: &str) -> store::Redacted<'_> {
+    let guard::Redacted { text, found } = guard::redact_json(json);
+    store::Redacted { text, found }
+}
+
+/// Opens a store for writing.
+pub(crate) fn open(store: &Scoped, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+    Ok(store.clone().with_redaction(redact).write(random)?)
+}
+
+/// Opens a store for writing logs only.
+pub(crate) fn open_logs(
+    store: &Scoped,
+    random: &mut dyn FnMut() -> String,
+) -> Result<Writer, Error> {
+    Ok(store.clone().with_redaction(redact).write_logs(random)?)
+}
+
+/// Replaces a text file below a workspace directory, and creates its parent directories. Returns
+/// the kinds of secrets redacted.
+pub(crate) fn replace(
+    directory: &Directory,
+    path: &Path,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    if let Some(above) = path.parent() {
+        atomic::create_dir(&directory.below(above))?;
+    }
+    let redacted = guard::redact(text);
+    atomic::replace(directory, path, redacted.text.as_bytes())?;
+    Ok(redacted.found)
+}
+
+/// Writes a file of a skill, after adding it to the undo journal. The writer also serializes
+/// concurrent writes. Returns the kinds of secrets redacted.
+pub(crate) fn write_of_skill(
+    writer: &mut Writer,
+    skills: &Skills,
+    path: &Path,
+    before: Option<&str>,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    let redacted = guard::redact(text);
+    let named = path.strip_prefix(skills.directory()).ok();
+    let named = named.map(|named| named.to_string_lossy());
+    if let Some(named) = &named {
+        writer.note_file(named, before, Some(&redacted.text));
+    }
+    let directory = skills.directory();
+    let written = path
+        .parent()
+        .map_or(Ok(()), |above| atomic::create_dir(&directory.below(above)))
+        .and_then(|()| atomic::replace(directory, path, redacted.text.as_bytes()));
+    if let (Err(_), Some(named)) = (&written, &named) {
+        // The journaled write did not happen, and must not block reverting the other changes.
+        writer.note_file(named, Some(&redacted.text), before);
+    }
+    written?;
+    Ok(redacted.found)
+}
+
+/// Replaces a file below a workspace directory, for text that needs no redaction.
+pub(crate) fn keep(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
+    Ok(atomic::replace(directory, path, text.as_bytes())?)
+}
+
+/// Removes a file below a workspace directory.
+pub(crate) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
+    Ok(atomic::remove(directory, path)?)
+}
+
+/// Writes output to a path that the caller named. Each record has been through [`redact`] already;
+/// redacting the whole again would double the time.
+pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    written(path, named::replace(path, bytes))
+}
+
+/// Appends a JSON line to a file outside the store. Returns the kinds of secrets redacted.
+pub(crate) fn append_line(path: &Path, json: &str) -> Result<Vec<&'static str>, Error> {
+    create_above(path)?;
+    let redacted = guard::redact_json(json);
+    let line = format!("{}\n", redacted.text);
+    written(path, named::append(path, line.as_bytes()))?;
+    Ok(redacted.found)
+}
+
+/// Writes a text file that the caller named, and creates its parent directories. Returns the kinds
+/// of secrets redacted.
+pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+    create_above(path)?;
+    let redacted = guard::redact(text);
+    written(path, named::replace(path, redacted.text.as_bytes()))?;
+    Ok(redacted.found)
+}
+
+fn create_above(path: &Path) -> Result<(), Error> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    Ok(named::create_dir(above).map_err(store::Error::io("create", above))?)
+}
+
+fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
+    Ok(result.map_err(store::Error::io("write", path))?)
+}
+
+impl Workspace {
+    /// Creates the memory if it does not exist, so that its changes can be followed.
+    pub fn begin(&self) -> Result<(), Error> {
+        if !self.store.directory().is_there() {
+            drop(self.writer()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn writer(&self) -> Result<Writer, Error> {
+        open(&self.store, &mut || (self.random)())
+    }
+
+    /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.
+    pub(crate) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
+        let aside = self.store.directory().below("recovered");
+        atomic::create_dir(&aside)?;
+        // The last path components tell the files of two skills apart.
+        let mut names: Vec<String> = path
+            .components()
+            .rev()
+            .take(3)
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        names.reverse();
+        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
+        let copy = format!("{}.{stamp}.txt", names.join("-"));
+        atomic::replace(&aside, &copy, text.as_bytes())?;
+        Ok(aside.join(copy))
+    }
+
+    /// Stores a paid result that has no other place in its own file, next to the data files or in
+    /// the temporary directory. Returns its path.
+    pub(crate) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        let redacted = if json {
+            guard::redact_json(text)
+        } else {
+            guard::redact(text)
+        };
+        let beside = self.store.directory().below("recovered");
+        let spare = named::directory(&self.spare_dir);
+        [beside, spare].into_iter().find_map(|directory| {
+            directory.create().ok()?;
+            directory
+                .replace_file(name, redacted.text.as_bytes())
+                .ok()?;
+            Some(directory.join(name))
+        })
+    }
+}
+
+/// Describes the kinds of secrets that were redacted.
+pub(crate) fn redaction_warning(mut found: Vec<&'static str>) -> Option<String> {
+    found.sort_unstable();
+    found.dedup();
+    let private = found.contains(&"private");
+    found.retain(|kind| *kind != "private");
+    let secrets = (!found.is_empty()).then(|| {
+        format!(
+            "secrets were left out of what is stored and shown: {}",
+            found.join(", ")
+        )
+    });
+    match (secrets, private) {
+        (Some(secrets), true) => Some(format!("{secrets}; private passages too")),
+        (None, true) => Some("private passages were left out of what is stored and shown".into()),
+        (secrets, false) => secrets,
+    }
+}
