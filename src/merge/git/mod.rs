@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::platform::named;
 
+#[cfg(not(fuzzing))]
 pub(crate) use sides::Asked;
 
 /// Error of a git command.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use memctl::hints::Adviser;
+use memctl::hints::HintService;
 use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
 use memctl::store::Scoped;
@@ -14,7 +14,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
     fs::write(dir.path().join("fixes.json"), FIXES).unwrap();
     let store = Scoped::new(dir.path(), Scope::All);
-    let adviser = Adviser {
+    let adviser = HintService {
         store: &store,
         now: chrono::DateTime::UNIX_EPOCH,
         random: || "n0nce".to_owned(),
