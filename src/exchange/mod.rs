@@ -1,13 +1,13 @@
-//! Import and export formats.
+//! Export and import of records, and their formats.
 //!
+//! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
 //! - `lines`: native export as JSON Lines, restored byte for byte.
 //! - `markdown`, `skill_md`: export for readers, and for agents that load skills.
 //! - `claude_mem`, `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
 //! - `sqlite`: reader for databases of these tools.
 //!
-//! Pure functions of text and bytes. A reader accounts for all input: an item that does not become
-//! a record is [`Skipped`], with the reason. The engine does the rest: screening and redaction,
-//! ids, duplicates and storage.
+//! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
+//! does not become a record is [`Skipped`], with the reason.
 
 pub mod claude_mem;
 pub(crate) mod export;

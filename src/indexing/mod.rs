@@ -5,13 +5,13 @@
 //! changed file, entries are recognised by their text, and only new ones are analysed. So results
 //! always reflect the files, whichever program wrote them.
 //!
-//! - `list`: manifest of the files, and the state of the records that they cover.
-//! - `library`: this index and those of remote records, searched as one.
+//! - `manifest`: manifest of the files, and the state of the records that they cover.
+//! - `multi_index`: this index and those of remote records, searched as one.
 //! - `held`: one segment, in memory or mapped.
 //! - `follow`: changes of the records since the last save.
 //! - `analyse`: segments from new records.
 //! - `save`: writing and merging of segments.
-//! - `meaning`: vectors, computed on demand.
+//! - `vectors`: vectors, computed on demand.
 //!
 //! Invariants:
 //! - Saved segments hold no document of a deleted record: a deletion leaves nothing behind.

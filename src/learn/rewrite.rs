@@ -139,7 +139,7 @@ fn with_all_words(rewritten: &str, query: &str) -> String {
     out
 }
 
-/// Whether a query is rewritten, as it is configured.
+/// Configured method of rewriting queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RewriteBy {
     /// It is looked for as it was typed.
@@ -164,7 +164,7 @@ impl FromStr for RewriteBy {
     }
 }
 
-/// What is looked for instead of what was typed.
+/// Query that replaces the typed one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Rewrite {
     /// Nothing else.
@@ -177,7 +177,7 @@ pub enum Rewrite {
 }
 
 impl Rewrite {
-    /// What is looked for, before the index has its say.
+    /// Returns the rewritten query, before spelling is corrected by the index; `None` if nothing changes.
     pub fn apply(&self, query: &str) -> Option<String> {
         match self {
             Self::Not => None,

@@ -1,18 +1,12 @@
 //! Ranking over [`Document`](crate::model::Document)s, independent of store and network.
 //!
-//! - `text`: word analysis, the same for documents and queries.
-//! - `embed`, `export`: the built-in sentence transformer, and the loader for a user's own.
-//! - `transformer`, `operators`, `wordpiece`: inference, its operators, its tokenizer.
+//! - `lexical`: words of texts, BM25 over segments, correction of mistyped query words.
+//! - `vector`: quantized vectors of a segment, searched in place.
+//! - `fusion`: fusion of the two rankings, scores per document, top-k selection.
 //! - `attributes`, `filter`: document attributes, and the filter over them.
-//! - `segment`, `build`: index segments that are searched in place, and their construction.
-//! - `slots`: quantized vectors of a segment, also searched in place.
-//! - `keyword`: BM25 over segments.
-//! - `kin`: correction of mistyped query words.
-//! - `fuse`, `best`: fusion of two rankings; top-k selection.
-//! - `view`: keyword and semantic scores per document.
-//! - `rank`: the ranker, the only ranking of the program.
+//! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
+//! - `rank`: the ranker, the only ranking of the program. `part`: its input.
 //! - `corpus`: temporary ranking of a few texts.
-//! - `parallel`: work on all processors.
 //! - `evaluate`: retrieval metrics.
 //!
 //! Pure: no files, no clock, no async code. Callers supply the bytes.

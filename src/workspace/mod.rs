@@ -40,7 +40,7 @@ pub struct Workspace {
     pub store: Scoped,
     /// Where skills are; the directory need not exist.
     pub skills_dir: std::path::PathBuf,
-    /// What may be configured.
+    /// Settings of the verbs.
     pub settings: Settings,
     /// Whose models may be asked.
     pub providers: Providers,
@@ -52,7 +52,7 @@ pub struct Workspace {
     pub random: fn() -> String,
 }
 
-/// What may be configured about the verbs.
+/// Settings of the verbs.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The room for learned rules in a prompt, in tokens.
@@ -69,7 +69,7 @@ pub struct Settings {
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.
     pub rewrite_prompt: Option<String>,
-    /// Whether the queries of a search are rewritten, where nobody says otherwise.
+    /// Rewriting of search queries, unless the caller chooses.
     pub rewrite: RewriteBy,
     /// The share of rules that is withheld at random.
     pub withhold: Share,

@@ -15,7 +15,7 @@ use super::error::chain;
 /// Which reads are noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditReads {
-    /// Those of memories and sessions.
+    /// Reads of memories and sessions.
     #[default]
     Personal,
     /// All.

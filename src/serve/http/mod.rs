@@ -9,9 +9,8 @@
 //!   `middleware`: the steps around every request that apply them.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, and their errors. `reply`: responses.
-//! - `functions`, `rpc`: the endpoints of the source documents, in the format of Supabase; `recall`
-//!   is their search, `insert` their write access.
-//! - `native`: executions, corrections, hints, search, prompts.
+//! - `supabase`: endpoints in the format of Supabase: edge functions, RPC, search and inserts.
+//! - `v1`: executions, corrections, hints, search, prompts.
 //! - `mcp`: the tools for agents.
 //! - `events`: change feed. `metrics`: metrics. `scrape`: their endpoint.
 //! - `openapi`, `schemas`: description of the API for programs.

@@ -147,7 +147,7 @@ impl Server {
         }
     }
 
-    /// The same with what other copies of the memory have written until now. Waits.
+    /// Opens the memory after fetching the writes of its other copies. Blocks.
     pub(super) fn caught_up(
         &self,
         caller: &Caller,

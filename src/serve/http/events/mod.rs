@@ -5,7 +5,7 @@
 //! client gets only events of records that its token may see, and fetches the record itself.
 //!
 //! - `follow`: watcher of the files.
-//! - `news`: changes since the last read.
+//! - `change_feed`: changes since the last read.
 //! - `seats`: number of streams, and the limit per user.
 //! - `stream`: event stream of one client.
 //!

@@ -1,7 +1,7 @@
 //! Native endpoints below `/v1/`, with the behaviour and the documents of the commands of the same
 //! names.
 //!
-//! - `records`: executions and corrections. `look`: search, prompts, embeddings. `repair`: hints,
+//! - `records`: executions and corrections. `search`: search, prompts, embeddings. `hints`: hints,
 //!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
 //!   for programs that serve agents.
 //!
