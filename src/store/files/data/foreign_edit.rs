@@ -45,6 +45,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Point in a write where a test lets another program interfere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
+    /// The state of the file was read; its content is not read yet.
+    Sized,
     /// The file was read; nothing is written yet.
     Read,
     /// The file was found unchanged; the next call writes.

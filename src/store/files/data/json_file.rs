@@ -16,6 +16,7 @@ use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::files::tombstones;
 
+use super::foreign_edit::{Point, reach};
 use super::offsets::{Header, Offsets, Row, Stamp};
 use super::scan::{self, Outline};
 
@@ -191,6 +192,7 @@ impl<'a> JsonFile<'a> {
         let mut highest = tombstones::highest(self.directory, self.kind);
         let mut rows = Vec::new();
         let stamp = Stamp::of(&file.metadata().map_err(cannot_read)?);
+        reach(Point::Sized, &path);
         let outline = scan::scan(&file, &path, self.kind.root_key(), &mut |at, entry| {
             let text = |name| json::string_field(entry, name).unwrap_or_default();
             let id = text(self.kind.id_field());

@@ -104,7 +104,7 @@ impl JsonFile<'_> {
         })?;
         let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_write)?;
         let is_first = byte_before(&file, old.tail).map_err(cannot_write)? == b'[';
-        let between = usize::try_from(old.close - old.tail).unwrap_or(0);
+        let between = distance(old.tail, old.close);
         if !is_closing(&closing, between) {
             return Err(self.distrust(&path)?);
         }
@@ -196,9 +196,15 @@ impl JsonFile<'_> {
         };
         let path = &snapshot.path;
         let old = &snapshot.table.header;
-        let closing = read_closing(file, old).map_err(Error::io("read", path))?;
+        let closing = read_closing(file, old).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Changing { path: path.clone() },
+            _ => Error::io("read", path)(source),
+        })?;
         let is_first = byte_before(file, old.tail).map_err(Error::io("read", path))? == b'[';
-        let between = usize::try_from(old.close - old.tail).unwrap_or(0);
+        let between = distance(old.tail, old.close);
+        if !is_closing(&closing, between) {
+            return Err(self.distrust(path)?);
+        }
         let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
         let gap = if keep { &closing[..between] } else { b"\n  " };
         let comma: &[u8] = if is_first { b"" } else { b"," };
@@ -408,9 +414,16 @@ fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
     rows
 }
 
-/// Reads the text between the last entry and the end of the file.
+/// Returns the number of bytes between two positions; 0 if they are in the wrong order.
+fn distance(from: u64, to: u64) -> usize {
+    usize::try_from(to.saturating_sub(from)).unwrap_or(0)
+}
+
+/// Reads the text between the last entry and the end of the file. A file that grew while it was
+/// scanned ends before its last entry, which is reported as `UnexpectedEof`.
 fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
-    let length = header.stamp.size - header.tail;
+    let length = header.stamp.size.checked_sub(header.tail);
+    let length = length.ok_or(io::ErrorKind::UnexpectedEof)?;
     if length > LONGEST_CLOSING {
         return Err(io::Error::other(
             "more than 1 MiB stands behind the last entry",

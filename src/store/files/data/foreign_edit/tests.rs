@@ -349,6 +349,25 @@ fn a_file_that_never_rests_is_an_error_and_stays_as_the_other_program_has_it() {
     assert_eq!(writer(dir.path()).store().changes().unwrap().len(), 2);
 }
 
+/// Another program saves between the look at the file's size and the scan of its content, which
+/// then ends behind that size.
+#[test]
+fn a_file_that_grows_during_the_scan_is_read_again() {
+    for save in SAVES {
+        let dir = store_of(3);
+        let edited = with_one_more(&std::fs::read(path(dir.path())).unwrap(), "EXEC-1");
+        // Without a table, the next writer scans.
+        let table = Offsets::path(&dir.path().join(directory::DERIVED), Kind::Execution);
+        atomic::remove(&above(&table), &table).unwrap();
+        let came = meanwhile(Point::Sized, move |path| save(path, &edited));
+        let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
+        assert!(came.get());
+        MEANWHILE.set(None);
+        let stored = ids(dir.path());
+        assert_eq!(stored[3..], ["EXEC-1".to_owned(), own.execution_id]);
+    }
+}
+
 /// A file of equal length, written within one tick of a coarse clock, looks unchanged.
 #[test]
 fn a_table_of_other_bytes_is_not_written_by() {
