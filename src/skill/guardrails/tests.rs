@@ -1,0 +1,189 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const GUARDRAIL: Guardrail<'static> = Guardrail {
+    title: "System design is scored on its own",
+    mistake: "Scored 72.",
+    rule: "Score below 60.",
+    correction_id: "CORR-003",
+};
+
+fn section(number: &str) -> String {
+    format!(
+        "\n---\n\n## GRD-{number}: System design is scored on its own\n\n\
+         **Mistake**: Scored 72.\n**Impact**: User had to manually correct.\n\
+         **Rule**: Score below 60.\n\
+         **Detection**: Auto-generated — review and refine this guardrail.\n\
+         **Source**: CORR-003\n"
+    )
+}
+
+#[test]
+fn a_guardrail_goes_before_the_closing_section_or_to_the_end() {
+    let check = |before: &str, after: &str, inserted: &str| {
+        let new = append(&format!("{before}{after}"), &GUARDRAIL).unwrap();
+        assert_eq!(new, format!("{before}{inserted}{after}"));
+    };
+    let (one, m) = (section("001"), MARKER);
+    // An existing blank line is not doubled.
+    let flush = one.trim_start_matches('\n');
+    check("", "", &one);
+    check("# G\n", "", &one);
+    check("# G", "", &format!("\n{one}"));
+    check("# G\n\n", &format!("{m}\nx\n{m}\n"), &format!("{flush}\n"));
+    check("# G\n", m, &format!("{one}\n"));
+    check("# G\n\n", &format!("---\n\n{m}\n"), &format!("{flush}\n"));
+    // Dashes directly below text underline it and are not a separator.
+    check(
+        "# G\n\na\n---\n\n",
+        &format!("{m}\n"),
+        &format!("{flush}\n"),
+    );
+    // Neither a mention nor an example counts as the heading.
+    check(&format!("see {m}\n```\n{m}\n```\n#{m}\n"), "", &one);
+    check(&format!("```\n~~~\n{m}\n```\n\n"), m, &format!("{flush}\n"));
+}
+
+#[test]
+fn numbers_go_up_and_are_not_used_twice() {
+    let check = |text: &str, expected: &str| {
+        let new = append(text, &GUARDRAIL).unwrap();
+        assert!(
+            new.contains(&format!("\n## GRD-{expected}: ")),
+            "{text}: {new}"
+        );
+    };
+    check("## GR-009: x\n", "001");
+    check("## GRD-001: x\n## GRD-007: y\n", "008");
+    check("GRD-041 was retired\n", "042");
+    check("## GRD-999: x\n", "1000");
+    check("## GRD-: x\nGRD-99999999999999999999999\nGRD-é", "001");
+}
+
+#[test]
+fn one_correction_makes_one_guardrail() {
+    let once = append("# G\n", &GUARDRAIL).unwrap();
+    assert_eq!(append(&once, &GUARDRAIL), None);
+    assert_eq!(append(&once.replace('\n', "\r\n"), &GUARDRAIL), None);
+    let other = Guardrail {
+        correction_id: "CORR-0031",
+        rule: "As **Source**: CORR-004\n**Source**: CORR-004",
+        ..GUARDRAIL
+    };
+    let twice = append(&once, &other).unwrap();
+    assert!(twice.contains("## GRD-002: "));
+    let third = Guardrail {
+        correction_id: "CORR-004",
+        ..GUARDRAIL
+    };
+    assert!(append(&twice, &third).is_some());
+}
+
+#[test]
+fn a_file_keeps_its_line_ends() {
+    let new = append("# G\r\n\r\n## When to Add New Guardrails\r\n", &GUARDRAIL).unwrap();
+    assert_eq!(new.matches('\n').count(), new.matches("\r\n").count());
+}
+
+#[test]
+fn what_is_missing_is_said_in_general_words() {
+    let empty = Guardrail {
+        title: " ",
+        mistake: "",
+        rule: "\n",
+        correction_id: "CORR-1",
+    };
+    let new = append("", &empty).unwrap();
+    assert!(new.starts_with("\n---\n\n## GRD-001: Auto-generated from correction\n\n"));
+    assert!(new.contains("\n**Mistake**: Agent produced incorrect output.\n"));
+}
+
+#[test]
+fn what_two_branches_have_added_stands_together() {
+    let with = |text: &str, id: &str| {
+        append(
+            text,
+            &Guardrail {
+                correction_id: id,
+                ..GUARDRAIL
+            },
+        )
+        .unwrap()
+    };
+    for base in [
+        "# G\n",
+        "# G\n\n## When to Add New Guardrails\nx\n",
+        "# G\r\n\r\na\r\n",
+    ] {
+        let base = with(base, "CORR-001");
+        let (ours, theirs) = (
+            with(&base, "CORR-002"),
+            with(&with(&base, "CORR-003"), "CORR-004"),
+        );
+        let joined = join(&base, &ours, &theirs).unwrap();
+        assert_eq!(
+            sources(&joined),
+            ["CORR-001", "CORR-002", "CORR-003", "CORR-004"]
+        );
+        for number in 1..=4 {
+            assert_eq!(
+                joined.matches(&format!("## GRD-00{number}: ")).count(),
+                1,
+                "{joined}"
+            );
+        }
+        assert_eq!(joined.matches("---").count(), 4, "{joined}");
+        assert_eq!(join(&base, &joined, &theirs).unwrap(), joined);
+        assert_eq!(join(&base, &ours, &base).unwrap(), ours);
+        // Other changes on one side are merged, on both sides they are not.
+        let edited = ours.replace("# G", "# Guardrails");
+        assert!(
+            join(&base, &edited, &theirs)
+                .unwrap()
+                .starts_with("# Guardrails")
+        );
+        assert!(
+            join(&base, &theirs, &edited)
+                .unwrap()
+                .starts_with("# Guardrails")
+        );
+        assert_eq!(join(&base, &edited, &theirs.replace("# G", "# H")), None);
+    }
+}
+
+/// Lines of real files, and lines that an attacker could forge.
+fn lines() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        Just(MARKER.to_owned()),
+        Just("---".to_owned()),
+        Just("```".to_owned()),
+        Just("## GRD-004: x".to_owned()),
+        Just("**Source**: CORR-001".to_owned()),
+        Just(String::new()),
+        any::<String>(),
+    ];
+    (proptest::collection::vec(line, 0..12), any::<bool>())
+        .prop_map(|(lines, crlf)| lines.join(if crlf { "\r\n" } else { "\n" }))
+}
+
+proptest! {
+    #[test]
+    fn everything_else_is_left_alone(text in lines(), rule in lines(), title in lines()) {
+        let guardrail = Guardrail { title: &title, mistake: &rule, rule: &rule, ..GUARDRAIL };
+        let new = append(&text, &guardrail).unwrap();
+        let same = |(a, b): &(u8, u8)| a == b;
+        let head = text.bytes().zip(new.bytes()).take_while(same).count();
+        let tail = text.bytes().rev().zip(new.bytes().rev()).take_while(same).count();
+        prop_assert!(head + tail >= text.len(), "{text:?} {new:?}");
+        // For every correction text: one rule, no marker, one source.
+        let count = |what: &str| {
+            let of = |text: &str| text.lines().filter(|line| line.trim_end() == what).count();
+            of(&new) - of(&text)
+        };
+        prop_assert_eq!(count("---"), 1);
+        prop_assert_eq!(count(MARKER), 0);
+        prop_assert_eq!(count("**Source**: CORR-003"), 1);
+        prop_assert_eq!(append(&new, &guardrail), None);
+    }
+}
