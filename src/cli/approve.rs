@@ -61,8 +61,8 @@ impl Report for Approval {
                 }
             }
             let (style, now) = match (record.before, record.trust) {
-                ("user", Trust::User) => (Style::Dim, "said by a person: it needs no approval"),
-                ("approved", _) => (Style::Dim, "approved already"),
+                ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),
+                ("approved", _) => (Style::Dim, "already approved"),
                 _ => (Style::Good, "approved"),
             };
             let before = match record.before {

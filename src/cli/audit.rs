@@ -90,7 +90,7 @@ impl Report for Lines {
 
     fn page(&self, page: &mut Page) {
         if self.report.lines.is_empty() {
-            page.line("The audit has no such line.");
+            page.line("No matching audit events.");
             return;
         }
         let columns = [

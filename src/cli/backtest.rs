@@ -60,7 +60,7 @@ impl Report for BacktestReport {
         let count = |n: usize, what: &str| plural(n as u64, what);
         let read = count(self.transcripts, "session");
         let happened = format!(
-            ": {}, {}, {} overcome, {} met before",
+            ": {}, {}, {} recovered, {} seen before",
             count(self.steps, "step"),
             count(self.failures, "failure"),
             self.episodes,
@@ -102,7 +102,7 @@ impl Report for BacktestReport {
         let rest = met_again.len().saturating_sub(SHOWN);
         let ends = [
             (rest, "more errors in `--json`"),
-            (self.skipped, "no session files"),
+            (self.skipped, "skipped: not session files"),
         ];
         let ends: Vec<String> = ends
             .iter()
@@ -124,21 +124,21 @@ impl BacktestReport {
     /// Returns a summary in one sentence.
     fn sentence(&self) -> String {
         if self.failures == 0 {
-            return "Nothing failed, so there is nothing that memory could have saved.".to_owned();
+            return "No call failed, so memory could not have saved anything.".to_owned();
         }
         if self.hinted == 0 {
-            return "Memory would have shown no hint: nothing that failed had been overcome before."
+            return "Memory would have shown no hints: no failure had an earlier recovery."
                 .to_owned();
         }
         let judged = match self.hinted_overcome {
-            0 => "none of which was overcome later".to_owned(),
+            0 => "none of them recovered".to_owned(),
             judged => format!(
-                "{} of the {judged} that were overcome rightly",
+                "correct for {} of the {judged} that recovered",
                 self.hinted_right
             ),
         };
         format!(
-            "Memory would have shown hints at {} of {}, {judged}, and saved {} of {}.",
+            "Memory would have shown hints at {} of {} ({judged}) and saved {} of {}.",
             self.hinted,
             plural(self.failures as u64, "failure"),
             self.steps_saved,

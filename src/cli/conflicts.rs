@@ -63,15 +63,15 @@ impl Report for ConflictsReport {
         if self.contradictions.is_empty() && self.duplicates.is_empty() {
             let rules = plural(self.rules as u64, "rule");
             page.line(format!(
-                "Nothing contradicts or repeats itself among {rules}."
+                "No duplicates or contradictions among {rules}."
             ));
             return;
         }
         if let Some(RulePair { a, b, .. }) = self.duplicates.first() {
-            let merge = format!("to make one of two: memctl memory conflicts --merge {a} {b}");
+            let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
             page.styled(&[(Style::Dim, &merge)]);
         }
-        page.styled(&[(Style::Dim, "to remove one of two: memctl memory forget ID")]);
+        page.styled(&[(Style::Dim, "to delete a rule: memctl memory forget ID")]);
     }
 
     fn warnings(&self) -> &[String] {
@@ -101,7 +101,7 @@ impl Report for MergeReport {
                 evidence.shown, evidence.helped, evidence.harmed
             ),
         );
-        let why = format!("what became of it: memctl memory why {}", self.merged);
+        let why = format!("to see its history: memctl memory why {}", self.merged);
         page.styled(&[(Style::Dim, &why)]);
     }
 

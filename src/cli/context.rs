@@ -200,7 +200,7 @@ impl Context {
             EmbedderName::Folder => {
                 let Some(folder) = config.text("embedding.folder") else {
                     let message =
-                        "`embedding.provider` is `folder`, and `embedding.folder` is not set";
+                        "`embedding.provider` is `folder`, but `embedding.folder` is not set";
                     return Err(UserError::usage(message, "memctl config show"));
                 };
                 let project = self.places.memory.parent().unwrap_or(&self.places.memory);
@@ -247,7 +247,7 @@ impl Context {
                 return of_workspace;
             }
             self.printer.warn(&format!(
-                "`{}` counts only after `memctl trust`",
+                "`{}` is ignored until you run `memctl trust`",
                 self.places.memory.join("prompts").join(name).display()
             ));
         }
@@ -311,11 +311,11 @@ impl Context {
                 .map_err(unreadable)?;
         }
         if bytes.len() as u64 > MAX_GIVEN {
-            return Err(unreadable(invalid("it is longer than 16 MiB")).into());
+            return Err(unreadable(invalid("larger than 16 MiB")).into());
         }
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            unreadable(invalid(&format!("it is not UTF-8 at byte {at}"))).into()
+            unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
         })
     }
 

@@ -92,9 +92,9 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
     let message = match (skill, execution) {
-        (None, _) => "the skill is missing",
-        (Some(_), None) => "the execution is missing",
-        _ => "the correction is missing",
+        (None, _) => "a skill is required",
+        (Some(_), None) => "an execution id is required",
+        _ => "the text of the correction is required",
     };
     let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
     let execution = execution.unwrap_or("latest");
@@ -121,7 +121,7 @@ fn pick(
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(
-            "there is no execution to correct",
+            "no executions to correct",
             "memctl run <skill>",
         ));
     }
@@ -149,7 +149,7 @@ fn pick(
 
 /// Opens the editor for the correction, with the output below it.
 fn write(execution: &Execution) -> Result<String, UserError> {
-    const RULER: &str = "# ----- what stands below this line is not part of the correction -----";
+    const RULER: &str = "# ----- text below this line is not part of the correction -----";
     let show = |json: &serde_json::value::RawValue| {
         serde_json::from_str::<serde_json::Value>(json.get())
             .and_then(|value| serde_json::to_string_pretty(&value))
@@ -157,7 +157,7 @@ fn write(execution: &Execution) -> Result<String, UserError> {
     };
     let template = format!(
         "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
-         # \"When …, always …\". An empty text gives up.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
+         # \"When …, always …\". Leave the text empty to cancel.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
         execution.execution_id,
         show(&execution.output_summary),
         show(&execution.input_summary),
@@ -195,9 +195,9 @@ impl Report for CorrectReport {
         }
         if let Some(id) = &self.reflexion_id {
             let made = match &self.duplicate_of {
-                Some(_) => format!("{id} said the same already"),
+                Some(_) => format!("{id} already says the same"),
                 None if self.was_candidate => {
-                    format!("{id}, which an agent had passed on, is a rule now")
+                    format!("{id}, proposed by an agent, is now a rule")
                 }
                 None => format!("{id}, worded by {}", self.distilled_by),
             };
@@ -207,10 +207,10 @@ impl Report for CorrectReport {
             page.field("", rule);
         }
         page.field("applies", self.applies_when.as_deref().unwrap_or("always"));
-        page.field("cause", self.root_cause.as_deref().unwrap_or("not known"));
+        page.field("cause", self.root_cause.as_deref().unwrap_or("unknown"));
         let why = match self.confidence {
-            ..0.65 => "vague: say when it holds and what exactly should be different",
-            0.65..0.8 => "clear; a condition, a figure or a name would make it surer",
+            ..0.65 => "vague: say when it applies and what exactly should change",
+            0.65..0.8 => "clear; a condition, a number or a name would raise the confidence",
             _ => "clear and specific",
         };
         page.field(
@@ -243,7 +243,7 @@ impl Report for CorrectReport {
         if self.conflicts.iter().any(|conflict| !conflict.superseded) {
             page.styled(&[(
                 Style::Dim,
-                "both stay; the same command with --supersede puts the new one in their place",
+                "both stay active; run the same command with --supersede to replace the older rule",
             )]);
         }
     }

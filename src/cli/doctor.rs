@@ -63,15 +63,15 @@ impl Report for DoctorReport {
         for repaired in &self.repaired {
             let found = match repaired.salvaged {
                 0 => String::new(),
-                n => format!(", {n} of them found behind the damage"),
+                n => format!(", {n} of them found after the damage"),
             };
             let line = format!(
-                "{}: {} kept{found}; as it was: {}",
+                "{}: {} kept{found}; copy of the damaged file: {}",
                 repaired.path.display(),
                 plural(repaired.kept as u64, "record"),
                 repaired.copy.display()
             );
-            page.styled(&[(Style::Good, "mended "), (Style::Plain, &line)]);
+            page.styled(&[(Style::Good, "repaired "), (Style::Plain, &line)]);
         }
         for problem in &self.problems {
             let style = if problem.kind == ProblemKind::Unreadable {
@@ -89,11 +89,11 @@ impl Report for DoctorReport {
         }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
-            let line = format!("{id}: two branches have set `{field}` to different values");
+            let line = format!("{id}: two branches set `{field}` to different values");
             page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
         }
         for path in &self.unfinished {
-            let line = format!("{path}: does not follow the new ids of the last merge yet");
+            let line = format!("{path}: contains outdated record ids from before the last merge");
             page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
         }
         for path in &self.finished {
@@ -112,7 +112,7 @@ impl Report for DoctorReport {
             page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
         }
         if self.healthy {
-            page.styled(&[(Style::Good, "Everything that is remembered is sound.")]);
+            page.styled(&[(Style::Good, "No problems found.")]);
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
@@ -141,12 +141,12 @@ impl Report for SecretsReport {
     fn page(&self, page: &mut Page) {
         for cleaned in &self.redacted {
             let line = format!(
-                "{}: {}; as it was, with the secrets: {}",
+                "{}: {}; copy with the secrets: {}",
                 cleaned.path.display(),
                 plural(cleaned.records as u64, "record"),
                 cleaned.copy.display()
             );
-            page.styled(&[(Style::Good, "cleaned "), (Style::Plain, &line)]);
+            page.styled(&[(Style::Good, "redacted "), (Style::Plain, &line)]);
         }
         for secret in &self.secrets {
             let place = format!("{}:{}: ", secret.path.display(), secret.line);
@@ -162,10 +162,10 @@ impl Report for SecretsReport {
         }
         if let Some(cleaned) = self.redacted.first() {
             let copies = cleaned.copy.parent().unwrap_or(&cleaned.copy).display();
-            let hint = format!("look the records over, then delete the copies in {copies}");
+            let hint = format!("check the records, then delete the copies in {copies}");
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
         } else if !self.clean {
-            let hint = "memctl doctor --secrets --repair cleans the records of this memory";
+            let hint = "to redact the records of this memory: memctl doctor --secrets --repair";
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct EditArgs {
 fn assignment(given: &str) -> Result<(String, String), &'static str> {
     let (name, value) = given
         .split_once('=')
-        .ok_or("a field and its value are joined by `=`")?;
+        .ok_or("expected FIELD=VALUE")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>
     if !context.is_interactive() {
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
         return Err(UserError::usage(
-            "there is nothing to change",
+            "nothing to change",
             format!("memctl memory edit {} --set {name}=…", draft.id),
         ));
     }
@@ -71,7 +71,7 @@ fn in_editor(
             .edit(&text);
         let edited = edited.map_err(|error| {
             UserError::usage(
-                format!("the editor cannot be opened: {error}"),
+                format!("cannot open the editor: {error}"),
                 format!("memctl memory edit {} --set FIELD=VALUE", draft.id),
             )
         })?;
@@ -82,7 +82,7 @@ fn in_editor(
             Ok(given) => engine.edit(&draft.id, &given).map_err(UserError::from),
             Err(missing) => Err(UserError::usage(
                 format!("the line `{}` is missing", heading(missing)),
-                "leave the headings as they are".to_owned(),
+                "do not change the headings".to_owned(),
             )),
         };
         let error = match done {
@@ -109,7 +109,7 @@ fn heading(name: &str) -> String {
 /// Returns the fields of a record, each below its heading.
 fn sheet(draft: &Draft) -> String {
     let mut text = format!(
-        "{} {}: change what stands below the headings, save and close.\n",
+        "{} {}: edit the text below the headings, save and close.\n",
         draft.kind, draft.id
     );
     for (name, value) in &draft.fields {
@@ -151,7 +151,7 @@ impl Report for EditReport {
 
     fn page(&self, page: &mut Page) {
         if self.changed.is_empty() {
-            page.line(format!("{} says that already: nothing changed.", self.id));
+            page.line(format!("{} is unchanged.", self.id));
             return;
         }
         page.styled(&[(Style::Good, "edited "), (Style::Plain, &self.id)]);
@@ -161,7 +161,7 @@ impl Report for EditReport {
         if !self.reset.is_empty() {
             page.styled(&[(
                 Style::Dim,
-                &format!("starts anew: {}", self.reset.join(", ")),
+                &format!("reset: {}", self.reset.join(", ")),
             )]);
         }
     }

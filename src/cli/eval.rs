@@ -177,23 +177,23 @@ fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
 /// Returns the relevant document ids with their grades; 1 without `grades`.
 fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String> {
     let Some(Value::Array(ids)) = object.get("relevant") else {
-        return Err("it has no list `relevant`".to_owned());
+        return Err("`relevant` is missing or is not an array".to_owned());
     };
     let grades = match object.get("grades") {
         None | Some(Value::Null) => None,
         Some(Value::Object(grades)) => Some(grades),
-        Some(_) => return Err("its `grades` is no object of numbers".to_owned()),
+        Some(_) => return Err("`grades` is not an object of numbers".to_owned()),
     };
     let worth = |id: &Value| {
         let id = match id {
             Value::String(id) => id.clone(),
             Value::Number(id) => id.to_string(),
-            _ => return Err("its `relevant` holds something that is no id".to_owned()),
+            _ => return Err("`relevant` contains a value that is not an id".to_owned()),
         };
         let grade = grades.and_then(|grades| grades.get(&id));
         match grade.map_or(Some(1.0), Value::as_f64) {
             Some(grade) if grade > 0.0 => Ok((id, grade)),
-            _ => Err(format!("the grade of `{id}` is no number above 0")),
+            _ => Err(format!("the grade of `{id}` is not a number above 0")),
         }
     };
     ids.iter().map(worth).collect()

@@ -59,12 +59,12 @@ fn flag(object: &Map<String, Value>, field: &str) -> Result<Option<bool>, String
     match object.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(format!("its `{field}` is neither true nor false")),
+        Some(_) => Err(format!("`{field}` is neither true nor false")),
     }
 }
 
 fn terms(object: &Map<String, Value>) -> Result<Vec<String>, String> {
-    let wrong = || "its `key_terms` is no list of words".to_owned();
+    let wrong = || "`key_terms` is not an array of strings".to_owned();
     match object.get("key_terms") {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(terms)) => terms

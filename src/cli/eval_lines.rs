@@ -24,12 +24,12 @@ pub(super) fn lines<T>(
         }
         let object: Result<Map<String, Value>, _> = serde_json::from_str(line);
         let read = object
-            .map_err(|_| "it is no JSON object".to_owned())
+            .map_err(|_| "not a JSON object".to_owned())
             .and_then(|object| read(&object));
         out.push(read.map_err(|why| {
             UserError::input(
                 format!(
-                    "`{}` cannot be used at line {number}: {why}",
+                    "cannot read `{}`, line {number}: {why}",
                     path.display()
                 ),
                 "memctl eval retrieval --help",
@@ -44,7 +44,7 @@ pub(super) fn text(object: &Map<String, Value>, field: &str) -> Result<String, S
     match object.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Number(number)) => Ok(number.to_string()),
-        Some(_) => Err(format!("its `{field}` is no text")),
-        None => Err(format!("it has no `{field}`")),
+        Some(_) => Err(format!("`{field}` is not a string")),
+        None => Err(format!("`{field}` is missing")),
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Box<dyn Rep
     let is_stdout = args.output == Path::new("-");
     if is_stdout && context.printer.is_json() {
         return Err(UserError::usage(
-            "an export and a report cannot both go to standard output",
+            "the export and the report cannot both go to standard output",
             "memctl memory export --output FILE --json",
         ));
     }

@@ -88,7 +88,7 @@ impl Follower {
                 Ok(Signal::Failed(reason)) => return Ok(Event::Failed(reason)),
                 Err(RecvTimeoutError::Timeout) => return Ok(Event::Nothing),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(notify::Error::generic("nothing is watched any more").into());
+                    return Err(notify::Error::generic("the file watcher has stopped").into());
                 }
                 Ok(Signal::File) => return Ok(self.settle().unwrap_or(Event::Changed)),
                 // A new directory may already hold the file, so a closer watch counts as a change.

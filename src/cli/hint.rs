@@ -139,8 +139,8 @@ pub(super) fn record(
 fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
     if a == "-" && b == "-" {
         return Err(UserError::usage(
-            "only one text can come from standard input",
-            "give the other one as it is",
+            "only one option can read standard input",
+            "pass the other text as an argument",
         ));
     }
     Ok(())
@@ -180,9 +180,9 @@ impl Report for HintReport {
             page.styled(&[(Style::Warn, "pitfall: "), (Style::Plain, rule)]);
         }
         if !self.withheld.is_empty() {
-            page.line("What is known about this is withheld at random (`experiment.withhold`).");
+            page.line("Hints for this error are withheld at random (`experiment.withhold`).");
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {
-            page.line("Nothing is known about this.");
+            page.line("No hints for this error.");
         }
     }
 }

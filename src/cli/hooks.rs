@@ -125,7 +125,7 @@ fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserErro
             .or_else(home)
             .ok_or_else(|| {
                 UserError::usage(
-                    "there is no home directory",
+                    "no home directory found",
                     "memctl hooks install HOST --project",
                 )
             })?
@@ -172,32 +172,32 @@ fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<Str
     let mut notes = obstacles(context, host, place);
     let said = match (host, project) {
         (Host::ClaudeCode, false) => {
-            "counts from the next session of Claude Code; `/hooks` there lists it"
+            "takes effect in the next Claude Code session; `/hooks` lists the hooks"
         }
         (Host::ClaudeCode, true) => {
-            "Claude Code asks once whether you trust this folder before it runs the hooks of its settings"
+            "Claude Code asks once whether you trust this folder before it runs the hooks"
         }
         (Host::Codex, false) => {
-            "Codex skips new hooks in silence until you have reviewed them: type `/hooks` in Codex"
+            "Codex silently skips new hooks until you review them: run `/hooks` in Codex"
         }
         (Host::Codex, true) => {
-            "Codex reads this only in a trusted project, and skips new hooks in silence until you have \
-             reviewed them: type `/hooks` in Codex"
+            "Codex reads this only in a trusted project, and silently skips new hooks until you \
+             review them: run `/hooks` in Codex"
         }
-        (Host::Gemini, false) => "counts from the next session of Gemini CLI",
+        (Host::Gemini, false) => "takes effect in the next Gemini CLI session",
         (Host::Gemini, true) => {
-            "Gemini CLI warns about hooks of a project when they are new or have changed"
+            "Gemini CLI warns about new and changed project hooks"
         }
     };
     notes.push(said.to_owned());
     if project && !is_on_path(context) {
         notes.push(
-            "`memctl` is not on your PATH, where the hooks of a project look for it".to_owned(),
+            "`memctl` is not on your PATH; project hooks start it from there".to_owned(),
         );
     }
     if !Directory::at(&context.places.memory).is_there() {
         notes.push(
-            "hooks learn in projects that have a memory: type `memctl init` there".to_owned(),
+            "hooks learn only in projects with a memory: run `memctl init` there".to_owned(),
         );
     }
     notes
@@ -232,7 +232,7 @@ impl Report for InstallReport {
             page.field("events", &self.events.join(", "));
         }
         if let Some(backup) = &self.backup {
-            page.field("as it was", &backup.display().to_string());
+            page.field("backup", &backup.display().to_string());
         }
         installation::notes(page, "note: ", &self.notes);
     }
@@ -251,7 +251,7 @@ impl Report for Standings {
 
     fn page(&self, page: &mut Page) {
         for report in &self.hosts {
-            let outdated = "of an older form; install them again";
+            let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
             installation::standing(page, host, report.standing, outdated, settings);
             installation::notes(page, "  note: ", &report.notes);

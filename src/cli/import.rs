@@ -75,7 +75,7 @@ impl Report for ImportReport {
             "imported"
         };
         let line = format!(
-            "{} read: {} {verb}, {} known already, {skipped} skipped ({})",
+            "{} read: {} {verb}, {} already known, {skipped} skipped ({})",
             self.read,
             self.imported,
             self.duplicates,
@@ -90,11 +90,11 @@ impl Report for ImportReport {
             ]);
         }
         for renamed in self.renamed.iter().take(SHOWN) {
-            page.line(format!("{} is {} here", renamed.from, renamed.to));
+            page.line(format!("{} was imported as {}", renamed.from, renamed.to));
         }
         if self.renamed.len() > SHOWN {
             page.line(format!(
-                "… and {} more have another id",
+                "… and {} more have new ids",
                 self.renamed.len() - SHOWN
             ));
         }
@@ -110,7 +110,7 @@ impl Report for ImportReport {
         }
         if self.skipped.len() > SHOWN {
             let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
-            page.line(format!("… and {more}; --json has them all"));
+            page.line(format!("… and {more}; --json lists them all"));
         }
         let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
         if self.observed > 0 {
@@ -120,13 +120,13 @@ impl Report for ImportReport {
                 "records are"
             };
             let hint = format!(
-                "{} {are} observed until you approve: memctl memory approve ID, or import with --trust",
+                "{} {are} not approved: memctl memory approve ID, or import with --trust",
                 self.observed
             );
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
         }
         if is_foreign && self.imported > 0 && !self.dry_run {
-            let hint = "nobody has approved them yet: memctl memory list memories, memctl memory approve ID";
+            let hint = "these records are not approved: memctl memory list memories, memctl memory approve ID";
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
         }
     }

@@ -57,11 +57,8 @@ pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Repor
 /// Returns a sentence with the number of texts and the host that receives them.
 pub(super) fn sending(texts: usize, to: &Destination) -> String {
     format!(
-        "{} to `{}` for their vectors by `{}`, in {}",
-        match texts {
-            1 => "1 text goes".to_owned(),
-            _ => format!("{texts} texts go"),
-        },
+        "sending {} to `{}` for embedding with `{}`, in {}",
+        plural(texts as u64, "text"),
         to.host,
         to.model,
         plural(texts.div_ceil(to.batch.max(1)) as u64, "request")
@@ -76,7 +73,7 @@ impl Report for IndexReport {
     fn page(&self, page: &mut Page) {
         let kilobytes = self.bytes.div_ceil(1_000);
         page.line(format!(
-            "{} can be found, {} of them also by meaning ({} made now, {kilobytes} kB).",
+            "{} indexed, {} with vectors ({} new, {kilobytes} kB).",
             plural(self.documents as u64, "record"),
             self.vectors,
             self.made

@@ -10,9 +10,9 @@ use super::output::{Page, Style};
 pub(super) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
     let (style, said) = match (installing, changed) {
         (true, true) => (Style::Good, "installed in "),
-        (true, false) => (Style::Dim, "installed already in "),
-        (false, true) => (Style::Good, "taken out of "),
-        (false, false) => (Style::Dim, "nothing to take out of "),
+        (true, false) => (Style::Dim, "already installed in "),
+        (false, true) => (Style::Good, "removed from "),
+        (false, false) => (Style::Dim, "not installed in "),
     };
     let path = settings.display().to_string();
     page.styled(&[(style, said), (Style::Plain, &path)]);

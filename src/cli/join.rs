@@ -95,9 +95,9 @@ impl Report for LeaveReport {
     fn page(&self, page: &mut Page) {
         match (&self.memory, &self.database) {
             (Some(memory), Some(database)) => page.line(format!(
-                "This memory lies in its files again; `{memory}` in {database} is as it was."
+                "This memory is stored in local files again; `{memory}` in {database} is unchanged."
             )),
-            _ => page.line("This memory lies in its files."),
+            _ => page.line("This memory is stored in local files."),
         }
     }
 }
@@ -111,12 +111,12 @@ impl Report for JoinReport {
         let records = plural(self.records, "record");
         let line = if self.created {
             format!(
-                "`{}` begins in {} with {records}.",
+                "Created `{}` in {} with {records}.",
                 self.memory, self.database
             )
         } else {
             format!(
-                "This is a copy of `{}` in {}: {records}.",
+                "This directory is a copy of `{}` in {}: {records}.",
                 self.memory, self.database
             )
         };

@@ -95,13 +95,13 @@ fn word(
         Ok(None) => {
             report
                 .warnings
-                .push("no model is configured: the words are offline ones".to_owned());
+                .push("no model is configured; new records keep their offline wording".to_owned());
             return Ok(());
         }
         Err(error) => {
             report
                 .warnings
-                .push(format!("no model could be asked: {error}"));
+                .push(format!("cannot call the model: {error}"));
             return Ok(());
         }
     };
@@ -113,14 +113,14 @@ fn word(
         .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
     let capped = match plan.left_out {
         0 => String::new(),
-        count => format!("; {count} more are left as they are (--max-calls)"),
+        count => format!("; {count} more stay unchanged (--max-calls)"),
     };
     context.printer.note(&format!(
-        "asking `{}`: {}, about {cost}{capped}",
+        "calling `{}`: {}, about {cost}{capped}",
         plan.model,
         plural(plan.calls as u64, "call"),
     ));
-    let spinner = context.printer.spinner("asking");
+    let spinner = context.printer.spinner("calling the model");
     let analysis = wait(engine.analyse(plan, &mut follow(&spinner)))?;
     drop(spinner);
     match analysis {
@@ -131,7 +131,7 @@ fn word(
         }
         Err(error) => report
             .warnings
-            .push(format!("the words could not be stored: {error}")),
+            .push(format!("cannot store the new wording: {error}")),
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ impl Report for LearnReport {
         let steps: usize = self.transcripts.iter().map(|t| t.steps).sum();
         let failures: usize = self.transcripts.iter().map(|t| t.failures).sum();
         let overcome = format!(
-            ": {}, {}, {} overcome",
+            ": {}, {}, {} recovered",
             plural(steps as u64, "step"),
             plural(failures as u64, "failure"),
             self.episodes.len(),
@@ -186,9 +186,9 @@ impl Report for LearnReport {
             ends.push(format!("{} seen again", self.merged.len()));
         }
         let rest = [
-            (self.unchanged, "unchanged since they were learnt from"),
-            (self.skipped, "no session files"),
-            (self.buried, "removed on purpose, not learnt again"),
+            (self.unchanged, "unchanged since the last run"),
+            (self.skipped, "skipped: not session files"),
+            (self.buried, "deleted earlier, not learnt again"),
         ];
         ends.extend(
             rest.iter()

@@ -172,7 +172,7 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     use std::io::IsTerminal as _;
     if std::io::stdin().is_terminal() {
         context.printer.note(
-            "This waits for an agent's host to speak on standard input; `memctl mcp install HOST` tells one to.",
+            "Waiting for an agent host on standard input; run `memctl mcp install HOST` to set one up.",
         );
     }
     // Warnings about the settings are printed once, not at every call.
@@ -208,10 +208,10 @@ fn open(
     }
     // An agent host starts the server in every project; only a person creates a memory there.
     if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
-        let message = format!("there is no memory in `{}`", project_of(&context).display());
+        let message = format!("no memory found in `{}`", project_of(&context).display());
         return Err(UserError::usage(
             message,
-            "the user begins one there with: memctl init",
+            "the user can create one there: memctl init",
         ));
     }
     context.engine(None)
@@ -223,7 +223,7 @@ fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBu
     if project {
         let file = host.project_file().ok_or_else(|| {
             UserError::usage(
-                format!("`{}` knows no projects", host.name()),
+                format!("`{}` has no project settings", host.name()),
                 format!("memctl mcp install {}", host.name()),
             )
         })?;
@@ -252,7 +252,7 @@ fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBu
     };
     file.ok_or_else(|| {
         UserError::usage(
-            "there is no home directory",
+            "no home directory found",
             "memctl mcp install HOST --project",
         )
     })
@@ -296,32 +296,32 @@ fn start(
 fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let said = match (host, project) {
         (ServerHost::ClaudeCode, false) => {
-            "counts from the next session of Claude Code; `/mcp` there lists it"
+            "takes effect in the next Claude Code session; `/mcp` lists the server"
         }
         (ServerHost::ClaudeCode, true) => {
-            "Claude Code asks once before it starts the servers of a project"
+            "Claude Code asks once before it starts project servers"
         }
         (ServerHost::Codex, false) => {
-            "counts from the next session of Codex; `/mcp` there lists it"
+            "takes effect in the next Codex session; `/mcp` lists the server"
         }
         (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
         (ServerHost::Gemini, _) => {
-            "counts from the next session of Gemini CLI; `/mcp` there lists it"
+            "takes effect in the next Gemini CLI session; `/mcp` lists the server"
         }
-        (ServerHost::Cursor, _) => "switch it on in Cursor's settings, under MCP",
+        (ServerHost::Cursor, _) => "enable it in Cursor's settings, under MCP",
         (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",
-        (ServerHost::ClaudeDesktop, _) => "counts after a restart of Claude Desktop",
+        (ServerHost::ClaudeDesktop, _) => "takes effect after a restart of Claude Desktop",
     };
     let mut notes = vec![said.to_owned()];
     if !host.starts_in_project() && !project {
         let root = project_of(context).display().to_string();
         notes.push(format!(
-            "it has the memory of `{root}`, whatever is worked on"
+            "it uses the memory of `{root}` for every project"
         ));
     }
     if project && !is_on_path(context) {
         notes.push(
-            "`memctl` is not on your PATH, where a project's server is looked for".to_owned(),
+            "`memctl` is not on your PATH; project settings start it from there".to_owned(),
         );
     }
     notes
@@ -359,7 +359,7 @@ impl Report for Registered {
 
     fn page(&self, page: &mut Page) {
         for report in &self.hosts {
-            let outdated = "starts a program that is not there";
+            let outdated = "the program it starts does not exist";
             let (host, settings) = (report.host, &report.settings);
             installation::standing(page, host, report.standing, outdated, settings);
             if let Some(start) = &report.start {

@@ -72,7 +72,7 @@ pub(super) struct AddArgs {
 fn help() -> String {
     let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
          memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
-         Metadata (* must be there):"
+         Metadata (* is required):"
         .to_owned();
     for memory_type in MemoryType::ALL {
         // Writing to a string does not fail.
@@ -101,8 +101,8 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
 pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, UserError> {
     if args.content == "-" && args.metadata.as_deref() == Some("-") {
         return Err(UserError::usage(
-            "only one of `--content` and `--metadata` can come from standard input",
-            "give the metadata as `--metadata @FILE`",
+            "only one of `--content` and `--metadata` can read standard input",
+            "pass the metadata as `--metadata @FILE`",
         ));
     }
     let metadata = args.metadata.as_deref();
@@ -126,7 +126,7 @@ fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
     serde_json::from_str(given.trim()).map_err(|error| {
         UserError::input(
             format!("`--metadata` is not JSON: {error}"),
-            "put it into single quotation marks: --metadata '{\"tone\": [\"calm\"]}'",
+            "put it in single quotes: --metadata '{\"tone\": [\"calm\"]}'",
         )
     })
 }

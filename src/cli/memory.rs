@@ -144,7 +144,7 @@ impl Report for StatusReport {
         if !self.enabled {
             page.styled(&[
                 (Style::Warn, "off: "),
-                (Style::Plain, "nothing of it is read or written"),
+                (Style::Plain, "memory is not read or written"),
             ]);
         }
         for problem in &self.problems {

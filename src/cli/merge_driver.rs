@@ -85,13 +85,13 @@ pub(super) fn merge_driver(
         return finish(context, args.hook.as_deref());
     }
     Err(UserError::usage(
-        "what is to be done is missing",
+        "an option is required: `--install` or `--finish`",
         "memctl merge-driver --install",
     ))
 }
 
 fn no_repository() -> UserError {
-    UserError::usage("this is no git repository, or there is no git", "git init")
+    UserError::usage("not a git repository, or git is not installed", "git init")
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.
@@ -135,7 +135,7 @@ fn driven(
             }));
         }
         Ok(done) => (
-            "there is nothing that it could become".to_owned(),
+            "the merge would remove this file".to_owned(),
             done.notes,
         ),
         Err(reason) => (reason, Vec::new()),
@@ -164,7 +164,7 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
     };
-    let prefix = workspace_of(repository, asked.path).ok_or("it belongs to no workspace")?;
+    let prefix = workspace_of(repository, asked.path).ok_or("not in a workspace")?;
     let path = &asked.path[prefix.len()..];
     let sides = repository.sides(asked).map_err(|error| told(&error))?;
     let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
@@ -227,9 +227,9 @@ fn of_file(joined: &Joined, path: &str) -> Done {
         .collect();
     if let [first, .., last] = &new[..] {
         let count = plural(new.len() as u64, "record");
-        notes.push(format!("{count} of theirs got new ids: {first} … {last}"));
+        notes.push(format!("{count} from their side got new ids: {first} … {last}"));
     } else if let [only] = &new[..] {
-        notes.push(format!("a record of theirs got a new id: {only}"));
+        notes.push(format!("1 record from their side got a new id: {only}"));
     }
     if let Some(kind) = kind {
         let of_kind = joined
@@ -296,13 +296,13 @@ impl Report for Driven {
         for conflict in &self.conflicts {
             let id = conflict.split(' ').next().unwrap_or_default();
             let line = format!(
-                "{path}both sides have changed {conflict}; \
-                decide by `memctl memory resolve {id} --ours` or `--theirs`"
+                "{path}both sides changed {conflict}; \
+                run `memctl memory resolve {id} --ours` or `--theirs`"
             );
             page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
         }
         if let Some(reason) = &self.reason {
-            let line = format!("{path}left to you, with the usual marks: {reason}");
+            let line = format!("{path}not merged, conflict markers are in the file: {reason}");
             page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
         }
     }
@@ -346,18 +346,18 @@ impl Report for FinishReport {
     fn page(&self, page: &mut Page) {
         for path in &self.done.left {
             let line = format!(
-                "{path}: changed since the merge, and may name records by ids that they no longer have"
+                "{path}: changed since the merge; it may contain outdated record ids"
             );
             page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
         }
         if self.done.changed.is_empty() {
             if !self.is_hook && self.done.left.is_empty() {
-                page.line("Merges have left nothing to be done.");
+                page.line("No merge to finish.");
             }
             return;
         }
         let files = plural(self.done.changed.len() as u64, "file");
-        let line = format!("{files} follow the new ids of records now; commit them:");
+        let line = format!("updated record ids in {files}; commit the changes:");
         page.styled(&[(Style::Good, "memctl: "), (Style::Plain, &line)]);
         for path in &self.done.changed {
             page.line(format!("  {path}"));
@@ -382,7 +382,7 @@ impl Report for SetUp {
             page.styled(&[(Style::Good, "set up "), (Style::Plain, done)]);
         }
         if self.done.is_empty() {
-            page.line("Everything is set up already.");
+            page.line("Already installed.");
         }
     }
 

@@ -312,7 +312,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
         let hint = usage.map_or("memctl --help".to_owned(), |usage| {
             format!("usage: {usage}")
         });
-        printer.error(&UserError::usage("the command is missing", hint));
+        printer.error(&UserError::usage("a command is required", hint));
         return ExitCode::from(Kind::Usage.code());
     }
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();

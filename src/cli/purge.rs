@@ -44,7 +44,7 @@ pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Repor
 fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
     if !context.is_interactive() {
         return Err(UserError::usage(
-            "nobody can be asked here whether everything is to be forgotten",
+            "confirmation is required, and there is no terminal to ask on",
             "memctl memory export --output memory.jsonl, then memctl memory purge --yes",
         ));
     }
@@ -57,14 +57,14 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
     let mut page = context.printer.page();
     plan.page(&mut page);
     context.printer.note(page.into_text().trim_end());
-    let prompt = format!("There is no way back. Type `{}` to forget it", clean(&name));
+    let prompt = format!("This cannot be undone. Type `{}` to confirm", clean(&name));
     let question = Input::<String>::new().with_prompt(prompt);
     let typed = ask(|| question.allow_empty(true).interact_text())?;
     if typed.trim() == name {
         return Ok(());
     }
     Err(UserError::usage(
-        "that is not the name of the workspace: nothing was removed",
+        "the name does not match the workspace; nothing was deleted",
         "memctl memory purge",
     ))
 }
@@ -88,7 +88,7 @@ impl Report for PurgeReport {
         if self.lines > 0 {
             what = format!("{what}, {} of logs", plural(self.lines, "line"));
         }
-        let verb = if self.dry_run { "would go: " } else { "gone: " };
+        let verb = if self.dry_run { "would delete: " } else { "deleted: " };
         let bytes = if self.bytes > 0 {
             format!(" ({} kB)", self.bytes.div_ceil(1_000))
         } else {
@@ -105,13 +105,13 @@ impl Report for PurgeReport {
             .collect();
         for (label, names) in [
             ("files: ", names),
-            ("stays: ", self.kept.iter().map(String::as_str).collect()),
+            ("kept: ", self.kept.iter().map(String::as_str).collect()),
             (
-                "stays, not known here: ",
+                "kept, unknown: ",
                 self.unknown.iter().map(String::as_str).collect(),
             ),
             (
-                "stays, in skills: ",
+                "kept, in skills: ",
                 self.in_skills.iter().map(String::as_str).collect(),
             ),
         ] {

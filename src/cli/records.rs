@@ -99,7 +99,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
                 format!(
-                    "`--type` and `--where` are for memories, and not for {}",
+                    "`--type` and `--where` apply to memories, not to {}",
                     kind.plural()
                 ),
                 "memctl memory list memories --type brand_memory",
@@ -151,7 +151,7 @@ impl Report for Listing {
 
     fn page(&self, page: &mut Page) {
         if self.report.records.is_empty() {
-            page.line(format!("There are no {} here.", self.report.kind.plural()));
+            page.line(format!("No {} found.", self.report.kind.plural()));
             return;
         }
         if self.report.kind == Kind::Memory {

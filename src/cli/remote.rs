@@ -137,7 +137,7 @@ pub(super) fn address(context: &Context, given: Option<&str>) -> Result<Address,
             .find_map(|name| context.environment.var(name))
             .ok_or_else(|| {
                 let message =
-                    "no database is named: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set";
+                    "no database URL: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set";
                 UserError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
             })?,
     };
@@ -151,7 +151,7 @@ impl Report for InitReport {
 
     fn page(&self, page: &mut Page) {
         if self.applied.is_empty() {
-            page.line(format!("Everything is there already: {}", self.database));
+            page.line(format!("Already up to date: {}", self.database));
         }
         for migration in &self.applied {
             let name = format!("{} {}", migration.version, migration.name);
@@ -164,7 +164,7 @@ impl Report for InitReport {
             &format!("PostgreSQL {}, pgvector {}", self.server, self.pgvector),
         );
         if !self.applied.is_empty() {
-            page.line("\nNext: make a login for each user, with the same URL");
+            page.line("\nNext: create a login for each user, with the same URL");
             page.line("  memctl remote user add NAME --url ADMIN_URL");
         }
     }
@@ -203,9 +203,9 @@ impl Report for UserReport {
         page.field("user", &self.user_id);
         page.field("login", &self.login);
         // A separate line does not wrap, so that the URL can be copied.
-        page.line("\nThe URL, shown this once:\n");
+        page.line("\nThe URL, shown only once:\n");
         page.line(&self.url);
-        page.line("\nNext: put it into `DATABASE_URL` on the user's machine and type");
+        page.line("\nNext: put it into `DATABASE_URL` on the user's machine and run");
         page.line("  memctl remote check");
     }
 
@@ -239,9 +239,9 @@ impl Report for CheckReport {
             ]);
         }
         let said = if self.passed {
-            "rows are kept apart"
+            "users are isolated from each other"
         } else {
-            "do not share anything through it"
+            "do not use this database for sharing"
         };
         page.line(format!("\n{}: {said}", self.database));
     }
@@ -259,7 +259,7 @@ impl Report for StatusReport {
     fn page(&self, page: &mut Page) {
         let connection = match self.connection {
             "verified" => "encrypted, certificate verified",
-            "encrypted" => "encrypted, certificate not verified (sslmode=verify-full does)",
+            "encrypted" => "encrypted, certificate not verified (sslmode=verify-full verifies it)",
             _ => "not encrypted",
         };
         page.field("database", &self.database);
@@ -274,7 +274,7 @@ impl Report for StatusReport {
             "user",
             self.user_id
                 .as_deref()
-                .unwrap_or("nobody: this login belongs to no user"),
+                .unwrap_or("none: this login is not mapped to a user"),
         );
         page.line("");
         let mut table = Table::new(&[("Table", Align::Left), ("Rows", Align::Right)], &[0]);

@@ -53,17 +53,17 @@ impl Report for ResolveReport {
     fn page(&self, page: &mut Page) {
         let decided = self.decided.join(", ");
         page.styled(&[
-            (Style::Good, "decided "),
+            (Style::Good, "resolved "),
             (Style::Plain, &self.id),
             (Style::Dim, &format!("  {decided}")),
         ]);
         if self.open.is_empty() {
             let file = self.kind.file();
-            let hint = format!("where git waits for it: git add .agentura/{file}");
+            let hint = format!("if git reports a conflict: git add .agentura/{file}");
             page.styled(&[(Style::Dim, &hint)]);
         } else {
             let open = self.open.join(", ");
-            page.styled(&[(Style::Warn, "still open "), (Style::Plain, &open)]);
+            page.styled(&[(Style::Warn, "unresolved "), (Style::Plain, &open)]);
         }
     }
 

@@ -138,7 +138,7 @@ impl Report for RunReport {
         } else {
             page.styled(&[(
                 Style::Strong,
-                "Dry run: nobody was asked, nothing was recorded.",
+                "Dry run: no model was called, nothing was recorded.",
             )]);
         }
         page.field(
@@ -155,7 +155,7 @@ impl Report for RunReport {
             page.field(
                 "answered by",
                 &format!(
-                    "{} ({percent:.0}% alike); no model was asked",
+                    "{} ({percent:.0}% similar); no model was called",
                     nearest.source
                 ),
             );
@@ -189,7 +189,7 @@ impl Report for RunReport {
                 "cost",
                 &self
                     .cost_usd
-                    .map_or("not known".to_owned(), |cost| format!("${cost:.4}")),
+                    .map_or("unknown".to_owned(), |cost| format!("${cost:.4}")),
             );
         }
         if let Some(usage) = &self.usage {

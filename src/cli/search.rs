@@ -95,7 +95,7 @@ fn time(text: &str) -> Result<i64, String> {
     let exact = DateTime::parse_from_rfc3339(text).map(|time| time.timestamp());
     moment
         .or(exact.ok())
-        .ok_or_else(|| "a time is written as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
+        .ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
 }
 
 pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
@@ -115,8 +115,8 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
             return Err(UserError::usage(
-                format!("`--where` is for memories, and a {kind} has no metadata"),
-                "leave `--kind` out",
+                format!("`--where` applies to memories; a {kind} has no metadata"),
+                "remove `--kind`",
             ));
         }
         filter.kind = Some(Kind::Memory);
@@ -156,8 +156,8 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     let kind = args.kind.map(KindName::kind);
     if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
         return Err(UserError::usage(
-            format!("the shared store is searched for procedures and memories, not for a {kind}"),
-            "memctl sync, then the same without `--remote`",
+            format!("`--remote` searches procedures and memories, not the kind {kind}"),
+            "run `memctl sync`, then search without `--remote`",
         ));
     }
     let address = address(context, None)?;
@@ -172,7 +172,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
         memory_type: args.memory_type.map(TypeName::memory_type),
         limit: args.limit,
     };
-    let spinner = context.printer.spinner("asking the shared store");
+    let spinner = context.printer.spinner("searching the shared store");
     let hits = wait(remote::search(&address, &question))??;
     drop(spinner);
     let found = hits.into_iter().map(|hit| RemoteResult {
@@ -201,11 +201,11 @@ impl Report for FindReport {
 
     fn page(&self, page: &mut Page) {
         if let Some(rewritten) = &self.rewritten {
-            page.styled(&[(Style::Dim, &format!("looked for: {rewritten}"))]);
+            page.styled(&[(Style::Dim, &format!("searched for: {rewritten}"))]);
         }
         if self.results.is_empty() {
             page.line(format!(
-                "Nothing that is remembered fits \"{}\".",
+                "No matches for \"{}\".",
                 self.query
             ));
         } else {
@@ -244,7 +244,7 @@ impl Report for FindReport {
             page.styled(&[(
                 Style::Dim,
                 &format!(
-                    "words and how many of {} records hold them: {}\nfusion: {}, embedder: {embedder}, {} with a vector",
+                    "records that contain each word, of {}: {}\nfusion: {}, embedder: {embedder}, {} with a vector",
                     asked.documents,
                     terms.join(", "),
                     asked.fusion,

@@ -30,8 +30,8 @@ const LAST: Duration = Duration::from_secs(5);
 #[command(
     after_help = "Examples:\n  memctl serve\n  memctl serve --addr 127.0.0.1:0 --allow-origin https://app.example\n  \
         memctl serve --jwks https://auth.example/jwks.json --audience authenticated\n\n\
-        Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` makes in this\n\
-        workspace, with a secret that lies outside of it."
+        Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` creates in this\n\
+        workspace, with a secret stored outside of it."
 )]
 pub(super) struct ServeArgs {
     /// Address to listen on; port 0 is any free one
@@ -70,7 +70,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
     })?;
     if !Environment::has_http_time() {
         return Err(UserError::usage(
-            "the clock of this machine stands before 1970 or after 9998, and HTTP cannot write that",
+            "the system clock is before 1970 or after 9998, which HTTP dates cannot represent",
             "set the clock; `memctl mcp` serves agents without HTTP",
         ));
     }
@@ -129,11 +129,11 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
 fn public_keys(context: &Context, runtime: &Runtime, url: &str) -> Result<Jwks, UserError> {
     let shown = url.escape_debug();
     let keys = Jwks::new(url).map_err(|reason| {
-        let message = format!("`{shown}` is no place for keys: {reason}");
+        let message = format!("invalid key URL `{shown}`: {reason}");
         UserError::input(message, "memctl serve --jwks https://…/jwks.json")
     })?;
     if let Err(reason) = runtime.block_on(keys.prepare()) {
-        let line = format!("no keys from `{shown}`: {reason}; nobody gets in before there are");
+        let line = format!("cannot fetch keys from `{shown}`: {reason}; requests are refused until keys are available");
         context.printer.warn(&line);
     }
     Ok(keys)

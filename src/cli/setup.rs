@@ -42,13 +42,13 @@ impl Report for InitReport {
 
     fn page(&self, page: &mut Page) {
         if self.created.is_empty() {
-            page.line(format!("Everything is there already: {}", self.directory));
+            page.line(format!("Already set up: {}", self.directory));
             return;
         }
         for created in &self.created {
             page.styled(&[(Style::Good, "created "), (Style::Plain, created)]);
         }
-        page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and type");
+        page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and run");
         page.line("  memctl run <domain>/<skill> --input FILE");
     }
 

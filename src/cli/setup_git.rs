@@ -47,7 +47,7 @@ pub(super) fn install(
     // A cloned repository may contain a link that redirects the write to another file.
     if named::link_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
         warnings.push(format!(
-            "`{shown}` is a symbolic link: the merge driver is not set up in it"
+            "`{shown}` is a symbolic link; the merge driver is not installed in it"
         ));
     } else if with_lines(&file, &attributes())? {
         done.push(shown);
@@ -125,8 +125,8 @@ pub(super) fn problems(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     if is_named && !is_known {
         found.push(
-            "`.gitattributes` leaves the merging of these files to memctl, and this clone does not know how; \
-            `memctl merge-driver --install` tells it"
+            "`.gitattributes` names the memctl merge driver, which is not installed in this clone; \
+            run `memctl merge-driver --install`"
                 .to_owned(),
         );
     }

@@ -82,7 +82,7 @@ impl Report for SwitchReport {
         let line = if self.enabled {
             format!("Memory is on{already}.")
         } else {
-            format!("Memory is off{already}: nothing of it is read or written.")
+            format!("Memory is off{already}: it is not read or written.")
         };
         page.line(line);
         page.styled(&[(Style::Dim, &self.directory)]);

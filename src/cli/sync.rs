@@ -27,7 +27,7 @@ const VECTORS_WITHIN: Duration = Duration::from_secs(20);
 #[command(
     after_help = "Examples:\n  memctl sync --dry-run\n  memctl sync\n  memctl sync pull\n\n\
         The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with the login that\n\
-        `memctl remote user add` has made."
+        `memctl remote user add` has created."
 )]
 pub(super) struct SyncArgs {
     /// Sync in one direction only
@@ -129,7 +129,7 @@ async fn share_vectors(
 
 /// Asks the user to confirm the deletions.
 fn confirmed(what: &str) -> Result<bool, UserError> {
-    let question = Confirm::new().with_prompt(format!("{what}. Go on?"));
+    let question = Confirm::new().with_prompt(format!("{what}. Continue?"));
     ask(|| question.default(false).interact())
 }
 
@@ -141,7 +141,7 @@ impl Report for SyncReport {
     fn page(&self, page: &mut Page) {
         if self.by_kind.is_empty() {
             page.line(format!(
-                "Nothing to move: {} and this memory agree.",
+                "Already in sync with {}.",
                 self.database
             ));
         } else {
@@ -149,9 +149,9 @@ impl Report for SyncReport {
             let heads = [
                 ("", Align::Left),
                 ("Pushed", right),
-                ("Removed there", right),
+                ("Deleted there", right),
                 ("Pulled", right),
-                ("Removed here", right),
+                ("Deleted here", right),
             ];
             let mut table = Table::new(&heads, &[0]);
             for (kind, moved) in &self.by_kind {
@@ -172,13 +172,13 @@ impl Report for SyncReport {
             }
             page.table(&table);
             if self.dry_run {
-                page.styled(&[(Style::Dim, "Nothing was moved.")]);
+                page.styled(&[(Style::Dim, "Dry run: nothing was transferred.")]);
             }
         }
         let vectors = self.vectors.as_ref();
         if let Some(vectors) = vectors.filter(|v| v.made + v.waiting > 0) {
             page.line(format!(
-                "{} made for what is shared; {} waiting for the next sync.",
+                "{} added to shared records; {} left for the next sync.",
                 plural(vectors.made, "vector"),
                 vectors.waiting
             ));

@@ -60,7 +60,7 @@ fn announce(context: &Context, plan: &TestPlan) {
         .cost_usd
         .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
     context.printer.note(&format!(
-        "asking `{}`: {}, about {cost}; where tests fail more, up to {}",
+        "calling `{}`: {}, about {cost}; up to {} if tests fail",
         plan.models.join("`, `"),
         plural(plan.calls as u64, "call"),
         plan.max_calls,
@@ -76,13 +76,13 @@ fn run(context: &Context, engine: &Workspace, plan: TestPlan) -> Result<TestRepo
     let ran = report.cases.len() - report.skipped;
     if report.cases.is_empty() {
         report.warnings.push(
-            "there are no regression tests; `memctl correct` makes one of each correction"
+            "no regression tests; `memctl correct` creates one for each correction"
                 .to_owned(),
         );
     } else if ran == 0 {
         report
             .warnings
-            .push("nothing was tested: every test was skipped".to_owned());
+            .push("all tests were skipped".to_owned());
     }
     Ok(report)
 }

@@ -21,7 +21,7 @@ use super::output::{Page, Report};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl token --sub ann --scope hr,dev\n  memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt\n\n\
-        `--scope` names the domains of the token; `*` is all of them, and what belongs to none."
+        `--scope` names the domains of the token; `*` is every domain, and records without one."
 )]
 pub(super) struct TokenArgs {
     /// User id: the token opens this user's memories and sessions
@@ -55,7 +55,7 @@ fn span(text: &str) -> Result<TimeDelta, String> {
     let number: i64 = number.parse().unwrap_or_default();
     let seconds = number.saturating_mul(seconds);
     if !(1..=366 * 86_400).contains(&seconds) {
-        return Err("a time is written as 90s, 15m, 12h or 7d, and is a year at most".to_owned());
+        return Err("expected a time such as 90s, 15m, 12h or 7d, at most a year".to_owned());
     }
     Ok(TimeDelta::seconds(seconds))
 }
@@ -63,7 +63,7 @@ fn span(text: &str) -> Result<TimeDelta, String> {
 pub(super) fn token(context: &Context, args: &TokenArgs) -> Result<Box<dyn Report>, UserError> {
     let Some(given) = &context.given_scope else {
         return Err(UserError::usage(
-            "the scope is missing",
+            "`--scope` is required",
             format!("memctl token --sub {} --scope hr,dev", args.sub),
         ));
     };
@@ -95,10 +95,10 @@ pub(super) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, U
         return Secret::read(&context.environment.absolute(file)).map_err(refused);
     }
     let Some(state) = &context.environment.state_dir else {
-        let message = "there is no home in which a secret could be kept";
+        let message = "cannot store the secret: no home directory found";
         return Err(UserError::usage(
             message,
-            "name one: --jwt-secret-file FILE",
+            "--jwt-secret-file FILE",
         ));
     };
     let file = default_file(state, &context.places.memory);

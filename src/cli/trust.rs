@@ -49,12 +49,12 @@ pub(super) struct TrustArgs {
 pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Report>, UserError> {
     let memory = &context.places.memory;
     if !Directory::at(memory).check()? {
-        let message = format!("there is no workspace at `{}`", memory.display());
+        let message = format!("no workspace found at `{}`", memory.display());
         return Err(UserError::usage(message, "memctl init"));
     }
     if context.environment.state_dir.is_none() {
         return Err(UserError::usage(
-            "there is no directory to note the decision in: no home directory is known",
+            "cannot store the decision: no home directory found",
             "set HOME, or MEMCTL_TRUST=1 for this command",
         ));
     }
@@ -172,10 +172,10 @@ impl Report for TrustReport {
         self.list(page);
         page.line(match self.decision {
             "standing" => format!("Trusted from now on: {}", self.directory),
-            "once" => format!("Trusted as it is now: {}", self.directory),
-            "origin" => "Trusted from now on: what was pulled from this workspace".to_owned(),
+            "once" => format!("Trusted until it changes: {}", self.directory),
+            "origin" => "Trusted from now on: records pulled from this workspace".to_owned(),
             "revoked" => format!("No longer trusted: {}", self.directory),
-            _ if self.is_empty() => format!("Nothing is held back: {}", self.directory),
+            _ if self.is_empty() => format!("Nothing needs trust: {}", self.directory),
             _ => format!("Not trusted: {}", self.directory),
         });
     }

@@ -51,9 +51,9 @@ impl Report for UndoReport {
 
     fn page(&self, page: &mut Page) {
         let (style, done) = if self.dry_run {
-            (Style::Dim, "would take back ")
+            (Style::Dim, "would revert ")
         } else {
-            (Style::Good, "taken back ")
+            (Style::Good, "reverted ")
         };
         let change = &self.change;
         page.styled(&[
@@ -69,7 +69,7 @@ impl Report for UndoReport {
         if let Some(undo) = &self.undo {
             page.styled(&[(
                 Style::Dim,
-                &format!("to have it again: memctl memory undo {undo}"),
+                &format!("to redo it: memctl memory undo {undo}"),
             )]);
         }
     }
@@ -92,7 +92,7 @@ impl Report for Changes {
 
     fn page(&self, page: &mut Page) {
         if self.changes.is_empty() {
-            page.line("Nothing has been changed here yet.");
+            page.line("No changes yet.");
             return;
         }
         let columns = [
@@ -104,7 +104,7 @@ impl Report for Changes {
         ];
         let mut table = Table::new(&columns, &[4, 3]);
         for change in &self.changes {
-            let undone = if change.undone { " (taken back)" } else { "" };
+            let undone = if change.undone { " (reverted)" } else { "" };
             table.row([
                 change.change.clone(),
                 when(&change.at, self.now),

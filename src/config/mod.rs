@@ -174,14 +174,14 @@ impl Config {
                     format!("; did you mean `{name}`?")
                 });
                 self.warnings.push(format!(
-                    "`{}` sets `{name}`, which is no setting{hint}",
+                    "`{}` sets `{name}`, which is not a setting{hint}",
                     path.display()
                 ));
                 continue;
             };
             if !trusted && key.is_guarded(&value) {
                 self.warnings.push(format!(
-                    "`{}` sets `{name}`, which counts only after `memctl trust`",
+                    "`{}` sets `{name}`, which is ignored until you run `memctl trust`",
                     path.display()
                 ));
                 self.held_back.push((name, value));

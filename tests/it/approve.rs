@@ -105,7 +105,7 @@ fn what_a_person_said_needs_no_approval_and_an_unknown_id_approves_nothing() {
     );
     let ran = workspace.run(&["memory", "approve", "REFL-001"]);
     assert!(
-        ran.succeeds().stdout.contains("it needs no approval"),
+        ran.succeeds().stdout.contains("needs no approval"),
         "{ran:?}"
     );
     let stored = workspace.read(".agentura/fixes.json");

@@ -69,7 +69,7 @@ fn what_was_overcome_before_would_have_been_hinted() {
     // Nothing is begun, let alone written.
     assert!(!workspace.root().join(".agentura").exists());
     let page = workspace.run(&["backtest", "all"]);
-    let said = "hints at 1 of 2 failures, 1 of the 1 that were overcome rightly, and saved 2 of 6";
+    let said = "hints at 1 of 2 failures (correct for 1 of the 1 that recovered) and saved 2 of 6";
     assert!(page.succeeds().stdout.contains(said), "{page:?}");
     assert!(
         page.stdout.lines().all(|l| l.chars().count() <= 120),

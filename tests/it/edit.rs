@@ -188,7 +188,7 @@ fn what_cannot_be_edited_is_refused_before_anything_is_written() {
         (
             "REFL-001",
             "rule",
-            "a field and its value are joined by `=`",
+            "expected FIELD=VALUE",
         ),
         (
             "latest",
@@ -206,7 +206,7 @@ fn what_cannot_be_edited_is_refused_before_anything_is_written() {
     }
     workspace
         .run(&["memory", "edit", "REFL-001"])
-        .fails(2, "there is nothing to change");
+        .fails(2, "nothing to change");
     workspace
         .run(&[
             "memory", "edit", "REFL-001", "--set", "rule=x", "--scope", "dev",

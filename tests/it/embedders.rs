@@ -160,10 +160,10 @@ fn an_index_says_beforehand_how_many_texts_go_where() {
     let ran = ran(&workspace, &["index"]);
     let host = model.openai_url();
     let host = host.trim_start_matches("http://").trim_end_matches("/v1");
-    let said = format!("4 texts go to `{host}` for their vectors by `openai/small`, in 2 requests");
+    let said = format!("sending 4 texts to `{host}` for embedding with `openai/small`, in 2 requests");
     assert!(ran.succeeds().stderr.contains(&said), "{ran:?}");
     assert!(
-        ran.stdout.contains("4 of them also by meaning (4 made now"),
+        ran.stdout.contains("4 with vectors (4 new"),
         "{ran:?}"
     );
     let sizes: Vec<usize> = model.requests().iter().map(|r| r.input().len()).collect();
@@ -356,7 +356,7 @@ fn a_foreign_workspace_sends_nothing_anywhere() {
     workspace.write(".agentura/config.toml", config);
     let ran = ran(&workspace, &["memory", "search", "settle every bill"]);
     for key in ["provider", "base_url", "folder"] {
-        let said = format!("sets `embedding.{key}`, which counts only after `memctl trust`");
+        let said = format!("sets `embedding.{key}`, which is ignored until you run `memctl trust`");
         assert!(ran.stderr.contains(&said), "{ran:?}");
     }
     assert!(ran.succeeds().stdout.contains("CORR-000"), "{ran:?}");
@@ -492,7 +492,7 @@ fn a_retrieval_is_measured_with_the_embedder_that_searches() {
     assert_eq!(report["embedder"], "openai/small/8");
     assert_eq!(report["metrics"]["recall@1"], 1.0);
     let ran = ran(&workspace, &files);
-    assert!(ran.stderr.contains("5 texts go to"), "{ran:?}");
+    assert!(ran.stderr.contains("sending 5 texts to"), "{ran:?}");
 }
 
 #[test]

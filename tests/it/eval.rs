@@ -62,12 +62,12 @@ fn what_cannot_be_used_is_named_with_its_line() {
     let workspace = workspace();
     let run = |arguments: &[&str]| Ran::of(workspace.command().args(arguments).output().unwrap());
     run(&[&FILES[..], &["--doc-field", "body"]].concat())
-        .fails(2, "docs.jsonl` cannot be used at line 1: it has no `body`");
-    run(&[&FILES[..], &["--query-field", "short"]].concat()).fails(2, "it has no `short`");
+        .fails(2, "docs.jsonl`, line 1: `body` is missing");
+    run(&[&FILES[..], &["--query-field", "short"]].concat()).fails(2, "`short` is missing");
     workspace.write("set/queries.jsonl", "{\"qid\": 1, \"text\": \"x\"}\n");
-    run(&FILES).fails(2, "it has no list `relevant`");
+    run(&FILES).fails(2, "`relevant` is missing or is not an array");
     workspace.write("set/queries.jsonl", "[]\n");
-    run(&FILES).fails(2, "line 1: it is no JSON object");
+    run(&FILES).fails(2, "line 1: not a JSON object");
     run(&[&FILES[..4], &["--queries", "missing.jsonl"]].concat()).fails(2, "missing.jsonl");
     workspace.write(
         "set/queries.jsonl",

@@ -290,7 +290,7 @@ fn two_branches_that_learnt_twenty_times_are_merged_without_a_conflict() {
     let (repository, words) = two(20);
     let said = repository.git(&["merge", "--no-edit", "feature"]);
     assert!(
-        said.contains("20 records of theirs got new ids: CORR-002 → CORR-022"),
+        said.contains("20 records from their side got new ids: CORR-002 → CORR-022"),
         "{said}"
     );
     repository.holds(&words);
@@ -370,7 +370,7 @@ fn three_branches_follow_each_other_and_what_git_takes_as_it_is_follows_the_ids(
         .join("skills/support/reply-draft/tests/generated/test_correction_2.json");
     let said = repository.git(&["merge", "--no-edit", "second"]);
     assert!(
-        said.contains("follow the new ids of records now; commit them"),
+        said.contains("updated record ids in"),
         "{said}"
     );
     assert!(!case.exists());
@@ -468,7 +468,7 @@ fn what_was_changed_before_the_merge_was_finished_is_named() {
     assert!(repository.workspace.read(case).contains("CORR-002"));
     let again = repository.workspace.run(&["merge-driver", "--finish"]);
     assert!(
-        again.succeeds().stdout.contains("nothing to be done"),
+        again.succeeds().stdout.contains("No merge to finish"),
         "{again:?}"
     );
 }
@@ -489,7 +489,7 @@ fn without_hooks_doctor_says_what_is_left_and_does_it() {
     let doctor = repository.workspace.run(&["doctor"]);
     doctor.fails(1, "");
     assert!(
-        doctor.stdout.contains("does not follow the new ids"),
+        doctor.stdout.contains("outdated record ids"),
         "{doctor:?}"
     );
     assert!(
@@ -573,7 +573,7 @@ fn two_edits_of_one_field_are_left_to_a_person_and_the_file_stays_json() {
         assert!(
             doctor
                 .stdout
-                .contains("REFL-001: two branches have set `/root_cause`"),
+                .contains("REFL-001: two branches set `/root_cause`"),
             "{doctor:?}"
         );
         assert!(
@@ -799,7 +799,7 @@ fn a_torn_file_is_left_to_a_person() {
     let merged = repository.try_git(&["merge", "--no-edit", "feature"]);
     assert_eq!(merged.code, 1, "{merged:?}");
     let said = format!("{}{}", merged.stdout, merged.stderr);
-    assert!(said.contains("left to you, with the usual marks"), "{said}");
+    assert!(said.contains("not merged, conflict markers are in the file"), "{said}");
     let text = std::fs::read_to_string(&rules).unwrap();
     for part in ["<<<<<<< ours", "apples", "violins", ">>>>>>> theirs"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -818,7 +818,7 @@ fn without_git_nothing_is_said_and_nothing_is_done() {
     assert!(!Path::new(&workspace.root()).join(".gitattributes").exists());
     workspace
         .run(&["merge-driver", "--install"])
-        .fails(2, "this is no git repository");
+        .fails(2, "not a git repository");
     let doctor = workspace.json(&["doctor"]);
     assert_eq!(doctor["git"], json!([]));
 }

@@ -295,7 +295,7 @@ fn a_model_words_what_the_trace_says() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
         ran.stderr
-            .contains("asking `scripted/words`: 1 call, about"),
+            .contains("calling `scripted/words`: 1 call, about"),
         "{ran:?}"
     );
     let report = ran.document();
@@ -310,7 +310,7 @@ fn a_model_words_what_the_trace_says() {
     assert_eq!(steps, &json!(["jq '.[0].total' report.json"]));
     // Nothing is new the second time, so nobody is asked.
     let again = workspace.run(&args);
-    assert!(!again.succeeds().stderr.contains("asking"));
+    assert!(!again.succeeds().stderr.contains("calling"));
     let capped = initialised();
     capped.write("words.jsonl", script.to_string());
     let args = [

@@ -676,7 +676,7 @@ fn answers_stay_within_their_room_and_say_what_had_none() {
         assert_eq!(results.len() as u64 + left_out, 12, "{found}");
         if left_out > 0 {
             assert!(
-                text.contains(&format!("{left_out} more had no room")),
+                text.contains(&format!("{left_out} more did not fit")),
                 "{text}"
             );
         } else {
@@ -872,7 +872,7 @@ fn hosts_are_told_and_told_otherwise() {
     assert!(!home.join(".codex").exists());
     workspace
         .run(&["mcp", "install", "claude-desktop", "--project"])
-        .fails(2, "knows no projects");
+        .fails(2, "has no project settings");
     let report = workspace.json(&["mcp", "install", "claude-desktop"]);
     let root = workspace.root();
     assert_eq!(

@@ -67,7 +67,7 @@ fn nothing_of_what_was_remembered_is_left() {
     assert!(files_with(&workspace.memory(""), SENTINEL).len() >= 5);
     workspace
         .run(&["memory", "purge"])
-        .fails(2, "nobody can be asked here");
+        .fails(2, "confirmation is required");
     let report = workspace.json(&["memory", "purge", "--yes"]);
     for field in [
         "records", "removed", "kept", "unknown", "in_skills", "bytes", "lines",

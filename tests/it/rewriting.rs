@@ -69,7 +69,7 @@ fn offline_a_mistyped_word_finds_what_was_meant() {
     assert!(
         page.succeeds()
             .stdout
-            .contains(&format!("looked for: {expected}")),
+            .contains(&format!("searched for: {expected}")),
         "{page:?}"
     );
     workspace.set("MEMCTL_SEARCH_REWRITE", "off");

@@ -157,7 +157,7 @@ fn what_does_not_fit_is_told_with_its_field_its_value_and_what_is_allowed() {
             "`session_data` cannot be `[1]`: it must be a JSON object",
         ),
         (&progress, &["--data", "{"], "`--data` is not JSON"),
-        (&progress, &[], "there is nothing to change"),
+        (&progress, &[], "nothing to change"),
         (
             &["session", "start"],
             &["--total-steps", "0"],
@@ -802,7 +802,7 @@ fn on_a_terminal_sessions_are_redrawn_in_place() {
         return;
     };
     terminal.type_line("memctl session list --follow; echo code=$?");
-    let screen = terminal.wait_for("1 session shown of 1  |  1 under way");
+    let screen = terminal.wait_for("1 session shown of 1  |  1 running");
     assert!(!terminal.has_cursor(), "{screen}");
     workspace.json(&[
         "session", "progress", &id, "--status", "generating_scripts", "--percent", "40",

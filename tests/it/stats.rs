@@ -161,7 +161,7 @@ fn an_experiment_shows_what_was_saved() {
     assert_eq!(stats["hints"]["steps_saved"]["value"], 160.0);
     let page = workspace.run(&["stats"]);
     assert!(
-        page.succeeds().stdout.contains("memory spares them"),
+        page.succeeds().stdout.contains("memory reduces it"),
         "{page:?}"
     );
 }
@@ -184,12 +184,12 @@ fn what_is_not_known_is_no_number() {
     }
     let page = workspace.run(&["stats"]);
     assert!(
-        page.succeeds().stdout.contains("There is no data yet"),
+        page.succeeds().stdout.contains("No data yet"),
         "{page:?}"
     );
     assert!(!workspace.root().join(".agentura").exists());
     workspace.run(&["stats", "--html", "empty.html"]).succeeds();
-    assert!(well_formed(&workspace.read("empty.html")).contains("There is no data yet"));
+    assert!(well_formed(&workspace.read("empty.html")).contains("No data yet"));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
     let page = workspace.read("stats.html");
     let text = well_formed(&page);
     for part in [
-        "Right with rules", "75 %", "Experiment", "memory spares them", "FIX-001",
+        "Right with rules", "75 %", "Experiment", "memory reduces it", "FIX-001",
         "Latency in numbers",
     ] {
         assert!(text.contains(part), "{part}");
@@ -308,7 +308,7 @@ fn what_cannot_be_written_is_said_and_nothing_is_lost() {
     std::os::unix::fs::symlink("elsewhere", workspace.root().join("link.html")).unwrap();
     workspace
         .run(&["stats", "--html", "link.html"])
-        .fails(2, "it is no plain file");
+        .fails(2, "it is not a regular file");
     let left: Vec<_> = fs::read_dir(workspace.root().join("pages"))
         .unwrap()
         .collect();

@@ -186,7 +186,7 @@ fn what_nothing_can_check_is_judged() {
     );
     assert!(
         ran.stderr
-            .contains("asking `exec/python3`: 4 calls, about an unknown cost"),
+            .contains("calling `exec/python3`: 4 calls, about an unknown cost"),
         "{ran:?}"
     );
 }

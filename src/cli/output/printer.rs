@@ -74,7 +74,7 @@ impl Printer {
     }
 
     /// Writes to standard output. Returns `false` if the reader has closed it.
-    #[expect(clippy::unused_self, reason = "whoever writes has to hold the printer")]
+    #[expect(clippy::unused_self, reason = "a writer must own a printer")]
     pub(crate) fn write(&self, text: &str) -> bool {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -97,7 +97,7 @@ impl Live for List<'_> {
         let shown = &self.seen.sessions[..self.seen.sessions.len().min(room)];
         let live = shown.iter().filter(|session| !session.status.is_final());
         let sums = format!(
-            "{} shown of {}  |  {} under way",
+            "{} shown of {}  |  {} running",
             plural(shown.len() as u64, "session"),
             self.seen.total,
             live.count(),

@@ -195,13 +195,13 @@ fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, Us
     };
     if change.is_empty() {
         let example = format!("memctl session progress {} --percent 50", args.session);
-        return Err(UserError::usage("there is nothing to change", example));
+        return Err(UserError::usage("nothing to change", example));
     }
     let session = context
         .engine(None)?
         .change_session(&args.session, change)?;
     Ok(Box::new(pages::Changed {
-        done: "moved on",
+        done: "updated",
         session,
     }))
 }
@@ -305,7 +305,7 @@ fn json(
         Err(error) => Err(UserError::input(
             format!("`{flag}` is not JSON: {error}"),
             format!(
-                "give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; texts stand in quotation marks"
+                "give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; strings need quotes"
             ),
         )),
     }

@@ -84,7 +84,7 @@ impl Report for Sessions {
 
     fn page(&self, page: &mut Page) {
         if self.report.sessions.is_empty() {
-            page.line("There are no sessions here.");
+            page.line("No sessions found.");
             return;
         }
         page.table(&sessions_table(&self.report.sessions, self.now));

@@ -37,7 +37,7 @@ const FIGURES: [Figure; 5] = [
         unit: number,
         columns: &[
             ("helped", "a", |p| Some(p.hints_helped as f64)),
-            ("no help seen", "b", |p| {
+            ("no effect seen", "b", |p| {
                 Some(p.hints_shown.saturating_sub(p.hints_helped) as f64)
             }),
             ("withheld", "c", |p| Some(p.hints_withheld as f64)),
@@ -71,9 +71,9 @@ const LATENCY: &str = "Latency";
 
 pub(super) fn over_time(report: &StatsReport) -> String {
     let each = match report.period {
-        Some(Period::Day) => "a day",
-        Some(Period::Week) => "a week",
-        _ => "a month",
+        Some(Period::Day) => "by day",
+        Some(Period::Week) => "by week",
+        _ => "by month",
     };
     let figures = FIGURES.iter().map(|of| figure(&report.over_time, of));
     format!(
@@ -112,10 +112,10 @@ fn figure(pieces: &[Piece], of: &Figure) -> String {
         .map(|s| format!("{} {}", unit(s.values.iter().flatten().sum()), s.name))
         .collect();
     let about = if title == LATENCY {
-        "The median of each piece of time; the numbers stand in the table below.".to_owned()
+        "Median per period; the table below lists the numbers.".to_owned()
     } else {
         format!(
-            "In all {}; the numbers stand in the table below.",
+            "Total: {}; the table below lists the numbers.",
             sums.join(", ")
         )
     };

@@ -25,14 +25,14 @@ pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
             format!("{first} to {last}, UTC")
         });
     let mut body = format!(
-        "<header><h1>What memory is worth</h1><p>{} · made {}</p></header><main>",
+        "<header><h1>Benefit of memory</h1><p>{} · created {}</p></header><main>",
         escape(&when),
         now.format("%Y-%m-%d %H:%M UTC")
     );
     if report.is_empty() {
         body.push_str(
-            "<p class=\"empty\">There is no data yet. Run a skill with <code>memctl run</code>, or learn from \
-             sessions with <code>memctl learn</code>; then make this page again.</p>",
+            "<p class=\"empty\">No data yet. Run a skill with <code>memctl run</code>, or learn from \
+             sessions with <code>memctl learn</code>; then create this page again.</p>",
         );
     } else {
         body.push_str(&cards(report));
@@ -48,20 +48,20 @@ pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
          <meta name=\"color-scheme\" content=\"light dark\"/>\
-         <title>memctl: what memory is worth</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+         <title>memctl: benefit of memory</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
     )
 }
 
-const MEANINGS: &str = "<details class=\"meanings\"><summary>What the figures mean</summary><dl>\
+const MEANINGS: &str = "<details class=\"meanings\"><summary>Meaning of the figures</summary><dl>\
     <dt>Right</dt><dd>A run that a person accepted and nobody corrected, among those that were accepted, rejected or \
-    corrected. More right runs with rules do not prove that the rules did it: skills and inputs differ.</dd>\
-    <dt>Helped</dt><dd>A hint was shown at a failing call, and the error then went away by a way that it named. \
+    corrected. More right runs with rules do not prove that the rules are the cause: skills and inputs differ.</dd>\
+    <dt>Helped</dt><dd>A hint was shown at a failing call, and the call then recovered in the way that the hint named. \
     With k hints at once this is precision@k.</dd>\
-    <dt>Failures avoided, steps saved</dt><dd>What an experiment shows: the difference between errors whose hints were \
-    withheld at random and those whose hints were shown, times the latter. Without an experiment nothing is said.</dd>\
-    <dt>95 %</dt><dd>The range that holds the true value in 95 of 100 cases: Wilson and Newcombe for shares, Welch for means. \
-    A difference whose range holds 0 proves nothing.</dd>\
-    <dt>Confidence</dt><dd>(helped + 2) / (helped + harmed + 4): one half for what nobody has tried.</dd></dl></details>";
+    <dt>Failures avoided, steps saved</dt><dd>Result of an experiment: the difference between errors whose hints were \
+    withheld at random and those whose hints were shown, times the number of the latter. Without an experiment there is no figure.</dd>\
+    <dt>95 %</dt><dd>The range that contains the true value in 95 of 100 cases: Wilson and Newcombe for shares, Welch for means. \
+    A difference whose range contains 0 proves nothing.</dd>\
+    <dt>Confidence</dt><dd>(helped + 2) / (helped + harmed + 4): 0.5 without any outcome.</dd></dl></details>";
 
 fn card(name: &str, value: Option<String>, note: &str) -> String {
     let (class, value) = match value {
@@ -108,13 +108,13 @@ fn cards(report: &StatsReport) -> String {
         card("Failures avoided", avoided, &avoided_note),
         card("Steps saved", saved, &saved_note),
         card(
-            "Learnt a week",
+            "Learnt per week",
             learnt.a_week.map(number),
-            &format!("{} rules, {} fixes in all", learnt.reflexions, learnt.fixes),
+            &format!("{} rules, {} fixes in total", learnt.reflexions, learnt.fixes),
         ),
         card("Used again", reused, &reused_note),
         card(
-            "Tokens a run with rules",
+            "Tokens per run with rules",
             tokens.map(|(with, _)| number(with)),
             &tokens_note,
         ),
@@ -148,7 +148,7 @@ fn experiment(report: &StatsReport) -> String {
         .collect();
     format!(
         "<section aria-labelledby=\"experiment\"><h2 id=\"experiment\">Experiment</h2>\
-         <p>Hints and rules that were withheld at random, against those that were shown. Right of the middle, memory spares.</p>\
+         <p>Hints and rules withheld at random, compared with those shown. Right of the middle, memory reduces the measure.</p>\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"experiment\"><table><thead><tr>\
          <th scope=\"col\">Measure</th><th scope=\"col\">Withheld</th><th scope=\"col\">Shown</th>\
          <th scope=\"col\" class=\"picture\">Difference</th><th scope=\"col\">In words</th></tr></thead><tbody>{}</tbody></table></div></section>",
@@ -160,7 +160,7 @@ fn experiment(report: &StatsReport) -> String {
 fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
     if all.is_empty() {
         return format!(
-            "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2><p class=\"empty\">{NONE}: none has been used</p></section>"
+            "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2><p class=\"empty\">{NONE}: none was used</p></section>"
         );
     }
     let most = all.iter().map(|used| {
@@ -190,7 +190,7 @@ fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
         .collect();
     format!(
         "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2><p><span class=\"legend\">\
-         <span class=\"key a\">helped</span><span class=\"key b\">harmed</span><span class=\"key c\">shown, outcome not known</span></span></p>\
+         <span class=\"key a\">helped</span><span class=\"key b\">harmed</span><span class=\"key c\">shown, outcome unknown</span></span></p>\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{id}\"><table><thead><tr><th scope=\"col\">Id</th>\
          <th scope=\"col\" class=\"picture\">Evidence</th><th scope=\"col\">Shown</th><th scope=\"col\">Helped</th><th scope=\"col\">Harmed</th>\
          <th scope=\"col\">Confidence</th><th scope=\"col\">{about}</th><th scope=\"col\">Text</th></tr></thead>\

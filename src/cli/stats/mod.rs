@@ -70,7 +70,7 @@ fn refuse(path: &Path) -> Result<(), UserError> {
         return refused("it is a directory");
     }
     if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return refused("it is no plain file");
+        return refused("it is not a regular file");
     }
     if !path.parent().is_some_and(named::is_dir) {
         return refused("its directory does not exist");
@@ -87,7 +87,7 @@ impl Report for Shown {
         let report = &self.report;
         match &report.days {
             Some([first, last]) => page.styled(&[(Style::Strong, &format!("{first} to {last}"))]),
-            None => page.line("There is no data yet: run a skill, or learn from sessions."),
+            None => page.line("No data yet: run a skill, or learn from sessions."),
         }
         if !report.is_empty() {
             runs(report, page);
@@ -140,7 +140,7 @@ fn runs(report: &StatsReport, page: &mut Page) {
     );
     let tokens = |mean: Option<f64>| or_none(mean.map(number));
     page.field(
-        "tokens a run",
+        "tokens per run",
         &format!(
             "with rules: {}; without: {}",
             tokens(runs.tokens_with_rules),
@@ -170,11 +170,11 @@ fn hints(report: &StatsReport, page: &mut Page) {
             &format!("{}; {} withheld", hints.shown, hints.withheld),
         );
         page.field("helped", &shown(&hints.precision));
-        page.field("overcome", &shown(&hints.overcome));
-        page.field("came again", &shown(&hints.repeated));
+        page.field("recovered", &shown(&hints.overcome));
+        page.field("repeated", &shown(&hints.repeated));
         let steps = |mean: Option<f64>| or_none(mean.map(number));
         let steps = format!(
-            "{} until it was overcome or given up; {} where withheld",
+            "{} until recovery or the end of the attempt; {} where withheld",
             steps(hints.steps_shown),
             steps(hints.steps_withheld)
         );
@@ -225,7 +225,7 @@ fn learning(report: &StatsReport, page: &mut Page) {
         plural(learnt.procedures, "procedure"),
     ];
     page.field("all", &counts.join(", "));
-    page.field("a week", &or_none(learnt.a_week.map(number)));
+    page.field("per week", &or_none(learnt.a_week.map(number)));
     page.field("used again", &shown(&learnt.reused));
 }
 

@@ -78,9 +78,9 @@ pub(super) fn compared(comparison: &Comparison) -> (String, bool) {
     };
     let said = |value: f64| format!("{value:+.2}");
     let verdict = if low > 0.0 {
-        "memory spares them"
+        "memory reduces it"
     } else if high < 0.0 {
-        "memory makes it worse"
+        "memory increases it"
     } else {
         "proves nothing yet"
     };

@@ -166,7 +166,7 @@ impl Report for Hints {
     fn text(&self, nonce: &str) -> String {
         let mut text = String::new();
         if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
-            text.push_str("Nothing is known about this.\n");
+            text.push_str("No hints for this error.\n");
         }
         if !self.hints.is_empty() {
             text.push_str(STATEMENT);
@@ -177,7 +177,7 @@ impl Report for Hints {
         }
         if self.left_out > 0 {
             let more = self.left_out.to_string();
-            text.extend([&more, " more had no room: give a larger `max_tokens`.\n"]);
+            text.extend([&more, " more did not fit: raise `max_tokens`.\n"]);
         }
         text
     }

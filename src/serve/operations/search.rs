@@ -234,7 +234,7 @@ impl Report for Searched {
     fn text(&self, nonce: &str) -> String {
         let mut text = String::new();
         if self.results.is_empty() {
-            text.push_str("Nothing that is remembered fits.\n");
+            text.push_str("No matches.\n");
         }
         let shown = |hit: &&Hit| {
             let line = hit.line();
@@ -250,7 +250,7 @@ impl Report for Searched {
             let more = self.left_out.to_string();
             text.extend([
                 &more,
-                " more had no room: ask for fewer with `limit`, or give a larger `max_tokens`.\n",
+                " more did not fit: lower `limit`, or raise `max_tokens`.\n",
             ]);
         }
         for warning in &self.warnings {

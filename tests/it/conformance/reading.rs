@@ -451,7 +451,7 @@ fn case_38_a_file_cut_short_at_any_line_keeps_what_is_whole() {
             assert_eq!(error["hint"], "memctl doctor --repair");
             assert_eq!(fs::read_to_string(&path).unwrap(), torn);
             let ran = workspace.run(&["doctor", "--repair"]);
-            assert!(ran.stdout.starts_with("mended "), "{ran:?}");
+            assert!(ran.stdout.starts_with("repaired "), "{ran:?}");
             workspace.run(&RUN).succeeds();
         }
     }

@@ -236,7 +236,7 @@ fn the_clock_of_the_machine_may_stand_anywhere() {
         change(served.args(["serve", "--addr", "127.0.0.1:0"]));
         if !(0..253_370_764_800).contains(&seconds.parse::<i64>().unwrap()) {
             let ran = Ran::of(served.output().unwrap());
-            ran.fails(2, "the clock of this machine");
+            ran.fails(2, "the system clock");
         }
     }
     let memories = workspace.stored("memories.json");

@@ -203,7 +203,7 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
     }
     workspace
         .run(&["token", "--sub", "ann"])
-        .fails(2, "the scope is missing");
+        .fails(2, "`--scope` is required");
     workspace
         .run(&["token", "--sub", " ", "--scope", "hr"])
         .fails(2, "blank");
