@@ -113,7 +113,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     };
     match parsed.value {
         Some(value) => source.node(value),
-        None => Err(Fault::at(body, body.len(), "it ends too early")),
+        None => Err(Fault::at(body, body.len(), "unexpected end of the file")),
     }
 }
 
@@ -168,9 +168,9 @@ impl Source<'_> {
         let text = range.text(self.body);
         serde_json::from_str(text).map_err(|_| {
             let reason = if text.contains('\n') {
-                "a string has no end"
+                "unterminated string"
             } else {
-                "a string is no JSON string"
+                "invalid JSON string"
             };
             Fault::at(self.body, range.start, reason)
         })
@@ -188,29 +188,29 @@ fn fault(text: &str, error: &ParseError) -> Fault {
     let start = error.range().start;
     let reason = match error.kind() {
         ParseErrorKind::UnterminatedArray | ParseErrorKind::UnterminatedObject => {
-            "it ends too early"
+            "unexpected end of the file"
         }
-        ParseErrorKind::UnterminatedCommentBlock => "a comment has no end",
+        ParseErrorKind::UnterminatedCommentBlock => "unterminated comment",
         ParseErrorKind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
-            "a string has no end"
+            "unterminated string"
         }
-        ParseErrorKind::String(_) => "a string is no JSON string",
-        ParseErrorKind::MultipleRootJsonValues => "there is more behind its end",
-        ParseErrorKind::ExpectedColonAfterObjectKey => "`:` is expected here",
+        ParseErrorKind::String(_) => "invalid JSON string",
+        ParseErrorKind::MultipleRootJsonValues => "unexpected text after the end",
+        ParseErrorKind::ExpectedColonAfterObjectKey => "expected `:`",
         ParseErrorKind::ExpectedComma => {
             // The error is at the end of the value; the comma may also stand before the next one.
             let space = text[start..].len() - text[start..].trim_start().len();
             return Fault::at(
                 text,
                 start + space,
-                "`,` or a closing bracket is expected here",
+                "expected `,` or a closing bracket",
             );
         }
         ParseErrorKind::ExpectedStringObjectProperty | ParseErrorKind::UnexpectedTokenInObject => {
-            "a key or `}` is expected here"
+            "expected a key or `}`"
         }
-        ParseErrorKind::NestingDepthExceeded => "it is nested too deeply",
-        _ => "a value is expected here",
+        ParseErrorKind::NestingDepthExceeded => "nested too deeply",
+        _ => "expected a value",
     };
     Fault::at(text, start, reason)
 }
@@ -325,14 +325,14 @@ mod tests {
                 "{text}"
             );
         };
-        check("", 1, "ends too early");
+        check("", 1, "unexpected end");
         check("{\n \"a\": 1\n \"b\": 2}", 3, "`,`");
         check("{\n \"a\": nope}", 2, "a value");
-        check("{} x", 1, "behind its end");
-        check("{\"a\": \"x\n\"}", 1, "no end");
+        check("{} x", 1, "after the end");
+        check("{\"a\": \"x\n\"}", 1, "unterminated");
         check("{ /* x", 1, "comment");
         check("{\"a\" 1}", 1, "`:`");
-        check("{\"a\\", 1, "no end");
+        check("{\"a\\", 1, "unterminated");
         check(&"[".repeat(1_000), 1, "deeply");
     }
 

@@ -36,7 +36,7 @@ impl Skills {
                 found.problems.push(Problem {
                     path: self.root.shown(&domain.join("SKILL.md")),
                     line: None,
-                    message: "is in no domain: a skill lies in `<domain>/<skill>/`".to_owned(),
+                    message: "is not in a domain: move it to `<domain>/<skill>/`".to_owned(),
                 });
             }
             let skills = match self.directories(&domain, &mut found.problems) {
@@ -60,7 +60,7 @@ impl Skills {
                     None => found.problems.push(Problem {
                         path: self.root.shown(dir),
                         line: None,
-                        message: "has a name that is not UTF-8".to_owned(),
+                        message: "has a name that is not valid UTF-8".to_owned(),
                     }),
                 }
             }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
         let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
         assert!(
-            problems[0].starts_with("skills/flat/SKILL.md: is in no domain"),
+            problems[0].starts_with("skills/flat/SKILL.md: is not in a domain"),
             "{problems:?}"
         );
         assert!(

@@ -34,7 +34,7 @@ async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Pro
         return Err(Problem::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "input",
-            "the body is not said to be JSON",
+            "the content type of the body is not JSON",
             "send `Content-Type: application/json`",
         ));
     }
@@ -70,16 +70,16 @@ fn too_long(rejection: &BytesRejection) -> Problem {
         return Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "input",
-            "the body is too long",
-            "send less at once",
+            "the body is too large",
+            "send a smaller body",
         );
     }
-    Problem::input("the body did not come whole", "send it again")
+    Problem::input("the body is incomplete", "send it again")
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.trim_ascii().first() != Some(&b'{') {
-        return Err(Problem::input("the body is no JSON object", "send `{…}`"));
+        return Err(Problem::input("the body is not a JSON object", "send `{…}`"));
     }
     read(bytes)
 }
@@ -89,11 +89,11 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let read = T::deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
     read.map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::unfit(
-            format!("the body does not fit: {error}"),
+            format!("the body does not match the schema: {error}"),
             "see /openapi.json",
         ),
         _ => Problem::input(
-            format!("the body is not JSON: {error}"),
+            format!("the body is not valid JSON: {error}"),
             "correct the request",
         ),
     })
@@ -124,7 +124,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
         let names = Path::<T>::from_request_parts(parts, state).await;
         names.map(|Path(read)| Self(read)).map_err(|error| {
             let message = error.body_text();
-            Problem::input(message, "write the path as /openapi.json has it")
+            Problem::input(message, "see the paths in /openapi.json")
         })
     }
 }
@@ -144,7 +144,7 @@ pub(super) fn within(
         .filter(|number| (least..=most).contains(number))
         .ok_or_else(|| {
             Problem::unfit(
-                format!("`{name}` is {given}"),
+                format!("`{name}` is out of range: {given}"),
                 format!("give a number from {least} to {most}"),
             )
         })
@@ -155,13 +155,13 @@ pub(super) fn text(name: &str, given: String, longest: usize) -> Result<String, 
     if given.trim().is_empty() {
         return Err(Problem::unfit(
             format!("`{name}` is empty"),
-            format!("say something in `{name}`"),
+            format!("give `{name}` a value"),
         ));
     }
     if given.len() > longest {
         return Err(Problem::unfit(
             format!("`{name}` has {} bytes", given.len()),
-            format!("`{name}` takes at most {longest}"),
+            format!("`{name}` may have at most {longest} bytes"),
         ));
     }
     Ok(given)

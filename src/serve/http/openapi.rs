@@ -126,22 +126,22 @@ fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
     let takes = route.body.is_some() || route.parameters.is_some() || route.path.contains('{');
     if takes {
         all.extend([
-            ("400", "What was sent cannot be read"),
-            ("404", "It is not there, or not in the scope of the token"),
-            ("422", "What was sent does not fit"),
+            ("400", "The request cannot be read"),
+            ("404", "Not found, or not in the scope of the token"),
+            ("422", "The request does not match the schema"),
         ]);
     }
     if route.body.is_some() {
         all.extend([
-            ("409", "It is there already"),
-            ("410", "It was removed on purpose"),
-            ("413", "The body is too long"),
-            ("415", "The body is not said to be JSON"),
+            ("409", "Already exists"),
+            ("410", "Deleted"),
+            ("413", "The body is too large"),
+            ("415", "The content type of the body is not JSON"),
             ("502", "A model did not answer"),
         ]);
     }
     if route.path.starts_with("/rest/") {
-        all.push(("406", "One row was asked for, and there is another number"));
+        all.push(("406", "One row was requested, but the number of rows differs"));
     }
     all
 }

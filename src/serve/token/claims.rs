@@ -99,10 +99,10 @@ pub(super) struct Claims {
 pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minted, String> {
     if domains(new.domains.iter().map(String::as_str)).is_none() {
         let given = new.domains.join(",");
-        return Err(format!("`{}` names no domains", given.escape_debug()));
+        return Err(format!("`{}` is not a list of domains", given.escape_debug()));
     }
     let end = now.checked_add_signed(new.ttl);
-    let end = end.ok_or("the token would end after the last day of the calendar")?;
+    let end = end.ok_or("the token would expire after the last supported date")?;
     let written = Written {
         iss: "memctl",
         sub: new.sub.as_str(),
@@ -116,7 +116,7 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
     let key = EncodingKey::from_secret(secret.expose());
     let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &written, &key);
     Ok(Minted {
-        token: token.map_err(|_| "the token cannot be signed")?,
+        token: token.map_err(|_| "cannot sign the token")?,
         sub: new.sub.to_string(),
         scope: new.domains.clone(),
         expires_at: end.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),

@@ -159,7 +159,7 @@ pub(crate) async fn log_execution(
 fn fitting(body: Value) -> Result<ExecutionBody, Problem> {
     serde_json::from_value(body).map_err(|error| {
         Problem::unfit(
-            format!("the body does not fit: {error}"),
+            format!("the body does not match the schema: {error}"),
             "see /openapi.json",
         )
     })

@@ -78,7 +78,7 @@ pub(crate) async fn of_export(
 ) -> Result<Response, Problem> {
     let spans = spans(body).map_err(|reason| {
         Problem::unfit(
-            format!("the body is no export of spans: {reason}"),
+            format!("the body is not an export of spans: {reason}"),
             "point OTEL_EXPORTER_OTLP_TRACES_ENDPOINT here, with the protocol `http/json`",
         )
     })?;

@@ -32,23 +32,23 @@ impl SeedText {
             return Ok(Self::empty(kind));
         }
         let start = skip_space(bytes, start);
-        let end = skip_value(bytes, start).map_err(|_| "it is torn, or no JSON")?;
+        let end = skip_value(bytes, start).map_err(|_| "it is incomplete or not valid JSON")?;
         if bytes.get(start) != Some(&b'{') || skip_space(bytes, end) != bytes.len() {
-            return Err("it is no JSON object, or there is more behind its end");
+            return Err("it is not a single JSON object");
         }
         let mut array = None;
         for (key, span) in fields(&bytes[start..]) {
             let value = &text[start + span.start..start + span.end];
             if key == kind.root_key() && value.starts_with('[') {
                 if array.is_some() {
-                    return Err("it has two arrays of entries");
+                    return Err("the array of entries occurs twice");
                 }
                 array = Some(start + span.start..start + span.end);
             } else if key == "format" && value.parse::<u64>().unwrap_or(u64::MAX) > FORMAT {
-                return Err("a newer memctl has written it");
+                return Err("it was written by a newer version of memctl");
             }
         }
-        let array = array.ok_or("it has no array of entries")?;
+        let array = array.ok_or("the array of entries is missing")?;
         let spans = spans(bytes, array.start);
         let head = spans.first().map_or(array.start + 1, |first| first.start);
         let tail = spans.last().map_or(array.start + 1, |last| last.end);
