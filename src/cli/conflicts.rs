@@ -62,9 +62,7 @@ impl Report for ConflictsReport {
         part("duplicate", &self.duplicates);
         if self.contradictions.is_empty() && self.duplicates.is_empty() {
             let rules = plural(self.rules as u64, "rule");
-            page.line(format!(
-                "No duplicates or contradictions among {rules}."
-            ));
+            page.line(format!("No duplicates or contradictions among {rules}."));
             return;
         }
         if let Some(RulePair { a, b, .. }) = self.duplicates.first() {

@@ -90,14 +90,17 @@ impl Context {
     /// Opens the store for the caller's scope and user, at the current time.
     pub(super) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;
-        let act = act(
+        let audit_context = audit_context(
             &self.environment,
             &viewer,
             self.why.clone(),
             self.change.clone(),
         );
         let store = Scoped::new(&self.places.memory, self.scope.clone());
-        let store = store.at(self.environment.now).seen_by(viewer).acting(act);
+        let store = store
+            .at(self.environment.now)
+            .seen_by(viewer)
+            .acting(audit_context);
         let store = store.trusting(self.environment.approvals(&self.places.memory));
         if self.off.is_some() {
             // No file of the memory is read.
@@ -327,7 +330,7 @@ impl Context {
 }
 
 /// Returns the audit context of a command: user, command and time.
-pub(super) fn act(
+pub(super) fn audit_context(
     environment: &Environment,
     viewer: &Viewer,
     why: String,

@@ -30,9 +30,7 @@ pub(super) struct EditArgs {
 }
 
 fn assignment(given: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = given
-        .split_once('=')
-        .ok_or("expected FIELD=VALUE")?;
+    let (name, value) = given.split_once('=').ok_or("expected FIELD=VALUE")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
@@ -159,10 +157,7 @@ impl Report for EditReport {
             page.field(name, text);
         }
         if !self.reset.is_empty() {
-            page.styled(&[(
-                Style::Dim,
-                &format!("reset: {}", self.reset.join(", ")),
-            )]);
+            page.styled(&[(Style::Dim, &format!("reset: {}", self.reset.join(", ")))]);
         }
     }
 

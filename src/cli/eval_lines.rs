@@ -28,10 +28,7 @@ pub(super) fn lines<T>(
             .and_then(|object| read(&object));
         out.push(read.map_err(|why| {
             UserError::input(
-                format!(
-                    "cannot read `{}`, line {number}: {why}",
-                    path.display()
-                ),
+                format!("cannot read `{}`, line {number}: {why}", path.display()),
                 "memctl eval retrieval --help",
             )
         })?);

@@ -14,7 +14,7 @@ use crate::error::UserError;
 use crate::platform::named;
 
 /// Time within which events count as one: a single write causes several.
-const SETTLE: Duration = Duration::from_millis(15);
+const BURST_GAP: Duration = Duration::from_millis(15);
 /// Maximum length of a burst: with many writers it never ends.
 const LONGEST_BURST: Duration = Duration::from_millis(100);
 
@@ -90,7 +90,7 @@ impl Follower {
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(notify::Error::generic("the file watcher has stopped").into());
                 }
-                Ok(Signal::File) => return Ok(self.settle().unwrap_or(Event::Changed)),
+                Ok(Signal::File) => return Ok(self.finish_burst().unwrap_or(Event::Changed)),
                 // A new directory may already hold the file, so a closer watch counts as a change.
                 Ok(Signal::OtherPath) if self.come_nearer()? => return Ok(Event::Changed),
                 Ok(Signal::OtherPath) => {}
@@ -123,10 +123,10 @@ impl Follower {
 
     /// Waits until a burst of changes is over. Returns the interrupt or failure that ended it
     /// early.
-    fn settle(&self) -> Option<Event> {
+    fn finish_burst(&self) -> Option<Event> {
         let start = std::time::Instant::now();
         while start.elapsed() < LONGEST_BURST {
-            match self.signals.recv_timeout(SETTLE) {
+            match self.signals.recv_timeout(BURST_GAP) {
                 Ok(Signal::File | Signal::OtherPath) => {}
                 Ok(Signal::Interrupted) => return Some(Event::Interrupted),
                 Ok(Signal::Failed(reason)) => return Some(Event::Failed(reason)),

@@ -25,7 +25,7 @@ use crate::workspace::AuditReads;
 use crate::workspace::{Providers, Share};
 use crate::workspace::{Settings, Workspace};
 
-use super::context::{act, random};
+use super::context::{audit_context, random};
 use super::off::Off;
 use super::primary::primary;
 
@@ -115,7 +115,7 @@ fn answer(
         .flatten();
     let viewer = config.as_ref().and_then(|config| config.viewer().ok());
     let viewer = viewer.unwrap_or(Viewer::Nobody);
-    let act = act(
+    let audit_context = audit_context(
         &environment,
         &viewer,
         format!("hook {}", host.name()),
@@ -126,7 +126,7 @@ fn answer(
         .seen_by(viewer)
         .with_lock_limit(LOCK)
         .trusting(environment.approvals(&places.memory))
-        .acting(act);
+        .acting(audit_context);
     let adviser = HintService {
         store: &store,
         now: environment.now,

@@ -185,20 +185,15 @@ fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<Str
              review them: run `/hooks` in Codex"
         }
         (Host::Gemini, false) => "takes effect in the next Gemini CLI session",
-        (Host::Gemini, true) => {
-            "Gemini CLI warns about new and changed project hooks"
-        }
+        (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
     };
     notes.push(said.to_owned());
     if project && !is_on_path(context) {
-        notes.push(
-            "`memctl` is not on your PATH; project hooks start it from there".to_owned(),
-        );
+        notes.push("`memctl` is not on your PATH; project hooks start it from there".to_owned());
     }
     if !Directory::at(&context.places.memory).is_there() {
-        notes.push(
-            "hooks learn only in projects with a memory: run `memctl init` there".to_owned(),
-        );
+        notes
+            .push("hooks learn only in projects with a memory: run `memctl init` there".to_owned());
     }
     notes
 }

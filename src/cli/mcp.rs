@@ -298,9 +298,7 @@ fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
         (ServerHost::ClaudeCode, false) => {
             "takes effect in the next Claude Code session; `/mcp` lists the server"
         }
-        (ServerHost::ClaudeCode, true) => {
-            "Claude Code asks once before it starts project servers"
-        }
+        (ServerHost::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
         (ServerHost::Codex, false) => {
             "takes effect in the next Codex session; `/mcp` lists the server"
         }
@@ -315,14 +313,10 @@ fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let mut notes = vec![said.to_owned()];
     if !host.starts_in_project() && !project {
         let root = project_of(context).display().to_string();
-        notes.push(format!(
-            "it uses the memory of `{root}` for every project"
-        ));
+        notes.push(format!("it uses the memory of `{root}` for every project"));
     }
     if project && !is_on_path(context) {
-        notes.push(
-            "`memctl` is not on your PATH; project settings start it from there".to_owned(),
-        );
+        notes.push("`memctl` is not on your PATH; project settings start it from there".to_owned());
     }
     notes
 }

@@ -134,10 +134,7 @@ fn driven(
                 reason: None,
             }));
         }
-        Ok(done) => (
-            "the merge would remove this file".to_owned(),
-            done.notes,
-        ),
+        Ok(done) => ("the merge would remove this file".to_owned(), done.notes),
         Err(reason) => (reason, Vec::new()),
     };
     let [base, ours, theirs] = asked.versions;
@@ -160,13 +157,13 @@ struct Done {
 }
 
 fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Result<Done, String> {
-    let told = |error: &dyn std::error::Error| {
+    let message = |error: &dyn std::error::Error| {
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
     };
     let prefix = workspace_of(repository, asked.path).ok_or("not in a workspace")?;
     let path = &asked.path[prefix.len()..];
-    let sides = repository.sides(asked).map_err(|error| told(&error))?;
+    let sides = repository.sides(asked).map_err(|error| message(&error))?;
     let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
     let wanted = |path: &str| path.strip_prefix(&*prefix).is_some_and(takes_part);
     let files = |commit: Option<&String>| {
@@ -175,7 +172,7 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         };
         let files = repository
             .files(commit, &below, &wanted)
-            .map_err(|error| told(&error))?;
+            .map_err(|error| message(&error))?;
         let files = files.into_iter();
         Ok::<_, String>(
             files
@@ -198,12 +195,13 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
     let mut pending = engine.pending().unwrap_or_default().of_merge(merge);
     let as_git_has_it = versions.ours.clone();
     versions.ours = pending.settle(&versions.ours);
-    let joined = join(&versions, &engine.store.act().who).map_err(|error| told(&error))?;
+    let joined =
+        join(&versions, &engine.store.audit_context().who).map_err(|error| message(&error))?;
     versions.ours = as_git_has_it;
     pending.plan(&versions, &joined);
     engine
         .remember_pending(&pending)
-        .map_err(|error| told(&error))?;
+        .map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }
@@ -227,7 +225,9 @@ fn of_file(joined: &Joined, path: &str) -> Done {
         .collect();
     if let [first, .., last] = &new[..] {
         let count = plural(new.len() as u64, "record");
-        notes.push(format!("{count} from their side got new ids: {first} … {last}"));
+        notes.push(format!(
+            "{count} from their side got new ids: {first} … {last}"
+        ));
     } else if let [only] = &new[..] {
         notes.push(format!("1 record from their side got a new id: {only}"));
     }
@@ -314,22 +314,22 @@ impl Report for Driven {
 
 /// Finishes a merge, unless a git operation is in progress.
 fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, UserError> {
-    let told = |done| {
+    let report = |done| {
         Box::new(FinishReport {
             done,
             is_hook: hook.is_some(),
         })
     };
     if !Directory::at(&context.places.memory).is_file(PENDING) {
-        return Ok(told(Finished::default()));
+        return Ok(report(Finished::default()));
     }
     let repository = Repository::of(project(&context.places));
     // A rebase calls this hook at its end, before git removes its state.
     let is_over = hook == Some("post-rewrite");
     if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
-        return Ok(told(Finished::default()));
+        return Ok(report(Finished::default()));
     }
-    Ok(told(context.engine(None)?.finish_merge()?))
+    Ok(report(context.engine(None)?.finish_merge()?))
 }
 
 /// Files in which references were repaired.
@@ -345,9 +345,8 @@ impl Report for FinishReport {
 
     fn page(&self, page: &mut Page) {
         for path in &self.done.left {
-            let line = format!(
-                "{path}: changed since the merge; it may contain outdated record ids"
-            );
+            let line =
+                format!("{path}: changed since the merge; it may contain outdated record ids");
             page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
         }
         if self.done.changed.is_empty() {

@@ -15,7 +15,10 @@ pub(super) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use
         }
         Progress::Retry { after, reason } => {
             received = 0;
-            spinner.say(format!("retrying in {:.1} s: {reason}", after.as_secs_f64()));
+            spinner.say(format!(
+                "retrying in {:.1} s: {reason}",
+                after.as_secs_f64()
+            ));
         }
         Progress::Repair { reason } => {
             received = 0;

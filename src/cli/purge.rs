@@ -88,7 +88,11 @@ impl Report for PurgeReport {
         if self.lines > 0 {
             what = format!("{what}, {} of logs", plural(self.lines, "line"));
         }
-        let verb = if self.dry_run { "would delete: " } else { "deleted: " };
+        let verb = if self.dry_run {
+            "would delete: "
+        } else {
+            "deleted: "
+        };
         let bytes = if self.bytes > 0 {
             format!(" ({} kB)", self.bytes.div_ceil(1_000))
         } else {

@@ -78,10 +78,10 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
     });
     // A failed trace does not lose the answer.
     if let Some(Err(error)) = traced {
-        let told = UserError::from(error).message;
+        let reason = UserError::from(error).message;
         context
             .printer
-            .warn(&format!("the trace was not written: {told}"));
+            .warn(&format!("cannot write the trace: {reason}"));
     }
     let report = report?;
     if let Some(sample) = &report.sample_input {

@@ -204,10 +204,7 @@ impl Report for FindReport {
             page.styled(&[(Style::Dim, &format!("searched for: {rewritten}"))]);
         }
         if self.results.is_empty() {
-            page.line(format!(
-                "No matches for \"{}\".",
-                self.query
-            ));
+            page.line(format!("No matches for \"{}\".", self.query));
         } else {
             let columns = [
                 ("ID", Align::Left),

@@ -133,7 +133,9 @@ fn public_keys(context: &Context, runtime: &Runtime, url: &str) -> Result<Jwks, 
         UserError::input(message, "memctl serve --jwks https://…/jwks.json")
     })?;
     if let Err(reason) = runtime.block_on(keys.prepare()) {
-        let line = format!("cannot fetch keys from `{shown}`: {reason}; requests are refused until keys are available");
+        let line = format!(
+            "cannot fetch keys from `{shown}`: {reason}; requests are refused until keys are available"
+        );
         context.printer.warn(&line);
     }
     Ok(keys)

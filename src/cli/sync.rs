@@ -140,10 +140,7 @@ impl Report for SyncReport {
 
     fn page(&self, page: &mut Page) {
         if self.by_kind.is_empty() {
-            page.line(format!(
-                "Already in sync with {}.",
-                self.database
-            ));
+            page.line(format!("Already in sync with {}.", self.database));
         } else {
             let right = Align::Right;
             let heads = [

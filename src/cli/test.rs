@@ -76,13 +76,10 @@ fn run(context: &Context, engine: &Workspace, plan: TestPlan) -> Result<TestRepo
     let ran = report.cases.len() - report.skipped;
     if report.cases.is_empty() {
         report.warnings.push(
-            "no regression tests; `memctl correct` creates one for each correction"
-                .to_owned(),
+            "no regression tests; `memctl correct` creates one for each correction".to_owned(),
         );
     } else if ran == 0 {
-        report
-            .warnings
-            .push("all tests were skipped".to_owned());
+        report.warnings.push("all tests were skipped".to_owned());
     }
     Ok(report)
 }

@@ -96,10 +96,7 @@ pub(super) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, U
     }
     let Some(state) = &context.environment.state_dir else {
         let message = "cannot store the secret: no home directory found";
-        return Err(UserError::usage(
-            message,
-            "--jwt-secret-file FILE",
-        ));
+        return Err(UserError::usage(message, "--jwt-secret-file FILE"));
     };
     let file = default_file(state, &context.places.memory);
     let secret = Secret::read_or_make(&file, random);

@@ -84,12 +84,12 @@ impl Watch<'_> {
                 Event::Interrupted => return Ok(error::Kind::Interrupted.code()),
                 Event::Failed(reason) => self.context.printer.warn(&reason),
             }
-            next = self.news(&shown, &mut total);
+            next = self.updates(&shown, &mut total);
         }
     }
 
     /// Returns all executions after the last one shown.
-    fn news(&self, shown: &HashSet<String>, total: &mut u64) -> Vec<Execution> {
+    fn updates(&self, shown: &HashSet<String>, total: &mut u64) -> Vec<Execution> {
         let mut limit = self.limit;
         loop {
             let Ok((mut executions, now)) =

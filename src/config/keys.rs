@@ -96,8 +96,16 @@ pub(super) const KEYS: &[Key] = &[
         "120",
         "time limit of a model call in seconds, retries included",
     ),
-    Key::open("llm.retries", "2", "number of retries after a failed request"),
-    Key::open("llm.max_output_tokens", "8192", "maximum length of an answer in tokens"),
+    Key::open(
+        "llm.retries",
+        "2",
+        "number of retries after a failed request",
+    ),
+    Key::open(
+        "llm.max_output_tokens",
+        "8192",
+        "maximum length of an answer in tokens",
+    ),
     Key::host(
         "anthropic.base_url",
         "",

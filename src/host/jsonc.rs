@@ -200,11 +200,7 @@ fn fault(text: &str, error: &ParseError) -> Fault {
         ParseErrorKind::ExpectedComma => {
             // The error is at the end of the value; the comma may also stand before the next one.
             let space = text[start..].len() - text[start..].trim_start().len();
-            return Fault::at(
-                text,
-                start + space,
-                "expected `,` or a closing bracket",
-            );
+            return Fault::at(text, start + space, "expected `,` or a closing bracket");
         }
         ParseErrorKind::ExpectedStringObjectProperty | ParseErrorKind::UnexpectedTokenInObject => {
             "expected a key or `}`"

@@ -29,7 +29,7 @@ pub fn respond(
                 max_hints: MAX_HINTS,
             };
             let nonce = (adviser.random)();
-            told(adviser.hint(&options)?.hints, &nonce, LONGEST_ANSWER)
+            rendered_within(adviser.hint(&options)?.hints, &nonce, LONGEST_ANSWER)
         }
         EventKind::ToolSucceeded => {
             adviser.succeeded(&session, event.tool.as_deref(), &event.input)?;
@@ -56,7 +56,7 @@ pub fn respond(
 
 /// Formats hints for a model in at most `limit` UTF-16 units: approved hints as facts, others as
 /// data.
-fn told(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
+fn rendered_within(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
     let hints = hints.into_iter().map(harmless).collect();
     let hints = within(hints, |hints| length(&rendered(hints, nonce)) <= limit);
     rendered(&hints, nonce)
@@ -141,7 +141,7 @@ mod tests {
     proptest! {
         #[test]
         fn hints_fit_their_limit_and_close_their_fence(hints in hints(), limit in 0_usize..4_000) {
-            let text = told(hints, NONCE, limit);
+            let text = rendered_within(hints, NONCE, limit);
             prop_assert!(length(&text) <= limit);
             let opens = text.matches(&format!("<memctl-data-{NONCE}>\n")).count();
             prop_assert!(opens <= 1);
@@ -175,11 +175,11 @@ mod tests {
             trust: Trust::Observed,
             why: String::new(),
         };
-        let told = told(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
-        assert_eq!(told.matches("  CORRECT:").count(), 1, "{told}");
+        let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
+        assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");
         assert!(
-            told.ends_with(&format!("    y\n</memctl-data-{NONCE}>\n")),
-            "{told}"
+            text.ends_with(&format!("    y\n</memctl-data-{NONCE}>\n")),
+            "{text}"
         );
     }
 }

@@ -7,7 +7,7 @@ use crate::search::{Attributes, Builder};
 use crate::store::Positions;
 
 use super::held::Held;
-use super::{Error, News, Progress, readable};
+use super::{Error, NewEntry, Progress, readable};
 
 /// Number of records per worker between two progress reports.
 const STEP: usize = 2_048;
@@ -18,24 +18,24 @@ const FEW: usize = 256;
 /// reports them.
 pub(crate) fn analyse(
     files: &[Positions],
-    news: &[News],
+    new_entries: &[NewEntry],
     progress: Progress<'_>,
 ) -> Result<Vec<Held>, Error> {
     let workers = match thread::available_parallelism() {
-        Ok(workers) if news.len() >= FEW => workers,
+        Ok(workers) if new_entries.len() >= FEW => workers,
         _ => NonZero::<usize>::MIN,
     };
-    let share = news.len().div_ceil(workers.get()).max(1);
-    let mut works: Vec<(Work, &[News])> = news
+    let share = new_entries.len().div_ceil(workers.get()).max(1);
+    let mut works: Vec<(Work, &[NewEntry])> = new_entries
         .chunks(share)
         .map(|some| (Work::default(), some))
         .collect();
     for start in (0..share).step_by(STEP) {
         thread::scope(|scope| {
-            let step = |(work, some): &'_ mut (Work, &'_ [News])| {
+            let step = |(work, some): &'_ mut (Work, &'_ [NewEntry])| {
                 let end = some.len().min(start + STEP);
                 let some = some.get(start..end).unwrap_or_default();
-                some.iter().try_for_each(|news| work.add(files, *news))
+                some.iter().try_for_each(|entry| work.add(files, *entry))
             };
             if let [only] = works.as_mut_slice() {
                 return step(only);
@@ -48,7 +48,10 @@ pub(crate) fn analyse(
                 .into_iter()
                 .try_for_each(|thread| thread.join().map_err(|_| Error::Index)?)
         })?;
-        progress(news.len().min((start + STEP) * works.len()), news.len());
+        progress(
+            new_entries.len().min((start + STEP) * works.len()),
+            new_entries.len(),
+        );
     }
     let done = works.into_iter().flat_map(|(work, _)| work.finish());
     Ok(done.collect())
@@ -63,7 +66,7 @@ struct Work {
 }
 
 impl Work {
-    fn add(&mut self, files: &[Positions], (kind, place): News) -> Result<(), Error> {
+    fn add(&mut self, files: &[Positions], (kind, place): NewEntry) -> Result<(), Error> {
         let file = files.get(kind).ok_or(Error::Index)?;
         if let Some((key, entry)) = file.any_entry(place as usize)?
             && let Some(document) = readable(&entry)

@@ -5,27 +5,27 @@ use std::collections::HashMap;
 use crate::model::Kind;
 
 use super::held::{GONE, Held};
-use super::{Error, Index, News};
+use super::{Error, Index, NewEntry};
 
 impl Index {
     /// Updates the places of the documents, and returns the new entries.
     ///
     /// A file that only grew costs nothing: its first entries have kept their places. In any other
     /// file, entries are recognised by the hash of their text. [`Error::Index`] means damage.
-    pub(crate) fn follow(&mut self) -> Result<Vec<News>, Error> {
-        let mut news = Vec::new();
+    pub(crate) fn follow(&mut self) -> Result<Vec<NewEntry>, Error> {
+        let mut new_entries = Vec::new();
         for (number, kind) in Kind::ALL.into_iter().enumerate() {
             let file = &self.files[number];
             let covered = self.list.covers(kind, file.generation());
             if let Some(covered) = covered.filter(|covered| *covered <= file.len()) {
-                news.extend(places(covered..file.len()).map(|place| (number, place)));
+                new_entries.extend(places(covered..file.len()).map(|place| (number, place)));
                 continue;
             }
             let keys = file.keys()?;
             let unknown = recognise(&mut self.segments, number, &keys)?;
-            news.extend(unknown.into_iter().map(|place| (number, place)));
+            new_entries.extend(unknown.into_iter().map(|place| (number, place)));
         }
-        Ok(news)
+        Ok(new_entries)
     }
 }
 

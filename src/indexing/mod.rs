@@ -113,8 +113,8 @@ impl Index {
     }
 
     fn try_update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
-        let news = self.follow()?;
-        self.take_in(&news, save, progress)
+        let new_entries = self.follow()?;
+        self.take_in(&new_entries, save, progress)
     }
 
     /// Updates a saved index, so that no saved segment keeps a deleted record.
@@ -271,4 +271,4 @@ fn readable(entry: &Entry) -> Option<Document> {
 }
 
 /// New entry: its kind as a place in [`Kind::ALL`], and its place in the file.
-type News = (usize, u32);
+type NewEntry = (usize, u32);

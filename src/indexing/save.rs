@@ -11,7 +11,7 @@ use crate::store::DerivedWriter;
 
 use super::held::{Bytes, GONE, Held, Meaning, places_bytes};
 use super::manifest::{Covered, Files, List, Vectors, places_name, words_name};
-use super::{Error, Index, News, Progress, SPARE, analyse};
+use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
 use crate::embedder::Embedding;
 
 /// Maximum size of a merged segment, in documents; a larger merge would delay a search.
@@ -21,15 +21,15 @@ impl Index {
     /// Adds the new entries, and saves them if they are many or `save` is set.
     pub(crate) fn take_in(
         &mut self,
-        news: &[News],
+        new_entries: &[NewEntry],
         save: bool,
         progress: Progress<'_>,
     ) -> Result<(), Error> {
         let changed = self.segments.iter().any(|held| held.moved) || self.has_lost_track();
-        let fresh = analyse::analyse(&self.files, news, progress)?;
+        let fresh = analyse::analyse(&self.files, new_entries, progress)?;
         let first = self.segments.len();
         self.segments.extend(fresh);
-        if changed || news.len() > SPARE || (save && !news.is_empty()) {
+        if changed || new_entries.len() > SPARE || (save && !new_entries.is_empty()) {
             self.save(first)?;
         }
         Ok(())

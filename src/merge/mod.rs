@@ -23,7 +23,7 @@ mod skills;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, Identity, Role, SeedText, join_audit, logs};
+use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
 
 pub(crate) use conflict::CONFLICT;
 pub use conflict::{Conflict, Unjoinable};
@@ -152,7 +152,7 @@ impl Joined {
             None => seed.frame.clone(),
         };
         let is_untouched = ours.is_some_and(|ours| ours.entries == union.entries) && !is_theirs;
-        let seed = SeedText {
+        let seed = DataFileText {
             frame,
             entries: union.entries,
         };
@@ -217,7 +217,7 @@ impl Joined {
 }
 
 /// Renders a file whose entries have not changed.
-fn seed_text(seed: Option<&SeedText>, kind: Kind) -> String {
+fn seed_text(seed: Option<&DataFileText>, kind: Kind) -> String {
     seed.map_or_else(String::new, |seed| seed.render(kind))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::json::with_fields;
 use crate::model::Kind;
-use crate::store::{DIRECTORY, Role, SeedText, Tombstone, logs, text_field};
+use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
 
 use super::conflict::Unjoinable;
 use crate::exchange::import::{FROM as IMPORTED, created, rewrite_ids};
@@ -60,7 +60,7 @@ pub(crate) fn ids_before(text: &str) -> Vec<String> {
 /// Memory of one side.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
-    pub(crate) seeds: HashMap<Kind, SeedText>,
+    pub(crate) seeds: HashMap<Kind, DataFileText>,
     pub(crate) records: HashMap<Kind, Vec<Record>>,
     /// Lines of the logs, including tombstones.
     pub(crate) lines: HashMap<&'static str, Vec<String>>,
@@ -80,7 +80,7 @@ impl Side {
                 reason: reason.to_owned(),
             };
             let text = std::str::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
-            let seed = SeedText::parse(kind, text).map_err(refused)?;
+            let seed = DataFileText::parse(kind, text).map_err(refused)?;
             let records = seed.entries.iter();
             let records = records.map(|text| Record::of(kind, text.clone())).collect();
             side.records.insert(kind, records);

@@ -147,9 +147,12 @@ mod tests {
             for helped in outcomes {
                 rule.count_outcome(*helped);
             }
-            let told = |rule: &Reflexion| rule.confidence.unwrap_or(-1.0);
+            let confidence = |rule: &Reflexion| rule.confidence.unwrap_or(-1.0);
             // Each step rounds to four decimals, so the last one may differ.
-            assert!((told(&rule) - expected).abs() < 2e-4, "{json} {rule:?}");
+            assert!(
+                (confidence(&rule) - expected).abs() < 2e-4,
+                "{json} {rule:?}"
+            );
             if before.times_harmed.is_some() || before.times_helped.is_none() {
                 let found = rule.promised().unwrap() - promised.unwrap_or(0.5);
                 assert!(found.abs() < 5e-4, "{json}: {found}");
@@ -157,7 +160,7 @@ mod tests {
             for helped in outcomes {
                 rule.take_back_outcome(*helped);
             }
-            let off = told(&rule) - before.confidence.unwrap_or(0.5);
+            let off = confidence(&rule) - before.confidence.unwrap_or(0.5);
             assert!(off.abs() < 5e-4, "{json}: {off}");
             assert_eq!(rule.evidence(), before.evidence(), "{json}");
         };

@@ -53,7 +53,7 @@ pub use database::{Primary, PrimaryChange, PrimaryRow, Reached, Turn};
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind};
 pub use files::data::apply::{PulledChange, PulledCount};
-pub use files::data::data_file::SeedText;
+pub use files::data::data_file::DataFileText;
 pub use files::data::frame::Frame;
 pub use files::data::three_way::{Decided, Undecided, three_way};
 pub use files::directory::{DIRECTORY, Identity, find};

@@ -185,11 +185,7 @@ fn what_cannot_be_edited_is_refused_before_anything_is_written() {
             "it must be a number from 0 to 1",
         ),
         ("REFL-001", "rule= ", "it must say something"),
-        (
-            "REFL-001",
-            "rule",
-            "expected FIELD=VALUE",
-        ),
+        ("REFL-001", "rule", "expected FIELD=VALUE"),
         (
             "latest",
             "outcome=accepted",

@@ -369,10 +369,7 @@ fn three_branches_follow_each_other_and_what_git_takes_as_it_is_follows_the_ids(
         .root()
         .join("skills/support/reply-draft/tests/generated/test_correction_2.json");
     let said = repository.git(&["merge", "--no-edit", "second"]);
-    assert!(
-        said.contains("updated record ids in"),
-        "{said}"
-    );
+    assert!(said.contains("updated record ids in"), "{said}");
     assert!(!case.exists());
     repository.holds(&words);
     repository.commit("follow");
@@ -488,10 +485,7 @@ fn without_hooks_doctor_says_what_is_left_and_does_it() {
     repository.git(&["merge", "-q", "--no-edit", "feature"]);
     let doctor = repository.workspace.run(&["doctor"]);
     doctor.fails(1, "");
-    assert!(
-        doctor.stdout.contains("outdated record ids"),
-        "{doctor:?}"
-    );
+    assert!(doctor.stdout.contains("outdated record ids"), "{doctor:?}");
     assert!(
         doctor.stdout.contains("memctl doctor --repair"),
         "{doctor:?}"
@@ -799,7 +793,10 @@ fn a_torn_file_is_left_to_a_person() {
     let merged = repository.try_git(&["merge", "--no-edit", "feature"]);
     assert_eq!(merged.code, 1, "{merged:?}");
     let said = format!("{}{}", merged.stdout, merged.stderr);
-    assert!(said.contains("not merged, conflict markers are in the file"), "{said}");
+    assert!(
+        said.contains("not merged, conflict markers are in the file"),
+        "{said}"
+    );
     let text = std::fs::read_to_string(&rules).unwrap();
     for part in ["<<<<<<< ours", "apples", "violins", ">>>>>>> theirs"] {
         assert!(text.contains(part), "{part}: {text}");

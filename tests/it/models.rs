@@ -555,7 +555,8 @@ fn a_foreign_workspace_executes_nothing_until_it_is_trusted() {
         "offline/nearest-case"
     );
     assert!(
-        ran.stderr.contains("is ignored until you run `memctl trust`"),
+        ran.stderr
+            .contains("is ignored until you run `memctl trust`"),
         "{ran:?}"
     );
     run(&workspace, &correct(&[])).succeeds();
@@ -585,7 +586,8 @@ fn a_foreign_workspace_sends_nothing_elsewhere_until_it_is_trusted() {
     let ran = run(&workspace, &[&RUN[..], &["--model", "local/fake"]].concat());
     assert_ne!(ran.code, 0, "{ran:?}");
     assert!(
-        ran.stderr.contains("is ignored until you run `memctl trust`"),
+        ran.stderr
+            .contains("is ignored until you run `memctl trust`"),
         "{ran:?}"
     );
     assert_eq!((home.requests().len(), elsewhere.requests().len()), (0, 0));

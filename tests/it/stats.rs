@@ -183,10 +183,7 @@ fn what_is_not_known_is_no_number() {
         assert_eq!(stats.pointer(path), Some(&Value::Null), "{path}");
     }
     let page = workspace.run(&["stats"]);
-    assert!(
-        page.succeeds().stdout.contains("No data yet"),
-        "{page:?}"
-    );
+    assert!(page.succeeds().stdout.contains("No data yet"), "{page:?}");
     assert!(!workspace.root().join(".agentura").exists());
     workspace.run(&["stats", "--html", "empty.html"]).succeeds();
     assert!(well_formed(&workspace.read("empty.html")).contains("No data yet"));

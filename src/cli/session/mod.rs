@@ -304,9 +304,7 @@ fn json(
         Ok(value) => Ok(Some(value)),
         Err(error) => Err(UserError::input(
             format!("`{flag}` is not JSON: {error}"),
-            format!(
-                "give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; strings need quotes"
-            ),
+            format!("give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; strings need quotes"),
         )),
     }
 }

@@ -122,14 +122,14 @@ pub(super) fn columns(frame: &Frame<'_>, all: &[Series<'_>]) -> String {
         if sum(at) <= 0.0 {
             continue;
         }
-        let told: Vec<String> = all
+        let values: Vec<String> = all
             .iter()
             .map(|s| format!("{} {}", (frame.unit)(value(s, at)), s.name))
             .collect();
         let _ = write!(
             svg,
             "<g><title>{}</title>",
-            escape(&format!("{label}: {}", told.join(", ")))
+            escape(&format!("{label}: {}", values.join(", ")))
         );
         let mut bottom = HEIGHT - BOTTOM;
         for series in all {

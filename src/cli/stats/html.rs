@@ -110,7 +110,10 @@ fn cards(report: &StatsReport) -> String {
         card(
             "Learnt per week",
             learnt.a_week.map(number),
-            &format!("{} rules, {} fixes in total", learnt.reflexions, learnt.fixes),
+            &format!(
+                "{} rules, {} fixes in total",
+                learnt.reflexions, learnt.fixes
+            ),
         ),
         card("Used again", reused, &reused_note),
         card(
@@ -132,7 +135,7 @@ fn experiment(report: &StatsReport) -> String {
         .comparisons
         .iter()
         .map(|comparison| {
-            let (told, proves) = compared(comparison);
+            let (result, proves) = compared(comparison);
             let value = |of: Option<f64>| of.map_or("–".to_owned(), |v| format!("{v:.2}"));
             let picture = comparison.difference.zip(comparison.interval);
             let picture = picture.map_or(String::new(), |(d, i)| chart::interval(d, i, proves));
@@ -142,7 +145,7 @@ fn experiment(report: &StatsReport) -> String {
                 escape(comparison.unit),
                 value(comparison.withheld.value),
                 value(comparison.shown.value),
-                escape(&told),
+                escape(&result),
             )
         })
         .collect();

@@ -199,9 +199,9 @@ fn hints(report: &StatsReport, page: &mut Page) {
         page.line("");
         page.styled(&[(Style::Strong, "Experiment: withheld minus shown")]);
         for comparison in &experiment.comparisons {
-            let (told, _) = compared(comparison);
+            let (result, _) = compared(comparison);
             page.line(format!("{}, by {}", comparison.measure, comparison.unit));
-            page.field("difference", &told);
+            page.field("difference", &result);
         }
     }
 }

@@ -79,7 +79,10 @@ fn too_long(rejection: &BytesRejection) -> Problem {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.trim_ascii().first() != Some(&b'{') {
-        return Err(Problem::input("the body is not a JSON object", "send `{…}`"));
+        return Err(Problem::input(
+            "the body is not a JSON object",
+            "send `{…}`",
+        ));
     }
     read(bytes)
 }

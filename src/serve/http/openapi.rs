@@ -141,7 +141,10 @@ fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
         ]);
     }
     if route.path.starts_with("/rest/") {
-        all.push(("406", "One row was requested, but the number of rows differs"));
+        all.push((
+            "406",
+            "One row was requested, but the number of rows differs",
+        ));
     }
     all
 }

@@ -130,14 +130,14 @@ impl Server {
     /// Opens the memory for one request: for this caller, purpose and time.
     fn engine(&self, caller: &Caller, why: &str) -> Workspace {
         let now = self.now();
-        let act = AuditContext {
+        let audit_context = AuditContext {
             who: caller.user.to_string(),
             why: why.to_owned(),
             at: now.to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
             change: AuditContext::change_name(&(self.0.random)()),
         };
         Workspace {
-            store: self.store(caller).at(now).acting(act),
+            store: self.store(caller).at(now).acting(audit_context),
             skills_dir: self.0.skills_dir.clone(),
             settings: self.0.settings.clone(),
             providers: self.0.providers.clone(),

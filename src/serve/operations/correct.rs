@@ -16,7 +16,7 @@ use crate::store;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 
-use super::{NOTICE, Report, token_budget, told, undo};
+use super::{NOTICE, Report, token_budget, undo, user_error};
 
 /// Correction by a person.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub struct Corrected {
 
 pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Corrected, UserError> {
     if let Some(reason) = screen(&args.correction).reason() {
-        return Err(told(Error::Suspicious { reason }));
+        return Err(user_error(Error::Suspicious { reason }));
     }
     let expected = args.expected.as_ref().map(to_raw_value).transpose();
     let options = CorrectOptions {
@@ -94,7 +94,10 @@ pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Cor
         supersede: false,
         by_agent: true,
     };
-    let report = engine.correct(options, &mut |_| {}).await.map_err(told)?;
+    let report = engine
+        .correct(options, &mut |_| {})
+        .await
+        .map_err(user_error)?;
     let sanitize = |text: String| token_budget::sanitize(&text);
     let conflicts = report.conflicts.into_iter().map(|conflict| Conflict {
         rule: sanitize(conflict.rule),

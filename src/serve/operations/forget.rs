@@ -8,7 +8,7 @@ use crate::guard::fence;
 use crate::model::Kind;
 use crate::workspace::Workspace;
 
-use super::{Report, token_budget, told, undo};
+use super::{Report, token_budget, undo, user_error};
 
 /// Maximum length of a summary in characters.
 const SUMMARY: usize = 500;
@@ -39,7 +39,7 @@ pub struct Forgotten {
 }
 
 pub(super) fn forget(engine: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
-    let report = engine.forget(&args.id, false).map_err(told)?;
+    let report = engine.forget(&args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,

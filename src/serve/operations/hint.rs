@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
 use super::search::is_zero;
-use super::{NOTICE, Report, token_budget, told};
+use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum length of shortened code, in characters.
 const LEAST: usize = 40;
@@ -87,7 +87,7 @@ pub(super) fn hint(engine: &Workspace, args: HintArgs) -> Result<Hints, UserErro
             max_hints: MAX_HINTS,
             ..HintOptions::default()
         })
-        .map_err(told)?;
+        .map_err(user_error)?;
     let hints = Hints {
         notice: None,
         error_key: report.error_key.as_deref().map(token_budget::name),

@@ -222,7 +222,7 @@ fn answer<R: Report>(
 
 /// Converts an engine error, with a hint for a caller that has these operations and no command
 /// line.
-fn told(error: Error) -> UserError {
+fn user_error(error: Error) -> UserError {
     let hint = match &error {
         Error::NoId(_) | Error::Forgotten { .. } => "find its id with `search`".to_owned(),
         Error::Store(store::Error::NotFound { similar, .. }) => match similar.first() {
@@ -245,7 +245,7 @@ fn told(error: Error) -> UserError {
 
 /// Returns the command with which a person reverts the change of this call.
 fn undo(engine: &Workspace) -> Option<String> {
-    let change = &engine.store.act().change;
+    let change = &engine.store.audit_context().change;
     let name = change.get(..8).unwrap_or(change);
     (!name.is_empty()).then(|| format!("memctl memory undo {name}"))
 }

@@ -12,7 +12,7 @@ use crate::model::MemoryType;
 use crate::store;
 use crate::workspace::Workspace;
 
-use super::{Report, hint::adviser, told, undo};
+use super::{Report, hint::adviser, undo, user_error};
 
 /// Note or fix to store.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -121,7 +121,7 @@ pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembe
 }
 
 fn note(engine: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
-    let report = engine.add_observed(options).map_err(told)?;
+    let report = engine.add_observed(options).map_err(user_error)?;
     Ok(Remembered {
         approve: report.added.then(|| approval(&report.id)),
         undo: report.added.then(|| undo(engine)).flatten(),
@@ -152,7 +152,7 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     let session = format!("remember/{}", (engine.random)());
     let failure = adviser
         .record_failure(&fix.failed, &fix.error, &session, 0)
-        .map_err(told)?;
+        .map_err(user_error)?;
     if failure.error_key.is_none() {
         return Err(UserError::input(
             "`fix.error` names no error",
@@ -165,7 +165,7 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
             output: fix.output,
             session,
         })
-        .map_err(told)?;
+        .map_err(user_error)?;
     let new = report.learned.into_iter().next();
     let added = new.is_some();
     Ok(Remembered {

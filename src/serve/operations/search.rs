@@ -12,7 +12,7 @@ use crate::search::{Filter, Fusion, snippet, words};
 use crate::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
-use super::{NOTICE, Report, token_budget, told};
+use super::{NOTICE, Report, token_budget, user_error};
 
 /// Default and maximum number of results.
 const USUAL: u32 = 5;
@@ -124,7 +124,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
             let rewritten = engine.rewrite(&args.query, &mut |_| {}).await;
-            rewritten.map_err(told)?
+            rewritten.map_err(user_error)?
         }
     };
     let options = FindOptions {
@@ -139,7 +139,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         rewrite,
         explain: false,
     };
-    let report = engine.find(&options, &mut |_, _| {}).map_err(told)?;
+    let report = engine.find(&options, &mut |_, _| {}).map_err(user_error)?;
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
     let mut warnings = report.warnings;
     warnings.extend(warning);

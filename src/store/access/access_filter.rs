@@ -88,16 +88,16 @@ mod tests {
     #[test]
     fn all_three_conditions_hold_at_once() {
         let now = DateTime::parse_from_rfc3339("2026-05-01T00:00:00Z").unwrap();
-        let sight = |scope, viewer| AccessFilter {
+        let access = |scope, viewer| AccessFilter {
             scope,
             viewer,
             now: Some(now.to_utc()),
         };
-        let owner = sight(Scope::All, Viewer::Owner);
-        let alice = sight(Scope::All, Viewer::User("alice".parse().unwrap()));
-        let hr = sight(Scope::parse("hr"), Viewer::Owner);
-        let alice_in_hr = sight(Scope::parse("hr"), Viewer::User("alice".parse().unwrap()));
-        let nowhere = sight(Scope::parse(""), Viewer::User("alice".parse().unwrap()));
+        let owner = access(Scope::All, Viewer::Owner);
+        let alice = access(Scope::All, Viewer::User("alice".parse().unwrap()));
+        let hr = access(Scope::parse("hr"), Viewer::Owner);
+        let alice_in_hr = access(Scope::parse("hr"), Viewer::User("alice".parse().unwrap()));
+        let nowhere = access(Scope::parse(""), Viewer::User("alice".parse().unwrap()));
         let check_own = |kind, entry: &str, expected: bool| {
             assert_eq!(
                 alice_in_hr.sees(kind, entry.as_bytes()),
@@ -125,7 +125,7 @@ mod tests {
         check_own(Kind::Memory, "{}", false);
         check_own(Kind::Fix, r#"{"user_id": "alice"}"#, false);
         let check = |kind, entry: &str, expected: [bool; 3]| {
-            let seen = [&owner, &alice, &hr].map(|sight| sight.sees(kind, entry.as_bytes()));
+            let seen = [&owner, &alice, &hr].map(|access| access.sees(kind, entry.as_bytes()));
             assert_eq!(seen, expected, "{entry}");
         };
         check(Kind::Memory, r#"{"user_id": "alice"}"#, [true, true, false]);

@@ -15,7 +15,7 @@ impl Scoped {
     pub(crate) fn audit_log(&self) -> AuditLog<'_> {
         AuditLog {
             directory: self.directory(),
-            act: self.act(),
+            audit_context: self.audit_context(),
             lock_limit: self.lock_limit(),
             approvals: self.approvals(),
         }

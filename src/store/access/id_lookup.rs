@@ -53,7 +53,7 @@ impl Scoped {
         let mut ids = Vec::new();
         for row in starting {
             let entry = snapshot.entry(kind, &row)?;
-            if self.sight().sees(kind, &entry.text) {
+            if self.access().sees(kind, &entry.text) {
                 ids.push(entry.id);
             }
         }

@@ -37,7 +37,7 @@ impl Scoped {
     /// the hash of the domain alone.
     pub fn count(&self, kind: Kind) -> Result<u64, Error> {
         let snapshot = self.file(kind).snapshot()?;
-        if self.sight().asks_the_text(kind) {
+        if self.access().asks_the_text(kind) {
             let all = Selection::default();
             return Ok(self.select(&snapshot, kind, &all)?.len() as u64);
         }
@@ -107,7 +107,7 @@ impl Scoped {
             let of_skill =
                 |w: &str| json::string_field(&entry.text, "skill").is_some_and(|s| s == w);
             let is_wanted = wanted.as_deref().is_none_or(of_skill);
-            if is_wanted && self.sight().sees(kind, &entry.text) {
+            if is_wanted && self.access().sees(kind, &entry.text) {
                 visit(entry);
             }
         }
@@ -128,7 +128,7 @@ impl Scoped {
             return Ok(rows);
         }
         // A hidden record must not use up the limit.
-        let asks = self.sight().asks_the_text(kind);
+        let asks = self.access().asks_the_text(kind);
         let mut trouble = None;
         snapshot.each(true, &mut |row| {
             let of_skill = skill
@@ -136,12 +136,12 @@ impl Scoped {
                 .is_none_or(|skill| row.may_be_of_skill(skill));
             let in_scope = match self.scope() {
                 Scope::All => true,
-                Scope::Domains(_) if self.sight().is_in_every_domain(kind) => true,
+                Scope::Domains(_) if self.access().is_in_every_domain(kind) => true,
                 Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
             };
             if of_skill && in_scope {
                 match asks.then(|| snapshot.read(row)).transpose() {
-                    Ok(Some(text)) if !self.sight().sees(kind, &text) => {}
+                    Ok(Some(text)) if !self.access().sees(kind, &text) => {}
                     Ok(_) => rows.push(row.clone()),
                     Err(error) => trouble = Some(error),
                 }
@@ -191,7 +191,7 @@ impl Scoped {
         for row in candidates {
             let entry = snapshot.entry(kind, &row)?;
             let is_asked = !entry.id.is_empty() && ids.contains(entry.id.as_str());
-            if is_asked && !shown.contains(&entry.id) && self.sight().sees(kind, &entry.text) {
+            if is_asked && !shown.contains(&entry.id) && self.access().sees(kind, &entry.text) {
                 shown.insert(entry.id.clone());
                 visit(row, entry);
             }
@@ -206,7 +206,7 @@ impl Scoped {
         kind: Kind,
         id: &str,
     ) -> Result<Option<(Row, Entry)>, Error> {
-        let seen = |entry: &Entry| self.sight().sees(kind, &entry.text);
+        let seen = |entry: &Entry| self.access().sees(kind, &entry.text);
         Self::find_among(snapshot, kind, id, &seen)
     }
 

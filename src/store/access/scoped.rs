@@ -31,14 +31,14 @@ const LOCK_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct Scoped {
     directory: Directory,
-    sight: AccessFilter,
+    access: AccessFilter,
     lock_limit: Duration,
     /// `true` if a writer reads through this store and holds the lock.
     held: bool,
     /// Redactor for everything that is written.
     redaction: Option<Redaction>,
     /// Caller, time and reason of reads and writes.
-    act: Arc<AuditContext>,
+    audit_context: Arc<AuditContext>,
     /// The primary database, if the files are only a copy.
     pub(crate) primary: Option<Arc<dyn Primary>>,
     /// The user's decisions about trust in these files.
@@ -53,7 +53,7 @@ impl Scoped {
     pub fn new(directory: impl Into<Directory>, scope: Scope) -> Self {
         Self {
             directory: directory.into(),
-            sight: AccessFilter {
+            access: AccessFilter {
                 scope,
                 viewer: Viewer::Owner,
                 now: None,
@@ -61,7 +61,7 @@ impl Scoped {
             lock_limit: LOCK_LIMIT,
             held: false,
             redaction: None,
-            act: Arc::default(),
+            audit_context: Arc::default(),
             primary: None,
             approvals: Approvals::default(),
             regardless: false,
@@ -88,14 +88,14 @@ impl Scoped {
     /// Sets the current time, which hides expired records.
     #[must_use]
     pub fn at(mut self, now: DateTime<Utc>) -> Self {
-        self.sight.now = Some(now);
+        self.access.now = Some(now);
         self
     }
 
     /// Sets the viewer.
     #[must_use]
     pub fn seen_by(mut self, viewer: Viewer) -> Self {
-        self.sight.viewer = viewer;
+        self.access.viewer = viewer;
         self
     }
 
@@ -138,14 +138,14 @@ impl Scoped {
 
     /// Sets the context of reads and writes.
     #[must_use]
-    pub fn acting(mut self, act: AuditContext) -> Self {
-        self.act = Arc::new(act);
+    pub fn acting(mut self, audit_context: AuditContext) -> Self {
+        self.audit_context = Arc::new(audit_context);
         self
     }
 
     /// Returns the context of reads and writes.
-    pub fn act(&self) -> &AuditContext {
-        &self.act
+    pub fn audit_context(&self) -> &AuditContext {
+        &self.audit_context
     }
 
     pub(crate) fn redaction(&self) -> Option<Redaction> {
@@ -159,7 +159,7 @@ impl Scoped {
 
     /// Returns `true` if the caller may see the entry.
     pub fn admits(&self, entry: &Entry) -> bool {
-        self.sight.sees(entry.kind, &entry.text)
+        self.access.sees(entry.kind, &entry.text)
     }
 
     /// Returns the memory directory.
@@ -169,22 +169,22 @@ impl Scoped {
 
     /// Returns the scope of reads and writes.
     pub fn scope(&self) -> &Scope {
-        &self.sight.scope
+        &self.access.scope
     }
 
     /// Returns the viewer of reads and writes.
     pub fn viewer(&self) -> &Viewer {
-        &self.sight.viewer
+        &self.access.viewer
     }
 
     /// Returns `true` if the caller may see everything in the files: the owner, with an unlimited
     /// scope. Operations on whole files require this.
     pub fn sees_all(&self) -> bool {
-        self.sight.is_whole()
+        self.access.is_whole()
     }
 
-    pub(crate) fn sight(&self) -> &AccessFilter {
-        &self.sight
+    pub(crate) fn access(&self) -> &AccessFilter {
+        &self.access
     }
 
     /// Returns the identity of the workspace, if it has one.

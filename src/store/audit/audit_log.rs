@@ -16,7 +16,7 @@ use super::verify::{Audited, ChainError, verify};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AuditLog<'a> {
     pub(crate) directory: &'a Directory,
-    pub(crate) act: &'a AuditContext,
+    pub(crate) audit_context: &'a AuditContext,
     /// Maximum wait for the lock of the log.
     pub(crate) lock_limit: Duration,
     pub(crate) approvals: &'a Approvals,
@@ -25,13 +25,14 @@ pub(crate) struct AuditLog<'a> {
 impl AuditLog<'_> {
     /// Appends a line. Without a key there is no memory to audit.
     pub(crate) fn append(self, did: AuditAction, touched: &[Touched<'_>]) -> Result<(), Error> {
-        let act = self.act;
+        let audit_context = self.audit_context;
         let Some(identity) = directory::identity(self.directory) else {
             return Ok(());
         };
         let mut of: Vec<String> = Vec::new();
         for (_, user) in touched {
-            let other = user.filter(|user| *user != act.who && !of.iter().any(|o| o == user));
+            let other =
+                user.filter(|user| *user != audit_context.who && !of.iter().any(|o| o == user));
             of.extend(other.map(str::to_owned));
         }
         let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
@@ -41,7 +42,7 @@ impl AuditLog<'_> {
         if is_missed && self.approvals.remembers_audit(&identity.origin) {
             chain.doubt();
         }
-        chain.append(act, did, records, of)
+        chain.append(audit_context, did, records, of)
     }
 
     /// Begins the audit log of a workspace with a new identity: an anchor and no line. From then

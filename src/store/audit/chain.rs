@@ -82,32 +82,32 @@ impl Chain {
     /// Appends a line, after a [`AuditAction::Broken`] line if the log does not continue from its anchor.
     pub(super) fn append(
         &mut self,
-        act: &AuditContext,
+        audit_context: &AuditContext,
         did: AuditAction,
         records: Vec<String>,
         of: Vec<String>,
     ) -> Result<(), Error> {
         if !std::mem::replace(&mut self.is_sound, true) {
-            self.write(act, AuditAction::Broken, Vec::new(), Vec::new())?;
+            self.write(audit_context, AuditAction::Broken, Vec::new(), Vec::new())?;
         }
-        self.write(act, did, records, of)
+        self.write(audit_context, did, records, of)
     }
 
     fn write(
         &mut self,
-        act: &AuditContext,
+        audit_context: &AuditContext,
         did: AuditAction,
         records: Vec<String>,
         of: Vec<String>,
     ) -> Result<(), Error> {
         let line = Line {
             seq: self.end.lines + 1,
-            at: act.at.clone(),
-            who: act.who.clone(),
+            at: audit_context.at.clone(),
+            who: audit_context.who.clone(),
             did,
             records,
             of,
-            why: act.why.clone(),
+            why: audit_context.why.clone(),
         };
         let mut text_of_line = serde_json::to_string(&line)?;
         // The closing bracket follows the hash.

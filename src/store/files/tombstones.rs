@@ -69,7 +69,7 @@ pub(crate) fn lines(
 }
 
 /// Appends tombstone lines.
-pub(crate) fn bury(lock: &Lock, lines: &[String]) -> Result<(), Error> {
+pub(crate) fn append(lock: &Lock, lines: &[String]) -> Result<(), Error> {
     log::append_all(lock, FILE, lines, Sync::Wait)
 }
 

@@ -14,7 +14,7 @@ use crate::store::files::data::json_file::Snapshot;
 #[derive(Debug)]
 pub struct Positions {
     kind: Kind,
-    sight: AccessFilter,
+    access: AccessFilter,
     snapshot: Snapshot,
 }
 
@@ -23,7 +23,7 @@ impl Scoped {
     pub fn positions(&self, kind: Kind) -> Result<Positions, Error> {
         Ok(Positions {
             kind,
-            sight: self.sight().clone(),
+            access: self.access().clone(),
             snapshot: self.file(kind).snapshot()?,
         })
     }
@@ -75,6 +75,6 @@ impl Positions {
     /// Returns the key and the entry at an index, if the caller may see it.
     pub fn entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
         let entry = self.any_entry(place)?;
-        Ok(entry.filter(|(_, entry)| self.sight.sees(self.kind, &entry.text)))
+        Ok(entry.filter(|(_, entry)| self.access.sees(self.kind, &entry.text)))
     }
 }

@@ -173,7 +173,7 @@ impl Terms {
         let mut text = vec![0; length as usize];
         self.data.as_ref()?.read_exact_at(&mut text, at).ok()?;
         let id = json::string_field(&text, self.kind.id_field())?.into_owned();
-        let visible = self.store.sight().sees(self.kind, &text);
+        let visible = self.store.access().sees(self.kind, &text);
         visible.then_some(Entry {
             kind: self.kind,
             id,

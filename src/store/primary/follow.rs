@@ -126,7 +126,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         for change in of_kind().filter(|c| c.text.is_none() && !buried.contains(&c.id)) {
             stones.push(stone(kind, change)?);
         }
-        tombstones::bury(lock, &stones)?;
+        tombstones::append(lock, &stones)?;
         apply::apply(store.file(kind), lock, store.redaction(), &changes)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && buried.contains(&change.id))

@@ -24,9 +24,9 @@
 //! observed text (`guard::fence`).
 
 mod approved;
+mod decisions;
 mod key;
 mod note;
-mod settle;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -138,12 +138,12 @@ impl Standing {
     /// Returns the trust in a record: the level in its file, or `observed` if this user does not
     /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {
-        self.settle(record.trust(), |key| approved::digest(key, record))
+        self.effective(record.trust(), |key| approved::digest(key, record))
     }
 
     /// Returns the trust in an entry whose file gives `own`.
     pub fn of_entry(&self, entry: &Entry, own: Trust) -> Trust {
-        self.settle(own, |key| approved::digest_of(key, entry))
+        self.effective(own, |key| approved::digest_of(key, entry))
     }
 
     /// Returns `true` if the approvals of the workspace's own files count.
@@ -151,7 +151,7 @@ impl Standing {
         matches!(self.0, State::Whole)
     }
 
-    fn settle(&self, own: Trust, digest: impl FnOnce(&UserKey) -> Option<Mac>) -> Trust {
+    fn effective(&self, own: Trust, digest: impl FnOnce(&UserKey) -> Option<Mac>) -> Trust {
         match &self.0 {
             State::Whole => own,
             _ if own == Trust::Observed => own,

@@ -55,18 +55,18 @@ impl Scoped {
 /// Appends a line; does nothing for writes without a change id.
 pub(crate) fn append(
     lock: &Lock,
-    act: &AuditContext,
+    audit_context: &AuditContext,
     key: Option<&UserKey>,
     step: Step,
 ) -> Result<(), Error> {
-    if act.change.is_empty() {
+    if audit_context.change.is_empty() {
         return Ok(());
     }
     let line = Line {
-        change: act.change.clone(),
-        at: act.at.clone(),
-        who: act.who.clone(),
-        why: act.why.clone(),
+        change: audit_context.change.clone(),
+        at: audit_context.at.clone(),
+        who: audit_context.who.clone(),
+        why: audit_context.why.clone(),
         step,
         mac: None,
     };
@@ -74,7 +74,7 @@ pub(crate) fn append(
     log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
     let length = length(lock.directory());
     if length > LONGEST {
-        shorten(lock, &act.change)?;
+        shorten(lock, &audit_context.change)?;
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    fn act(change: &str) -> AuditContext {
+    fn audit_context(change: &str) -> AuditContext {
         AuditContext {
             change: change.to_owned(),
             ..AuditContext::default()
@@ -203,9 +203,9 @@ mod tests {
     fn what_is_removed_for_good_leaves_no_line() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
-        append(&lock, &act("a"), None, added("MEM-001")).unwrap();
-        append(&lock, &act("b"), None, added("MEM-002")).unwrap();
-        append(&lock, &act(""), None, added("MEM-003")).unwrap();
+        append(&lock, &audit_context("a"), None, added("MEM-001")).unwrap();
+        append(&lock, &audit_context("b"), None, added("MEM-002")).unwrap();
+        append(&lock, &audit_context(""), None, added("MEM-003")).unwrap();
         scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
         let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
         assert_eq!(lines.len(), 1);
@@ -221,7 +221,7 @@ mod tests {
             for part in ["1", "2"] {
                 append(
                     &lock,
-                    &act(&n.to_string()),
+                    &audit_context(&n.to_string()),
                     None,
                     added(&format!("{part}{long}")),
                 )

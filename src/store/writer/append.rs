@@ -18,7 +18,7 @@ impl Writer {
     /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if
     /// it is taken. On return the record is on disk.
     pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        if !self.store.sight().covers_skill(R::KIND, record.skill()) {
+        if !self.store.access().covers_skill(R::KIND, record.skill()) {
             let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
             return Err(Error::OutOfScope { what });
         }

@@ -34,7 +34,7 @@ impl Scoped {
     fn expired_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<(Vec<Row>, Expired), Error> {
         let mut rows = Vec::new();
         let mut expired = Expired::default();
-        let Some(now) = self.sight().now.filter(|_| kind.may_expire()) else {
+        let Some(now) = self.access().now.filter(|_| kind.may_expire()) else {
             return Ok((rows, expired));
         };
         let mut all = Vec::new();
@@ -44,7 +44,7 @@ impl Scoped {
         })?;
         for row in all {
             let entry = snapshot.entry(kind, &row)?;
-            if !self.sight().covers(kind, &entry.text) {
+            if !self.access().covers(kind, &entry.text) {
                 continue;
             }
             match expiry(&entry.text) {
@@ -95,7 +95,7 @@ impl Writer {
         let contents: Vec<String> = expired.over.iter().map(content).collect();
         let gone = expired.over.iter().zip(&contents);
         let gone: Vec<_> = gone.map(|(entry, text)| (entry, text.as_str())).collect();
-        self.bury(kind, &gone, at)?;
+        self.add_tombstones(kind, &gone, at)?;
         let done = self.store().file(kind).remove_all(snapshot, &rows);
         *removed = expired;
         self.followed(done)

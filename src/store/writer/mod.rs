@@ -99,7 +99,7 @@ impl Writer {
         if is_new {
             // Without a note, only individually approved records count; that is no reason to reject
             // a write.
-            drop(store.approvals().begin(&store.act().at, random));
+            drop(store.approvals().begin(&store.audit_context().at, random));
         }
         let key = store.approvals().make_key(random);
         Ok(Self {
@@ -212,7 +212,7 @@ impl Writer {
         let key = self.key.as_ref();
         drop(undo_journal::append(
             &self.lock,
-            self.store.act(),
+            self.store.audit_context(),
             key,
             step,
         ));

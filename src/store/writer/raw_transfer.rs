@@ -107,7 +107,7 @@ impl Scoped {
 
     /// Returns `true` if the caller may see and write an entry with this text, expired or not.
     pub fn covers(&self, kind: Kind, entry: &[u8]) -> bool {
-        self.sight().covers(kind, entry)
+        self.access().covers(kind, entry)
     }
 
     /// Returns the lines of a log, unchanged. A user sees the lines with their id; a limited scope
@@ -151,7 +151,7 @@ impl Writer {
             return Ok(());
         }
         for entry in entries {
-            if !self.store().sight().covers(kind, entry.text.as_bytes()) {
+            if !self.store().access().covers(kind, entry.text.as_bytes()) {
                 let what = format!("{kind} {}", entry.id);
                 return Err(Error::OutOfScope { what });
             }

@@ -114,7 +114,7 @@ impl Writer {
             .iter()
             .map(|(_, entry, content)| (entry, *content))
             .collect();
-        self.bury(kind, &going, &now.to_rfc3339())?;
+        self.add_tombstones(kind, &going, &now.to_rfc3339())?;
         let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
         let done = self.store().file(kind).remove_all(snapshot, &rows);
         *gone = found.into_iter().map(|(_, entry, _)| entry).collect();
@@ -123,7 +123,7 @@ impl Writer {
 
     /// Writes an audit event and tombstones for records about to be removed, each with its content.
     /// Removes them from the primary database, if there is one.
-    pub(crate) fn bury(
+    pub(crate) fn add_tombstones(
         &mut self,
         kind: Kind,
         found: &[(&Entry, &str)],
@@ -142,19 +142,29 @@ impl Writer {
         self.store().audit(AuditAction::Removed, &touched)?;
         let lines = tombstones::lines(&self.identity().tombstone_key, kind, at, &gone)?;
         let ids: Vec<&str> = gone.iter().map(|gone| gone.id).collect();
-        self.bury_as(kind, &ids, &lines)
+        self.write_tombstones(kind, &ids, &lines)
     }
 
     /// Writes tombstones that hold only the ids of the records.
-    pub(crate) fn bury_ids(&mut self, kind: Kind, ids: &[String], at: &str) -> Result<(), Error> {
+    pub(crate) fn add_id_tombstones(
+        &mut self,
+        kind: Kind,
+        ids: &[String],
+        at: &str,
+    ) -> Result<(), Error> {
         let lines = ids.iter().map(|id| tombstones::line_of_id(kind, id, at));
         let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.bury_as(kind, &ids, &lines)
+        self.write_tombstones(kind, &ids, &lines)
     }
 
     /// Writes these tombstones of these records.
-    fn bury_as(&mut self, kind: Kind, ids: &[&str], lines: &[String]) -> Result<(), Error> {
+    fn write_tombstones(
+        &mut self,
+        kind: Kind,
+        ids: &[&str],
+        lines: &[String],
+    ) -> Result<(), Error> {
         let gone = ids.iter().zip(lines);
         let gone: Vec<_> = gone
             .map(|(id, line)| ((*id).to_owned(), line.clone()))
@@ -162,7 +172,7 @@ impl Writer {
         self.send_removals(kind, &gone)?;
         // Tombstones come first: a crash in between leaves records that can be removed again, not
         // reusable ids.
-        let done = tombstones::bury(self.lock(), lines);
+        let done = tombstones::append(self.lock(), lines);
         self.followed(done)
     }
 }

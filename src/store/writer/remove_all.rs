@@ -43,7 +43,7 @@ impl Writer {
         let mut offsets = HashSet::new();
         for row in rows {
             let entry = snapshot.entry(kind, &row)?;
-            if self.store().sight().covers(kind, &entry.text) {
+            if self.store().access().covers(kind, &entry.text) {
                 offsets.insert(row.at);
                 ids.push(entry.id);
             }
@@ -51,7 +51,7 @@ impl Writer {
         if !ids.is_empty() {
             let touched: Vec<_> = ids.iter().map(|id| (id.as_str(), None)).collect();
             self.store().audit(AuditAction::Removed, &touched)?;
-            self.bury_ids(kind, &ids, at)?;
+            self.add_id_tombstones(kind, &ids, at)?;
             let file = self.store().file(kind);
             let done = file.keep_only(snapshot, &|row| !offsets.contains(&row.at));
             *gone = ids;
@@ -71,7 +71,7 @@ impl Writer {
         if self.at_primary().is_some() {
             // Records removed only from the files would be fetched again.
             for kind in Kind::ALL {
-                let at = self.store().act().at.clone();
+                let at = self.store().audit_context().at.clone();
                 self.remove_visible(kind, &at)?;
             }
         }

@@ -108,7 +108,7 @@ impl Writer {
         if !is_record(kind, id, &text) {
             return Err(not_a_record(kind, id));
         }
-        if !self.store().sight().is_own(kind, text.as_bytes()) {
+        if !self.store().access().is_own(kind, text.as_bytes()) {
             let what = id.to_owned();
             return Err(Error::OutOfScope { what });
         }
@@ -159,7 +159,7 @@ impl Writer {
             if there.contains(one.id) {
                 continue;
             }
-            if !self.store().sight().covers(kind, one.text.as_bytes()) {
+            if !self.store().access().covers(kind, one.text.as_bytes()) {
                 let what = one.id.to_owned();
                 return Err(Error::OutOfScope { what });
             }
@@ -244,7 +244,7 @@ impl Writer {
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
         let of = of.to_owned();
         let step = Step::Undone { of };
-        undo_journal::append(self.lock(), self.store().act(), self.key(), step)
+        undo_journal::append(self.lock(), self.store().audit_context(), self.key(), step)
     }
 }
 

@@ -122,7 +122,7 @@ impl Writer {
             json::without_fields(&new, gone)
         };
         // A user cannot assign their record to another user.
-        if !self.store.sight().is_own(entry.kind, new.as_bytes()) {
+        if !self.store.access().is_own(entry.kind, new.as_bytes()) {
             let what = entry.id.clone();
             return Err(Error::OutOfScope { what });
         }

@@ -199,7 +199,9 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
     workspace.write("secret.txt", secret);
     for scope in ["", " , ", "hr/x", "h r", "../hr"] {
         let arguments = ["token", "--sub", "ann", "--scope", scope];
-        workspace.run(&arguments).fails(2, "is not a list of domains");
+        workspace
+            .run(&arguments)
+            .fails(2, "is not a list of domains");
     }
     workspace
         .run(&["token", "--sub", "ann"])

@@ -24,13 +24,13 @@ pub(crate) enum Operation {
 
 /// Changed entry.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct Change {
     /// Kind, id and the fields that the access filter needs.
     pub(crate) entry: Entry,
     operation: Operation,
 }
 
-impl News {
+impl Change {
     /// Returns the skill and the user, which decide the access.
     fn belongs(&self) -> (Value, Option<String>) {
         let fields: Value = serde_json::from_slice(&self.entry.text).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Known {
     }
 
     /// Returns the changes in a file; `None` if it seems half-written and has to be read again.
-    pub(crate) fn look(&mut self, kind: Kind) -> Result<Option<Vec<News>>, Error> {
+    pub(crate) fn look(&mut self, kind: Kind) -> Result<Option<Vec<Change>>, Error> {
         let now = Seen::of(&self.store, kind)?;
         let Some((_, slot)) = self.files.iter_mut().find(|(of, _)| *of == kind) else {
             return Ok(Some(Vec::new()));
@@ -94,9 +94,9 @@ impl Known {
             before.doubts += 1;
             return Ok(None);
         }
-        let news = now.since(before)?;
+        let changes = now.since(before)?;
         *slot = Some(now);
-        Ok(Some(news))
+        Ok(Some(changes))
     }
 }
 
@@ -111,13 +111,13 @@ impl Seen {
         })
     }
 
-    fn since(&self, before: &Self) -> Result<Vec<News>, Error> {
-        let mut news = Vec::new();
+    fn since(&self, before: &Self) -> Result<Vec<Change>, Error> {
+        let mut changes = Vec::new();
         if self.keys.starts_with(&before.keys) {
             for place in before.keys.len()..self.keys.len() {
-                news.extend(self.news(place, Operation::Insert)?);
+                changes.extend(self.change(place, Operation::Insert)?);
             }
-            return Ok(news);
+            return Ok(changes);
         }
         // Equal entries have equal keys: each old one matches one new one.
         let mut counts: HashMap<u64, usize> = HashMap::new();
@@ -135,35 +135,35 @@ impl Seen {
         for (place, key) in before.keys.iter().enumerate().rev() {
             if let Some(count) = counts.get_mut(key).filter(|count| **count > 0) {
                 *count -= 1;
-                if let Some(entry) = before.news(place, Operation::Delete)? {
+                if let Some(entry) = before.change(place, Operation::Delete)? {
                     gone.insert(entry.entry.id.clone(), (place, entry));
                 }
             }
         }
         for place in came {
-            let Some(one) = self.news(place, Operation::Insert)? else {
+            let Some(one) = self.change(place, Operation::Insert)? else {
                 continue;
             };
             let operation = match gone.remove(&one.entry.id) {
                 // A change of user or skill is a deletion for viewers of the old version.
                 Some((_, was)) if was.belongs() != one.belongs() => {
-                    news.push(was);
+                    changes.push(was);
                     Operation::Insert
                 }
                 Some(_) => Operation::Update,
                 None => Operation::Insert,
             };
-            news.push(News { operation, ..one });
+            changes.push(Change { operation, ..one });
         }
         let mut gone: Vec<_> = gone.into_values().collect();
         gone.sort_by_key(|(place, _)| *place);
-        news.extend(gone.into_iter().map(|(_, news)| news));
-        Ok(news)
+        changes.extend(gone.into_iter().map(|(_, change)| change));
+        Ok(changes)
     }
 
-    fn news(&self, place: usize, operation: Operation) -> Result<Option<News>, Error> {
+    fn change(&self, place: usize, operation: Operation) -> Result<Option<Change>, Error> {
         let entry = self.positions.any_entry(place)?;
-        Ok(entry.map(|(_, entry)| News {
+        Ok(entry.map(|(_, entry)| Change {
             entry: entry.outline(),
             operation,
         }))
@@ -192,16 +192,16 @@ mod tests {
         let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
         let mut check = |entries: &[&str], expected: &[&str]| {
             write(entries);
-            let news = known.look(Kind::Memory).unwrap().unwrap();
-            let told: Vec<String> = news
+            let changes = known.look(Kind::Memory).unwrap().unwrap();
+            let updates: Vec<String> = changes
                 .iter()
-                .map(|news| {
-                    let data = news.data();
+                .map(|change| {
+                    let data = change.data();
                     let text = |name: &str| data[name].as_str().unwrap_or("-").to_owned();
                     format!("{} {} {}", text("operation"), text("id"), text("user_id"))
                 })
                 .collect();
-            assert_eq!(told, expected, "{entries:?}");
+            assert_eq!(updates, expected, "{entries:?}");
         };
         check(&[a], &[]);
         check(&[a, b], &["INSERT MEM-2 bob"]);

@@ -12,7 +12,7 @@ use crate::model::Kind;
 use crate::store::Scoped;
 
 use super::super::log::Log;
-use super::change_feed::{Known, News};
+use super::change_feed::{Change, Known};
 
 /// Time within which events count as one: a single write causes several.
 const SETTLE: Duration = Duration::from_millis(10);
@@ -32,7 +32,7 @@ enum Signal {
 /// Publishes the changes of every data file, until the watcher is dropped.
 pub(super) fn follow(
     store: Scoped,
-    publish: impl Fn(Vec<News>) + Send + 'static,
+    publish: impl Fn(Vec<Change>) + Send + 'static,
     log: Log,
 ) -> Result<RecommendedWatcher, notify::Error> {
     let (sender, signals) = mpsc::channel();
@@ -64,7 +64,7 @@ pub(super) fn follow(
     Ok(watcher)
 }
 
-fn watch(mut known: Known, signals: &Receiver<Signal>, publish: &dyn Fn(Vec<News>), log: &Log) {
+fn watch(mut known: Known, signals: &Receiver<Signal>, publish: &dyn Fn(Vec<Change>), log: &Log) {
     let mut unsettled = false;
     loop {
         let first = if unsettled {
@@ -96,7 +96,7 @@ fn watch(mut known: Known, signals: &Receiver<Signal>, publish: &dyn Fn(Vec<News
         let kinds = Kind::ALL.into_iter().zip(changed);
         for (kind, _) in kinds.filter(|(_, changed)| *changed) {
             match known.look(kind) {
-                Ok(Some(news)) => publish(news),
+                Ok(Some(changes)) => publish(changes),
                 Ok(None) => unsettled = true,
                 Err(error) => log(&format!("events: {error}")),
             }

@@ -36,7 +36,7 @@ use super::log::Log;
 
 pub(super) use stream::events;
 
-use change_feed::News;
+use change_feed::Change;
 use seats::Seats;
 
 /// Maximum number of batches that wait for a client before it is dropped.
@@ -71,36 +71,39 @@ struct Batch {
     /// Number of the first change; the others follow.
     first: u64,
     /// Changes with their event ids.
-    news: Vec<(String, News)>,
+    changes: Vec<(String, Change)>,
 }
 
 impl Hub {
-    fn publish(&self, news: Vec<News>) {
-        if news.is_empty() {
+    fn publish(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
             return;
         }
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recent.next;
-        let news: Vec<_> = news.into_iter().map(|news| (name(), news)).collect();
-        recent.next += news.len() as u64;
+        let changes: Vec<_> = changes.into_iter().map(|change| (name(), change)).collect();
+        recent.next += changes.len() as u64;
         // Of a very large batch, only the last changes are buffered.
-        let mut head = news;
+        let mut head = changes;
         let tail = head.split_off(head.len().saturating_sub(KEPT));
         let middle = first + head.len() as u64;
         // An error only means that no client listens. Sending under the lock delivers every change
         // exactly once to a new client.
         if !head.is_empty() {
-            drop(self.sender.send(Arc::new(Batch { first, news: head })));
+            drop(self.sender.send(Arc::new(Batch {
+                first,
+                changes: head,
+            })));
         }
         recent.kept += tail.len();
         let batch = Arc::new(Batch {
             first: middle,
-            news: tail,
+            changes: tail,
         });
         recent.batches.push_back(Arc::clone(&batch));
         while recent.kept > KEPT && recent.batches.len() > 1 {
             let gone = recent.batches.pop_front();
-            recent.kept -= gone.map_or(0, |gone| gone.news.len());
+            recent.kept -= gone.map_or(0, |gone| gone.changes.len());
         }
         drop(self.sender.send(batch));
     }
@@ -119,7 +122,7 @@ impl Hub {
             return listening;
         };
         let numbered = |batch: &Arc<Batch>| {
-            let mut numbers = (batch.first..).zip(&batch.news);
+            let mut numbers = (batch.first..).zip(&batch.changes);
             numbers.find_map(|(number, (name, _))| (name == last).then_some(number))
         };
         match recent.batches.iter().find_map(numbered) {
@@ -127,7 +130,7 @@ impl Hub {
                 listening.after = number;
                 let newer = recent.batches.iter();
                 let newer =
-                    newer.filter(|batch| batch.first + batch.news.len() as u64 > number + 1);
+                    newer.filter(|batch| batch.first + batch.changes.len() as u64 > number + 1);
                 listening.replay = newer.cloned().collect();
             }
             None => listening.has_missed = true,
@@ -156,7 +159,7 @@ impl Events {
         });
         let publish = {
             let hub = Arc::clone(&hub);
-            move |news| hub.publish(news)
+            move |changes| hub.publish(changes)
         };
         Ok(Self {
             _watcher: follow::follow(store, publish, log)?,

@@ -124,11 +124,11 @@ impl Client {
     fn of_batch(&mut self) -> Option<Event> {
         let (batch, sent) = self.batch.take()?;
         let store = self.server.store(&self.caller);
-        for (at, (name, news)) in batch.news.iter().enumerate().skip(sent) {
+        for (at, (name, change)) in batch.changes.iter().enumerate().skip(sent) {
             let number = batch.first + at as u64;
-            if number > self.listening.after && store.admits(&news.entry) {
+            if number > self.listening.after && store.admits(&change.entry) {
                 let event = Event::default().event("memory_updated").id(name);
-                let event = event.data(news.data().to_string());
+                let event = event.data(change.data().to_string());
                 self.batch = Some((batch, at + 1));
                 return Some(event);
             }

@@ -12,14 +12,14 @@ use super::three_way::spans;
 
 /// Entries of a file, oldest first, with the text around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeedText {
+pub struct DataFileText {
     /// Text around the entries.
     pub frame: Frame,
     /// Texts of the entries.
     pub entries: Vec<String>,
 }
 
-impl SeedText {
+impl DataFileText {
     /// Splits a file into its entries.
     ///
     /// # Errors
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn a_sound_file_comes_apart_and_together_again() {
         let check = |text: &str, entries: &[&str]| {
-            let seed = SeedText::parse(Kind::Fix, text).unwrap();
+            let seed = DataFileText::parse(Kind::Fix, text).unwrap();
             assert_eq!(seed.entries, entries, "{text}");
-            let again = SeedText::parse(Kind::Fix, &seed.render(Kind::Fix)).unwrap();
+            let again = DataFileText::parse(Kind::Fix, &seed.render(Kind::Fix)).unwrap();
             assert_eq!(again.entries, entries, "{text}");
         };
         check("", &[]);
@@ -103,7 +103,9 @@ mod tests {
         check("\u{feff}{\"x\": [1], \"entries\":[{}]}", &["{}"]);
         let text = "{\n  \"entries\": [\n    {\"a\":  1},\n    {\"b\": NaN}\n  ],\n  \"x\": 1\n}\n";
         assert_eq!(
-            SeedText::parse(Kind::Fix, text).unwrap().render(Kind::Fix),
+            DataFileText::parse(Kind::Fix, text)
+                .unwrap()
+                .render(Kind::Fix),
             text
         );
     }
@@ -120,7 +122,7 @@ mod tests {
             "{\"format\": 9, \"entries\": []}",
             "{\"entries\": [], \"entries\": [1]}",
         ] {
-            assert!(SeedText::parse(Kind::Fix, text).is_err(), "{text}");
+            assert!(DataFileText::parse(Kind::Fix, text).is_err(), "{text}");
         }
     }
 }

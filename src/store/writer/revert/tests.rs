@@ -4,13 +4,15 @@ use crate::platform::named;
 use crate::store::{Approvals, AuditContext, Scoped};
 
 fn store(dir: &std::path::Path) -> Scoped {
-    let act = AuditContext {
+    let audit_context = AuditContext {
         change: "c".to_owned(),
         ..AuditContext::default()
     };
     let state = dir.join("state");
     let approvals = Approvals::of(Some(&state), dir, false);
-    Scoped::new(dir, Scope::All).acting(act).trusting(approvals)
+    Scoped::new(dir, Scope::All)
+        .acting(audit_context)
+        .trusting(approvals)
 }
 
 fn correction(words: &str) -> Correction {

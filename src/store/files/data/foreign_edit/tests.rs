@@ -59,13 +59,13 @@ fn meanwhile(at: Point, mut other: impl FnMut(&Path) + 'static) -> Rc<Cell<bool>
 }
 
 fn writer(dir: &Path) -> Writer {
-    let act = AuditContext {
+    let audit_context = AuditContext {
         change: "c".to_owned(),
         ..AuditContext::default()
     };
     let store = Scoped::new(dir, Scope::All)
         .trusting(Approvals::of(Some(&dir.join("state")), dir, false))
-        .acting(act);
+        .acting(audit_context);
     store.write(&mut || "key".to_owned()).unwrap()
 }
 
