@@ -89,8 +89,7 @@ impl Export {
             let kind = module["type"].as_str().unwrap_or_default();
             let name = kind.rsplit('.').next().unwrap_or_default();
             if !matches!(name, "Transformer" | "Pooling" | "Normalize") {
-                let why =
-                    format!("`modules.json` names `{name}`, which lies outside of the network");
+                let why = format!("`modules.json` names `{name}`, a layer that is not supported");
                 return Err(EmbedError::Unusable(why));
             }
         }

@@ -105,7 +105,7 @@ pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
         .and_then(toml::Value::as_table)
         .is_some_and(|state| state.keys().any(|key| key.starts_with(&reviewed)));
     if !is_reviewed {
-        found.push("nobody has reviewed the hooks in Codex yet".into());
+        found.push("the hooks are not reviewed in Codex yet".into());
     }
     found
 }

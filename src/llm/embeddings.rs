@@ -230,7 +230,7 @@ fn in_order(embeddings: &Value) -> Result<Vec<Vec<f32>>, String> {
     reason = "vectors are made with 32 bits, and what is too large for them is refused"
 )]
 fn numbers(vector: &Value) -> Result<Vec<f32>, String> {
-    let numbers = vector.as_array().ok_or("a vector that is no list")?;
+    let numbers = vector.as_array().ok_or("a vector that is not an array")?;
     let number = |number: &Value| number.as_f64().map(|number| number as f32);
     let numbers: Option<Vec<f32>> = numbers.iter().map(number).collect();
     numbers.ok_or_else(|| "a vector of something else than numbers".to_owned())
@@ -272,7 +272,7 @@ mod tests {
         check(json!([item(0, 1.0), item(7, 2.0)]), stray);
         check(
             json!([{"index": 0, "embedding": "AACAPw=="}]),
-            Err("a vector that is no list"),
+            Err("a vector that is not an array"),
         );
         check(
             json!([{"index": 0, "embedding": ["1"]}]),

@@ -53,7 +53,7 @@ impl SkillPath {
         }
         let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
         if !part.chars().all(allowed) {
-            return Err("only letters, digits, `-`, `_`, `.` and `+` may stand in it");
+            return Err("only letters, digits, `-`, `_`, `.` and `+` are allowed");
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl FromStr for UserId {
         }
         // Unreadable bytes decode to the replacement character, which would match several users.
         if given.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
-            return refuse("a control character stands in it");
+            return refuse("it contains a control character");
         }
         Ok(Self(given.to_owned()))
     }

@@ -31,7 +31,7 @@ pub(super) fn skill(
         });
     };
     if let Some((line, reason)) = tolerated {
-        let message = format!("the metadata is no valid YAML and was read line by line: {reason}");
+        let message = format!("the metadata is not valid YAML and was read line by line: {reason}");
         problem(Some(line), message);
     }
     let mut text = |key: &str| match setting(&metadata, key) {
@@ -68,10 +68,10 @@ pub(super) fn skill(
         }
     }
     if description.is_empty() {
-        problem(None, "it has no description".to_owned());
+        problem(None, "the description is missing".to_owned());
     }
     if body.is_empty() {
-        problem(None, "it has no prompt".to_owned());
+        problem(None, "the prompt is missing".to_owned());
     }
     Ok(Skill {
         name: name.unwrap_or_else(|| path.name().to_owned()),
@@ -159,8 +159,8 @@ mod tests {
             "123",
             &[
                 "its name is `123`, its directory `x`; the latter counts",
-                "it has no description",
-                "it has no prompt",
+                "the description is missing",
+                "the prompt is missing",
             ],
         );
         check(

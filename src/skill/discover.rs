@@ -297,7 +297,7 @@ mod tests {
             problems[1].starts_with("skills/hr/DOMAIN.md: has bytes"),
             "{problems:?}"
         );
-        assert!(problems[2].starts_with("skills/hr/x/SKILL.md:3: the metadata is no valid"));
+        assert!(problems[2].starts_with("skills/hr/x/SKILL.md:3: the metadata is not valid"));
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub(super) fn examples(root: &Root, skill_dir: &Path) -> Result<Examples, Error>
                 let line = Some(error.line()).filter(|line| *line > 0);
                 problem(
                     line,
-                    format!("is no {{\"input\", \"output\"}} case: {error}"),
+                    format!("is not an {{\"input\", \"output\"}} case: {error}"),
                 );
             }
         }

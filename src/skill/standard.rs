@@ -21,7 +21,7 @@ pub fn deviations(skill: &Skill) -> Vec<String> {
         .filter(|key| !KEYS.contains(&key.as_str()))
     {
         found.push(format!(
-            "`{key}` is no key of the standard; put it below `metadata`"
+            "`{key}` is not a key of the standard; put it below `metadata`"
         ));
     }
     let text = |key: &str| skill.metadata.get(key).and_then(Value::as_str);
@@ -106,7 +106,7 @@ mod tests {
         );
         check(
             "name: screen\ndescription: d\nmodel: a",
-            &["`model` is no key of the standard; put it below `metadata`"],
+            &["`model` is not a key of the standard; put it below `metadata`"],
         );
         check(
             "name: scan\ndescription: d",

@@ -177,15 +177,11 @@ pub(crate) fn redaction_warning(mut found: Vec<&'static str>) -> Option<String> 
     found.dedup();
     let private = found.contains(&"private");
     found.retain(|kind| *kind != "private");
-    let secrets = (!found.is_empty()).then(|| {
-        format!(
-            "secrets were left out of what is stored and shown: {}",
-            found.join(", ")
-        )
-    });
+    let secrets =
+        (!found.is_empty()).then(|| format!("secrets were redacted: {}", found.join(", ")));
     match (secrets, private) {
-        (Some(secrets), true) => Some(format!("{secrets}; private passages too")),
-        (None, true) => Some("private passages were left out of what is stored and shown".into()),
+        (Some(secrets), true) => Some(format!("{secrets}; private passages were removed")),
+        (None, true) => Some("private passages were removed".into()),
         (secrets, false) => secrets,
     }
 }

@@ -239,7 +239,7 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
     assert!(
         report["warnings"]
             .to_string()
-            .contains("secrets were left out"),
+            .contains("secrets were redacted"),
         "{report}"
     );
     let stored = workspace.read(".agentura/memories.json");

@@ -186,7 +186,7 @@ fn an_export_takes_the_place_of_an_export_and_of_nothing_else() {
         let out = workspace.run(&["memory", "export", "--output", "-", "--format", format]);
         assert!(
             !out.succeeds().stdout.contains(&secret)
-                && out.stderr.contains("secrets were left out")
+                && out.stderr.contains("secrets were redacted")
         );
     }
 }

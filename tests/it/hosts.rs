@@ -422,7 +422,7 @@ fn hooks_come_and_go_through_the_commands() {
     );
     workspace.write("elsewhere/hooks.json", "{\"hooks\": 1}");
     let refused = workspace.run(&["hooks", "install", "codex"]);
-    refused.fails(2, "`hooks` that are no object");
+    refused.fails(2, "`hooks` that is not an object");
     assert_eq!(workspace.read("elsewhere/hooks.json"), "{\"hooks\": 1}");
 }
 

@@ -239,7 +239,7 @@ fn an_end_that_nobody_can_read_hides_and_is_told_by_the_doctor() {
         let report = workspace.json(&["doctor"]);
         let problem = &report["problems"][0];
         let message = format!(
-            "`expires_at` of `MEM-005` is {end}, which is no time: it is hidden until that is mended"
+            "`expires_at` of `MEM-005` is {end}, which is not a time: the record is hidden until it is corrected"
         );
         assert_eq!(problem["message"], message, "{report}");
         assert_eq!(problem["line"], 7);

@@ -28,10 +28,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
     }
     if let Some(hooks) = root.get("hooks") {
         let Some(events) = hooks.members() else {
-            return Err(shape("`hooks` that are no object"));
+            return Err(shape("`hooks` that is not an object"));
         };
         if let Some(event) = events.iter().find(|event| event.value.items().is_none()) {
-            return Err(shape(&format!("`hooks.{}` that is no list", event.key)));
+            return Err(shape(&format!(
+                "`hooks.{}` that is not an array",
+                event.key
+            )));
         }
     }
     Ok(root)

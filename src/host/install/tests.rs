@@ -151,10 +151,10 @@ fn what_is_no_settings_file_is_not_touched() {
     };
     check(b"{\"a\": 1,,}", "line 1");
     check(b"[1]", "something else than an object");
-    check(b"{\"hooks\": []}", "`hooks` that are no object");
+    check(b"{\"hooks\": []}", "`hooks` that is not an object");
     check(
         b"{\"hooks\": {\"Stop\": {}}}",
-        "`hooks.Stop` that is no list",
+        "`hooks.Stop` that is not an array",
     );
     check(b"\xff\xfe{}", "cannot read");
 }

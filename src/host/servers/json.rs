@@ -17,7 +17,7 @@ fn parse(path: &Path, text: &str, key: &str) -> Result<Node, Error> {
         return Err(shape(path, "something else than an object in it"));
     }
     if root.get(key).is_some_and(|node| node.members().is_none()) {
-        return Err(shape(path, format!("`{key}` that is no object")));
+        return Err(shape(path, format!("`{key}` that is not an object")));
     }
     Ok(root)
 }

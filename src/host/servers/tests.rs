@@ -149,7 +149,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     check(
         code,
         "{\"mcpServers\": []}",
-        "`mcpServers` that is no object",
+        "`mcpServers` that is not an object",
     );
     check(code, "{,}", "line 1");
     check(code, "[]", "something else than an object");
@@ -159,11 +159,11 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
         "[mcp_servers.memctl]\nurl = \"http://x\"\n",
         "another server",
     );
-    check(codex, "a = 1\nb = \n", "no TOML in line 2");
+    check(codex, "a = 1\nb = \n", "invalid TOML in line 2");
     check(
         codex,
         "mcp_servers = { a = { command = \"x\" } }\n",
-        "no TOML in line",
+        "invalid TOML in line",
     );
     // A hand-written entry in another form is left unchanged.
     let dir = tempfile::tempdir().unwrap();

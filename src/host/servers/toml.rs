@@ -23,10 +23,7 @@ fn parse(path: &Path, text: &str) -> Result<Table, Error> {
                 .to_owned();
             let before = error.span().map(|span| &text[..span.start.min(text.len())]);
             let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-            shape(
-                path,
-                format!("something that is no TOML in line {line} ({reason})"),
-            )
+            shape(path, format!("invalid TOML in line {line} ({reason})"))
         })
 }
 

@@ -65,9 +65,7 @@ impl Origins {
                 reason,
             };
             if given == "*" {
-                return Err(invalid(
-                    "every page of the internet is no origin; name those that may",
-                ));
+                return Err(invalid("`*` is not supported; name each allowed origin"));
             }
             let url =
                 url::Url::parse(given).map_err(|_| invalid("write it as `https://app.example`"))?;
@@ -81,7 +79,8 @@ impl Origins {
                     "write it as browsers do: scheme, host and port alone",
                 ));
             }
-            let value = HeaderValue::from_str(&text).map_err(|_| invalid("it is no header"))?;
+            let value = HeaderValue::from_str(&text)
+                .map_err(|_| invalid("it is not a valid header value"))?;
             read.pages.push(value);
         }
         Ok(read)

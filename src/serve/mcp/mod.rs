@@ -150,7 +150,10 @@ impl ServerHandler for Server {
         let Some(operation) = offered else {
             let tools: Vec<&str> = self.offered().map(Operation::name).collect();
             let asked = request.name.escape_debug();
-            let message = format!("there is no tool `{asked}`, but: {}", tools.join(", "));
+            let message = format!(
+                "unknown tool `{asked}`; available tools: {}",
+                tools.join(", ")
+            );
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());

@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for Walk {
     type Value = Unique;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON without a name that stands twice")
+        f.write_str("JSON without duplicate names")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for Walk {
         while let Some(name) = map.next_key::<String>()? {
             map.next_value::<Unique>()?;
             if !names.insert(name) {
-                return Err(A::Error::custom("a name stands twice"));
+                return Err(A::Error::custom("a name occurs twice"));
             }
         }
         Ok(Unique(Some(names)))

@@ -46,7 +46,7 @@ impl Jwks {
     ///
     /// Returns the reason why the URL cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
-        let parsed = url::Url::parse(url).map_err(|error| format!("it is no URL: {error}"))?;
+        let parsed = url::Url::parse(url).map_err(|error| format!("not a URL: {error}"))?;
         let local = match parsed.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
             Some(url::Host::Ipv4(ip)) => ip.is_loopback(),

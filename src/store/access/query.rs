@@ -280,5 +280,5 @@ pub(crate) fn unreadable(kind: Kind, id: &str, error: &serde_json::Error) -> Str
     } else {
         id
     };
-    format!("{name} is kept, but is no readable {kind}: {error}")
+    format!("{name} is kept, but is not a readable {kind}: {error}")
 }

@@ -158,7 +158,7 @@ impl Walk<'_> {
         audited.lines += 1;
         let number = Some(audited.lines);
         let Some(found) = link(whole) else {
-            audited.flaw(number, "it is no line of the audit");
+            audited.flaw(number, "not an audit event");
             return;
         };
         let (body, hash) = (&found.body[..], found.hash);
@@ -170,7 +170,7 @@ impl Walk<'_> {
             self.before.extend_from_slice(after);
         }
         if !short(hash).is_some_and(|hash| self.seen.insert(hash)) {
-            audited.flaw(number, "it stands there twice");
+            audited.flaw(number, "duplicate event");
         }
         if self.key.hash(&self.before, body)[..] != *hash {
             audited.flaw(
@@ -217,10 +217,7 @@ impl Walk<'_> {
             audited.flaw(None, message);
         }
         if !self.met_noted {
-            audited.flaw(
-                None,
-                "the hash that was noted elsewhere does not stand in the log",
-            );
+            audited.flaw(None, "the given hash is not in the log");
         }
         // A partial line behind a valid anchor is the result of a crash, and was never
         // acknowledged.

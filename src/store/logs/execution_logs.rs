@@ -121,10 +121,8 @@ impl Scoped {
             line,
             kind: ProblemKind::Unreadable,
             message: match broken {
-                1 => "this line is no action of an agent; it is passed over".to_owned(),
-                n => format!(
-                    "{n} lines from here on are no actions of an agent; they are passed over"
-                ),
+                1 => "this line is not an agent action and is skipped".to_owned(),
+                n => format!("{n} lines from here on are not agent actions and are skipped"),
             },
         }))
     }

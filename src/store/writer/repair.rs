@@ -245,7 +245,7 @@ fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String
     if kind.may_expire() && expiry(&entry.text) == Expiry::Unreadable {
         let end = json::field(&entry.text, "expires_at").unwrap_or_default();
         let message = format!(
-            "`expires_at` of `{id}` is {}, which is no time: it is hidden until that is mended",
+            "`expires_at` of `{id}` is {}, which is not a time: the record is hidden until it is corrected",
             String::from_utf8_lossy(end),
         );
         found.push((ProblemKind::Unreadable, message));

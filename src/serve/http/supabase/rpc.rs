@@ -132,7 +132,7 @@ pub(crate) async fn unknown() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "function",
-        "there is no such function",
+        "unknown function",
         "there are hybrid_search_context_eng_memories and match_memory",
     )
 }
@@ -220,7 +220,7 @@ fn select(row: &mut Value, columns: &[&str]) -> Result<(), Problem> {
     let unknown = columns.iter().find(|column| !all.contains_key(**column));
     if let Some(column) = unknown {
         return Err(Problem::input(
-            format!("there is no column `{}`", column.escape_debug()),
+            format!("unknown column `{}`", column.escape_debug()),
             "name columns of the answer, with commas between them",
         ));
     }

@@ -28,7 +28,7 @@ pub(crate) async fn operation(
         return Err(Problem::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "there is no such operation",
+            "unknown operation",
             format!("it is one of {names}"),
         ));
     };

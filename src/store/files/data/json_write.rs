@@ -426,7 +426,7 @@ fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
     let length = length.ok_or(io::ErrorKind::UnexpectedEof)?;
     if length > LONGEST_CLOSING {
         return Err(io::Error::other(
-            "more than 1 MiB stands behind the last entry",
+            "more than 1 MiB of text follows the last entry",
         ));
     }
     let mut closing = vec![0; usize::try_from(length).unwrap_or(0)];

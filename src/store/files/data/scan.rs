@@ -121,7 +121,7 @@ impl Scan<'_> {
         if self.window.next_byte()?.is_some() {
             return self.problem(
                 ProblemKind::Damage,
-                "there is more behind the end of the root",
+                "unexpected text after the end of the root",
             );
         }
         Ok(())
@@ -502,7 +502,7 @@ mod tests {
         check(b"{\"entries\": [], x}", "the root object is broken here");
         check(
             b"{\"entries\": []} {}",
-            "there is more behind the end of the root",
+            "unexpected text after the end of the root",
         );
     }
 
