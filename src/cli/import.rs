@@ -120,7 +120,7 @@ impl Report for ImportReport {
                 "records are"
             };
             let hint = format!(
-                "{} {are} not approved: memctl memory approve ID, or import with --trust",
+                "{} {are} not approved yet: memctl memory approve ID, or import with --trust",
                 self.observed
             );
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);

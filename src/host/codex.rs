@@ -95,7 +95,7 @@ pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {
         == Some(false);
     let mut found = Vec::new();
     if hooks_are_off {
-        found.push("`config.toml` has `features.hooks = false`: Codex runs no hooks at all".into());
+        found.push("`config.toml` has `features.hooks = false`: Codex runs no hooks".into());
     }
     // Codex stores reviewed hooks under the path of the file.
     let reviewed = format!("{}:", hooks_file.display());

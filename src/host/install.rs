@@ -187,7 +187,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
             .get("disableAllHooks")
             .map(|node| &text[node.span.clone()]);
         if off == Some("true") {
-            notes.push("`disableAllHooks` is set: the host runs no hooks at all".to_owned());
+            notes.push("`disableAllHooks` is set: the host runs no hooks".to_owned());
         }
     }
     Ok(StatusReport {

@@ -67,7 +67,7 @@ impl Exec {
         if program.is_empty() {
             return Err(Error::ExecCommand {
                 line: config.argv.join(" "),
-                reason: "it names no program",
+                reason: "the program is missing",
             });
         }
         let name = Path::new(program).file_name().map_or_else(

@@ -137,7 +137,7 @@ impl Connection {
             && (key.expose().is_empty() || HeaderValue::from_str(key.expose()).is_err())
         {
             return Err(invalid(
-                "the key is empty or holds characters that no key has".to_owned(),
+                "the key is empty or contains invalid characters".to_owned(),
             ));
         }
         Ok(Self {

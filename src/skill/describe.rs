@@ -41,7 +41,7 @@ pub(super) fn skill(
         Some(Value::Number(number)) => Some(number.to_string()),
         Some(Value::Bool(flag)) => Some(flag.to_string()),
         Some(Value::Array(_) | Value::Object(_)) => {
-            problem(None, format!("`{key}` should be a text and is ignored"));
+            problem(None, format!("`{key}` is not a string and is ignored"));
             None
         }
     };
@@ -62,8 +62,9 @@ pub(super) fn skill(
         ("domain", &domain, path.domain()),
     ] {
         if let Some(said) = said.as_deref().filter(|said| *said != is) {
-            let message =
-                format!("its {what} is `{said}`, its directory `{is}`; the latter counts");
+            let message = format!(
+                "the {what} is `{said}`, but the directory is `{is}`; the directory counts"
+            );
             problem(None, message);
         }
     }

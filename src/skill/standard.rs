@@ -39,14 +39,14 @@ pub fn deviations(skill: &Skill) -> Vec<String> {
     }
     let tools = skill.metadata.get("allowed-tools");
     if tools.is_some_and(|tools| !tools.is_string()) {
-        found.push("`allowed-tools` is one text, with spaces between the tools".to_owned());
+        found.push("`allowed-tools` must be one string, with spaces between the tools".to_owned());
     }
     if let Some(metadata) = skill.metadata.get("metadata") {
         let flat = metadata
             .as_object()
             .is_some_and(|map| map.values().all(Value::is_string));
         if !flat {
-            found.push("`metadata` maps texts to texts".to_owned());
+            found.push("`metadata` must map strings to strings".to_owned());
         }
     }
     found
@@ -124,8 +124,8 @@ mod tests {
                 "`name` is missing",
                 "`description` needs 1 to 1024 characters",
                 "`compatibility` needs 1 to 500 characters",
-                "`allowed-tools` is one text, with spaces between the tools",
-                "`metadata` maps texts to texts",
+                "`allowed-tools` must be one string, with spaces between the tools",
+                "`metadata` must map strings to strings",
             ],
         );
     }

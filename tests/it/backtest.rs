@@ -180,7 +180,7 @@ fn broken_lines_bad_paths_and_secrets() {
     workspace.write("empty/x.txt", "");
     let page = workspace.run(&["backtest", "empty"]);
     assert!(
-        page.succeeds().stdout.contains("Nothing failed"),
+        page.succeeds().stdout.contains("No call failed"),
         "{page:?}"
     );
 }

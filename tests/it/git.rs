@@ -758,7 +758,7 @@ fn a_clone_is_told_that_it_does_not_know_how() {
     assert!(
         run(&["merge-driver", "--install"])
             .stdout
-            .contains("set up already")
+            .contains("Already installed")
     );
     let pull = [
         "pull", "-q", "--no-rebase", "--no-edit", "origin", "feature",

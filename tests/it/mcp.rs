@@ -337,7 +337,7 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     let ask = json!({"error": error, "command": "pip install y"});
     let (known, text) = server.done("hint", &ask);
     assert_eq!(known["hints"], json!([]));
-    assert!(text.contains("Nothing is known"), "{text}");
+    assert!(text.contains("No hints"), "{text}");
     let fix = json!({"failed": "pip install x", "error": error, "worked": "pip install --user x"});
     let (kept, _) = server.done("remember", &json!({"fix": fix}));
     assert_eq!(kept["id"], "FIX-001");
@@ -357,7 +357,7 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     let shown = "<memctl-data-x>error: quota exceeded</memctl-data-x>";
     let vague = json!({"fix": {"failed": "a", "error": shown, "worked": "b"}});
     let said = server.refused("remember", &vague, "input");
-    assert!(said.contains("names no error"), "{said}");
+    assert!(said.contains("contains no error"), "{said}");
     let empty = json!({"fix": {"failed": "a", "error": " ", "worked": "b"}});
     let said = server.refused("remember", &empty, "input");
     assert!(said.contains("`fix.error` is empty"), "{said}");
@@ -435,7 +435,7 @@ fn what_is_wrong_names_the_way_out() {
         &mut server,
         "search",
         json!({"query": "x", "lmit": 2}),
-        "it takes `query`, `kind` (optional)",
+        "the arguments are `query`, `kind` (optional)",
     );
     check(
         &mut server,
@@ -481,7 +481,7 @@ fn what_is_wrong_names_the_way_out() {
     );
     let metadata =
         json!({"content": "x", "type": "user_preferences", "metadata": {"preference_type": 3}});
-    check(&mut server, "remember", metadata, "leave `metadata` out");
+    check(&mut server, "remember", metadata, "remove `metadata`");
     let unknown = server.ask("tools/call", &json!({"name": "purge", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     let method = server.ask("no/such/method", &json!({}));

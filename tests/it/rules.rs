@@ -112,7 +112,9 @@ fn the_opposite_is_told_and_replaced_only_on_demand() {
     assert_eq!(report["contradictions"], json!([]));
     let ran = workspace.run(&["memory", "conflicts"]);
     assert!(
-        ran.succeeds().stdout.starts_with("Nothing contradicts"),
+        ran.succeeds()
+            .stdout
+            .starts_with("No duplicates or contradictions"),
         "{ran:?}"
     );
 }

@@ -691,7 +691,7 @@ fn a_process_that_is_killed_costs_no_line_that_was_acknowledged() {
         problem["message"]
             .as_str()
             .unwrap()
-            .contains("no action of an agent"),
+            .contains("not an agent action"),
         "{doctor}"
     );
 }

@@ -207,7 +207,7 @@ fn calls_have_a_cap_and_a_broken_case_fails() {
             .unwrap()
             .contains("--max-calls")
     );
-    assert!(ran.stderr.contains("nothing was tested"), "{ran:?}");
+    assert!(ran.stderr.contains("all tests were skipped"), "{ran:?}");
     let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
     trained.workspace.write(path, "{");
     let ran = trained.test(&[]);
@@ -237,7 +237,7 @@ fn without_a_model_it_says_what_can_be_known() {
             .contains("no model"),
         "{document}"
     );
-    assert!(ran.stderr.contains("nothing was tested"), "{ran:?}");
+    assert!(ran.stderr.contains("all tests were skipped"), "{ran:?}");
     let right = trained.workspace.write(
         "right.json",
         r#"{"overall_score": 50, "recommendation": "reject", "note": "fine"}"#,

@@ -24,7 +24,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
         what: what.to_owned(),
     };
     if root.members().is_none() {
-        return Err(shape("something else than an object in it"));
+        return Err(shape("a value that is not an object"));
     }
     if let Some(hooks) = root.get("hooks") {
         let Some(events) = hooks.members() else {

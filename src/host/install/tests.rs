@@ -150,7 +150,7 @@ fn what_is_no_settings_file_is_not_touched() {
         assert!(!dir.path().join("state").exists());
     };
     check(b"{\"a\": 1,,}", "line 1");
-    check(b"[1]", "something else than an object");
+    check(b"[1]", "a value that is not an object");
     check(b"{\"hooks\": []}", "`hooks` that is not an object");
     check(
         b"{\"hooks\": {\"Stop\": {}}}",

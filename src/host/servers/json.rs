@@ -14,7 +14,7 @@ fn parse(path: &Path, text: &str, key: &str) -> Result<Node, Error> {
         reason: fault.reason,
     })?;
     if root.members().is_none() {
-        return Err(shape(path, "something else than an object in it"));
+        return Err(shape(path, "a value that is not an object"));
     }
     if root.get(key).is_some_and(|node| node.members().is_none()) {
         return Err(shape(path, format!("`{key}` that is not an object")));
@@ -74,7 +74,7 @@ pub(super) fn add(
     if find(path, &text, key)?.as_ref() == Some(start) {
         Ok((text, insertion.text))
     } else {
-        Err(shape(path, "a form that nothing can be added to"))
+        Err(shape(path, "a form that cannot be extended"))
     }
 }
 

@@ -326,7 +326,7 @@ fn without(
         None => return Ok((now.to_owned(), false)),
         Some(found) if !found.is_own() => {
             let what = format!(
-                "another server of the name `{NAME}`, which starts `{}`",
+                "another server named `{NAME}`, which starts `{}`",
                 found.command
             );
             return Err(shape(path, what));

@@ -152,7 +152,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
         "`mcpServers` that is not an object",
     );
     check(code, "{,}", "line 1");
-    check(code, "[]", "something else than an object");
+    check(code, "[]", "a value that is not an object");
     let codex = ServerHost::Codex;
     check(
         codex,

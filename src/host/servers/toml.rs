@@ -60,10 +60,7 @@ pub(super) fn add(path: &Path, text: &str, start: &Start) -> Result<(String, Str
     if find(path, &with)?.as_ref() == Some(start) && rest(path, &with)? == rest(path, text)? {
         Ok((with, piece))
     } else {
-        Err(shape(
-            path,
-            format!("`{SERVERS}` that nothing can be added to"),
-        ))
+        Err(shape(path, format!("`{SERVERS}` that cannot be extended")))
     }
 }
 
@@ -73,7 +70,7 @@ pub(super) fn remove(path: &Path, text: &str) -> Result<String, Error> {
     let by_hand = || {
         shape(
             path,
-            format!("`{SERVERS}.{NAME}` in a form that has to be taken out by hand"),
+            format!("`{SERVERS}.{NAME}` in a form that you must remove by hand"),
         )
     };
     let start = text.len() - text.trim_start_matches('\u{feff}').len();

@@ -127,9 +127,7 @@ impl Problem {
             ..Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "listeners",
-                format!(
-                    "{share} streams are open with tokens of this user, and no user may have more"
-                ),
+                format!("{share} streams are open with tokens of this user, which is the limit"),
                 "close one, or wait for the time in `retry-after`",
             )
         }

@@ -148,7 +148,7 @@ impl Bound {
             .await
             .is_err()
         {
-            server.log("some clients did not end in time, and were cut off");
+            server.log("some clients did not finish in time and were disconnected");
         }
         Ok(())
     }

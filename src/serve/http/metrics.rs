@@ -134,19 +134,19 @@ impl Metrics {
             (
                 "memctl_event_listeners_dropped_total",
                 "counter",
-                "Clients that were too slow for the events.",
+                "Clients disconnected because they were too slow for the events.",
                 dropped.to_string(),
             ),
             (
                 "memctl_connections_stalled_total",
                 "counter",
-                "Connections that were cut off since the client did not read.",
+                "Connections closed because the client did not read.",
                 stalled.to_string(),
             ),
             (
                 "memctl_connections_evicted_total",
                 "counter",
-                "Idle connections that ended to make room for others.",
+                "Idle connections closed for new ones.",
                 evicted.to_string(),
             ),
         ];

@@ -74,8 +74,8 @@ pub(super) async fn in_time(
         Err(_) => Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "time",
-            format!("there was no answer within {} s", limit.as_secs_f64()),
-            "what was to be written may have been written; look before it is sent again",
+            format!("no answer within {} s", limit.as_secs_f64()),
+            "the write may have succeeded; check before you send it again",
         )
         .into_response(),
     }

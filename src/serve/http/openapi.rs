@@ -21,7 +21,7 @@ pub(super) fn describe(routes: &[Route]) -> Value {
             "title": "memctl",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The memory that agents learn with. Every request but two needs a bearer token, \
-                and sees and changes what belongs to its user and its domains.",
+                and reads and changes only records of its user and its domains.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -110,17 +110,20 @@ fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
     let mut all = vec![
         (
             "403",
-            "Not permitted: the scope of the token, the name of the server, or the page that asks",
+            "Not permitted by the scope of the token, the `Host` header, or the origin",
         ),
-        ("405", "The path does not take this method"),
+        ("405", "The path does not support this method"),
         ("504", "No answer in time"),
     ];
     if route.access == Access::Token {
         all.extend([
-            ("401", "No token, or none that holds"),
-            ("429", "Too many requests of this user"),
-            ("500", "Something is wrong with the memory"),
-            ("503", "The memory is switched off, or too much is going on"),
+            ("401", "No token, or an invalid one"),
+            ("429", "Too many requests by this user"),
+            ("500", "The memory cannot be read or written"),
+            (
+                "503",
+                "The memory is switched off, or the server is overloaded",
+            ),
         ]);
     }
     let takes = route.body.is_some() || route.parameters.is_some() || route.path.contains('{');

@@ -52,7 +52,7 @@ impl Origins {
             if given.is_empty() || !given.chars().all(plain) {
                 return Err(InvalidOrigin {
                     given: given.clone(),
-                    what: "name of a host",
+                    what: "host name",
                     reason: "write it without a scheme and a port, as in `memory.example.org`",
                 });
             }
@@ -75,9 +75,7 @@ impl Origins {
             }
             let text = origin.ascii_serialization();
             if *given != text {
-                return Err(invalid(
-                    "write it as browsers do: scheme, host and port alone",
-                ));
+                return Err(invalid("write only scheme, host and port"));
             }
             let value = HeaderValue::from_str(&text)
                 .map_err(|_| invalid("it is not a valid header value"))?;
@@ -120,8 +118,8 @@ impl Origins {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "host",
-                "this server does not go by that name",
-                "ask for it as `localhost` or by its number, or start it with `--allow-host NAME`",
+                "the `Host` header does not name this server",
+                "use `localhost` or the IP address, or start the server with `--allow-host NAME`",
             ));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -131,7 +129,7 @@ impl Origins {
         Err(Problem::new(
             StatusCode::FORBIDDEN,
             "origin",
-            "pages of this origin may not ask",
+            "requests from this origin are not allowed",
             "start the server with `--allow-origin ORIGIN`",
         ))
     }

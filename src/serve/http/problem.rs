@@ -79,7 +79,7 @@ impl Problem {
                 StatusCode::INTERNAL_SERVER_ERROR,
                 kind,
                 message,
-                "the server's log says more; `x-request-id` names the request there",
+                "see the server's log for the request with this `x-request-id`",
             )
         }
     }
@@ -150,8 +150,8 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         let hint = match refused {
-            Refused::Missing => "send `Authorization: Bearer TOKEN`; `memctl token` makes one",
-            Refused::Audience => "make a token for the `--audience` of this server",
+            Refused::Missing => "send `Authorization: Bearer TOKEN`; `memctl token` creates one",
+            Refused::Audience => "create a token for the `--audience` of this server",
             Refused::NoKeys => "try again after the time in `retry-after`",
             _ => "memctl token --sub ID --scope DOMAINS",
         };
@@ -212,7 +212,7 @@ impl From<UserError> for Problem {
             }
             Kind::Model => "the model did not answer",
             Kind::Store => "the memory cannot be read or written",
-            Kind::Io => "the system of the server reported an error",
+            Kind::Io => "the operating system of the server reported an error",
             Kind::Internal | Kind::Interrupted => "the server failed to answer",
         };
         Self {
@@ -266,7 +266,7 @@ impl From<store::Error> for Problem {
                 status(Kind::NotFound),
                 Kind::NotFound.name(),
                 message,
-                "it does not exist, or not in the domains of the token",
+                "not found in the domains of the token",
             ),
             Of::Ambiguous { .. } => Self::input(message, "give the whole id"),
             Of::Exists { .. } => {

@@ -49,17 +49,17 @@ pub(super) const HEALTH: Answer = json_of("It answers", || {
 pub(super) const OBJECT: Answer = json_of("An object", object);
 pub(super) const PROCEDURES: Answer = json_of("The best procedures first", || list(&procedure()));
 pub(super) const ROWS: Answer = json_of(
-    "Rows, or the one that was asked for",
+    "Rows, or the one that was requested",
     || json!({ "type": ["array", "object"] }),
 );
 pub(super) const INSERTED: Answer = Answer {
     status: "201",
     ..json_of(
-        "Kept; with `Prefer: return=representation` the rows",
+        "Stored; with `Prefer: return=representation` the rows",
         || json!({ "type": ["array", "object"] }),
     )
 };
-pub(super) const MEMORIES: Answer = json_of("Most like the query first", || {
+pub(super) const MEMORIES: Answer = json_of("Most similar first", || {
     let row = record(&json!({
         "id": text(),
         "content": text(),
@@ -70,7 +70,7 @@ pub(super) const MEMORIES: Answer = json_of("Most like the query first", || {
     }));
     record(&json!({ "results": list(&row) }))
 });
-pub(super) const MEMORY: Answer = json_of("The memory as it is kept", || {
+pub(super) const MEMORY: Answer = json_of("The memory as stored", || {
     let row = record(&json!({
         "id": text(),
         "user_id": text(),
@@ -93,7 +93,7 @@ pub(super) const CORRECTIONS: Answer = json_of("Newest first", || {
 });
 pub(super) const LOGGED: Answer = Answer {
     status: "201",
-    ..json_of("It is kept", || {
+    ..json_of("Stored", || {
         record(&json!({
             "execution_id": text(),
             "skill": text(),
@@ -103,7 +103,7 @@ pub(super) const LOGGED: Answer = Answer {
         }))
     })
 };
-pub(super) const TAKEN: Answer = json_of("What was kept, and what was not", || {
+pub(super) const TAKEN: Answer = json_of("Stored runs, and rejected ones", || {
     json!({
         "type": "object",
         "properties": {
@@ -113,7 +113,7 @@ pub(super) const TAKEN: Answer = json_of("What was kept, and what was not", || {
         "required": ["executions"],
     })
 });
-pub(super) const CORRECTED: Answer = json_of("What came of it", || {
+pub(super) const CORRECTED: Answer = json_of("Result", || {
     record(&json!({
         "correction_id": text(),
         "execution_id": text(),
@@ -125,7 +125,7 @@ pub(super) const CORRECTED: Answer = json_of("What came of it", || {
         "warnings": list(&text()),
     }))
 });
-pub(super) const HINTS: Answer = json_of("What is known about it", || {
+pub(super) const HINTS: Answer = json_of("Hints", || {
     record(&json!({
         "error_key": { "type": ["string", "null"] },
         "hints": list(&record(&json!({
@@ -140,7 +140,7 @@ pub(super) const HINTS: Answer = json_of("What is known about it", || {
         "took_ms": { "type": "number" },
     }))
 });
-pub(super) const RECORDED: Answer = json_of("What came of it", || {
+pub(super) const RECORDED: Answer = json_of("Result", || {
     record(&json!({
         "learned": list(&text()),
         "merged": list(&text()),
@@ -174,7 +174,7 @@ pub(super) const PROMPT: Answer = json_of("The prompt and its parts", || {
         "omitted": list(&record(&json!({ "id": text(), "status": text(), "reason": text() }))),
     }))
 });
-pub(super) const EMBEDDINGS: Answer = json_of("One vector a text, in their order", || {
+pub(super) const EMBEDDINGS: Answer = json_of("One vector per text, in the same order", || {
     let one = record(&json!({
         "index": { "type": "integer" },
         "embedding": list(&json!({ "type": "number" })),
@@ -194,7 +194,7 @@ pub(super) const EVENTS: Answer = Answer {
 pub(super) const METRICS: Answer = Answer {
     status: "200",
     content_type: "text/plain; version=0.0.4; charset=utf-8",
-    about: "The text form of Prometheus",
+    about: "Prometheus text format",
     schema: text,
 };
 

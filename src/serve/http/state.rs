@@ -201,7 +201,7 @@ impl Server {
     ) -> Result<T, Problem> {
         let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
-            return Err(Problem::busy("too much is written", 1));
+            return Err(Problem::busy("too many writes are waiting", 1));
         };
         self.work(caller, why, work).await
     }
@@ -211,7 +211,7 @@ impl Server {
         let slots = Arc::clone(&self.0.slots);
         let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
         let Ok(Ok(slot)) = slot else {
-            return Err(Problem::busy("too much is going on", 1));
+            return Err(Problem::busy("the server is overloaded", 1));
         };
         if is_disabled(&Directory::at(&self.0.memory)) {
             return Err(Problem::disabled());

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
         open(
             "/healthz",
             "health",
-            "Whether the server answers",
+            "Status of the server",
             schemas::HEALTH,
             || get(healthz),
         ),
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/functions/v1/hybrid-search-context-eng",
                 "searchProcedures",
-                "Procedures by words and meaning",
+                "Search procedures by keywords and meaning",
                 schemas::PROCEDURES,
                 || post(functions::hybrid),
             )
@@ -58,7 +58,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/functions/v1/agent-memory-read",
                 "readMemory",
-                "The caller's memories that are like a query",
+                "Search the caller's memories by similarity to a query",
                 schemas::MEMORIES,
                 || post(functions::read),
             )
@@ -68,7 +68,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/functions/v1/agent-memory-write",
                 "writeMemory",
-                "Keep a memory of the caller",
+                "Add a memory of the caller",
                 schemas::MEMORY,
                 || post(functions::write),
             )
@@ -79,7 +79,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/rest/v1/rpc/hybrid_search_context_eng_memories",
                 "hybridSearch",
-                "Procedures by words and a vector",
+                "Search procedures by keywords and a vector",
                 schemas::ROWS,
                 || post(rpc::hybrid),
             )
@@ -90,7 +90,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/rest/v1/rpc/match_memory",
                 "matchMemory",
-                "The caller's memories near a vector",
+                "Search the caller's memories by a vector",
                 schemas::ROWS,
                 || post(rpc::match_memory),
             )
@@ -100,7 +100,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/rest/v1/context_eng_memories",
                 "insertProcedures",
-                "Keep procedures that an analyst has worded",
+                "Add procedures written by an analyst",
                 schemas::INSERTED,
                 || post(insert::insert),
             )
@@ -120,7 +120,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/executions",
                 "logExecution",
-                "Keep an execution that ran elsewhere",
+                "Add an execution that ran elsewhere",
                 schemas::LOGGED,
                 || post(v1::log_execution),
             )
@@ -130,7 +130,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/traces",
                 "takeTraces",
-                "Keep the runs of agents in an export of OpenTelemetry (OTLP with JSON)",
+                "Add the agent runs of an OpenTelemetry export (OTLP/JSON)",
                 schemas::TAKEN,
                 || post(v1::traces),
             )
@@ -150,7 +150,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/corrections",
                 "correct",
-                "Say what was wrong with an execution, and make a rule of it",
+                "Correct an execution, and learn a rule from it",
                 schemas::CORRECTED,
                 || post(v1::correct),
             )
@@ -160,7 +160,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/hints",
                 "hint",
-                "What worked before when this error came",
+                "Hints for an error",
                 schemas::HINTS,
                 || post(v1::hint),
             )
@@ -170,7 +170,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/failures",
                 "recordFailure",
-                "Record that code failed, and say what worked before",
+                "Record code that failed, and return hints",
                 schemas::HINTS,
                 || post(v1::failure),
             )
@@ -180,7 +180,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/successes",
                 "recordSuccess",
-                "Record that code works; with the failure before it, it becomes a fix",
+                "Record code that works; with the failure before it, it becomes a fix",
                 schemas::RECORDED,
                 || post(v1::success),
             )
@@ -190,7 +190,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..gets(
                 "/v1/search",
                 "searchByQuery",
-                "Records by their words and their meaning",
+                "Search records by keywords and meaning",
                 schemas::FOUND,
                 || get(v1::search_by_query),
             )
@@ -200,7 +200,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/search",
                 "search",
-                "Records by their words and their meaning",
+                "Search records by keywords and meaning",
                 schemas::FOUND,
                 || post(v1::search),
             )
@@ -208,7 +208,7 @@ pub(super) fn routes() -> Vec<Route> {
         gets(
             "/v1/prompt/{domain}/{skill}",
             "prompt",
-            "The prompt that a skill's model gets",
+            "The prompt for a skill's model",
             schemas::PROMPT,
             || get(v1::prompt),
         ),
@@ -217,7 +217,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/embeddings",
                 "embed",
-                "Vectors of texts, by the embedder of this memory",
+                "Embeddings of texts by the embedder of this memory",
                 schemas::EMBEDDINGS,
                 || post(v1::embeddings),
             )
@@ -227,7 +227,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/operations/{operation}",
                 "operate",
-                "An operation of the table that agents have: search, hint, remember, correct, why or forget",
+                "Call an agent operation: search, hint, remember, correct, why or forget",
                 schemas::OPERATED,
                 || post(v1::operation),
             )
@@ -237,7 +237,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/mcp",
                 "mcp",
-                "The tools of agents: JSON-RPC of the Model Context Protocol, without sessions",
+                "Agent tools over the Model Context Protocol: JSON-RPC, without sessions",
                 schemas::OBJECT,
                 || post(mcp::mcp),
             )
@@ -245,14 +245,14 @@ pub(super) fn routes() -> Vec<Route> {
         gets(
             "/v1/events",
             "events",
-            "What changes, as it changes: server-sent events",
+            "Change feed: server-sent events",
             schemas::EVENTS,
             || get(events::events),
         ),
         gets(
             "/metrics",
             "metrics",
-            "How the server does, for Prometheus",
+            "Metrics for Prometheus",
             schemas::METRICS,
             || get(scrape::metrics),
         ),
@@ -336,7 +336,7 @@ async fn nothing() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "not_found",
-        "there is nothing at this path",
+        "unknown path",
         "see /openapi.json",
     )
 }
@@ -345,7 +345,7 @@ async fn no_method() -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method",
-        "this path does not take this method",
+        "this path does not support this method",
         "see /openapi.json",
     )
 }

@@ -36,7 +36,7 @@ pub use http::{Access, service};
 pub use stdio::serve;
 
 /// Instructions for every agent that has the tools.
-const INSTRUCTIONS: &str = "What was learnt here before: search it before work that may have been done before, ask for a hint after a failure, \
+const INSTRUCTIONS: &str = "Memory of earlier work in this project: search it before work that may have been done before, ask for a hint after a failure, \
      remember what others will need, and pass on what the user corrects.";
 
 /// Opens the memory for one call; the extensions of the request identify the caller.

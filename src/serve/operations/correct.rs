@@ -145,7 +145,7 @@ impl Report for Corrected {
                     let is = if self.known { ", as" } else { " is" };
                     text.extend([
                         is,
-                        " a candidate [agent]: no run has it before a person approves it by `",
+                        " a candidate [agent]: no run uses it before a person approves it by `",
                         approve,
                         "`",
                     ]);
@@ -158,7 +158,9 @@ impl Report for Corrected {
             (None, None) => {}
         }
         if !self.conflicts.is_empty() {
-            text.push_str("These rules say the opposite, and stay until the user decides:\n");
+            text.push_str(
+                "These rules say the opposite, and stay active until the user decides:\n",
+            );
             let lines = self
                 .conflicts
                 .iter()
@@ -166,7 +168,7 @@ impl Report for Corrected {
             text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
         }
         if let Some(undo) = &self.undo {
-            text.extend(["A person takes it back by `", undo, "`.\n"]);
+            text.extend(["A person reverts it by `", undo, "`.\n"]);
         }
         for warning in &self.warnings {
             text.extend(["warning: ", warning, "\n"]);

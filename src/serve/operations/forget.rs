@@ -55,7 +55,7 @@ impl Report for Forgotten {
         let mut text = format!("Forgotten: {} {}. It said:\n", self.kind, self.id);
         text.push_str(&fence(&[&self.summary], nonce));
         if let Some(undo) = &self.undo {
-            text.extend(["A person brings it back by `", undo, "`.\n"]);
+            text.extend(["A person restores it by `", undo, "`.\n"]);
         }
         for warning in &self.warnings {
             text.extend(["warning: ", warning, "\n"]);

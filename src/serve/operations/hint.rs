@@ -76,7 +76,7 @@ pub(super) fn hint(engine: &Workspace, args: HintArgs) -> Result<Hints, UserErro
     if args.error.trim().is_empty() {
         return Err(UserError::input(
             "`error` is empty",
-            "give in `error` what the failing call printed",
+            "give the output of the failing call in `error`",
         ));
     }
     let adviser = adviser(engine);

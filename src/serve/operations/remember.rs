@@ -106,16 +106,16 @@ pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembe
             )
         }
         (None, Some(_)) if is_of_note => Err(UserError::input(
-            "`type`, `metadata` and `expires_at` are of a note, and a `fix` has none",
-            "leave them out",
+            "`type`, `metadata` and `expires_at` apply to notes, not to a `fix`",
+            "remove them",
         )),
         (None, Some(given)) => fix(engine, given),
         (content, _) => Err(UserError::input(
             match content {
                 Some(_) => "`content` and `fix` were both given",
-                None => "there is nothing to remember",
+                None => "`content` or `fix` is required",
             },
-            "give a note in `content`, or what failed and what worked in `fix`",
+            "give a note in `content`, or the failing and the working code in `fix`",
         )),
     }
 }
@@ -144,7 +144,7 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
         if text.trim().is_empty() {
             return Err(UserError::input(
                 format!("`fix.{name}` is empty"),
-                "a fix is what failed, what it printed, and what worked instead",
+                "a fix needs the failing code, its output, and the working code",
             ));
         }
     }
@@ -155,7 +155,7 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
         .map_err(user_error)?;
     if failure.error_key.is_none() {
         return Err(UserError::input(
-            "`fix.error` names no error",
+            "`fix.error` contains no error",
             "give the lines that the failing call printed, such as `error: …` or a traceback",
         ));
     }
@@ -187,18 +187,18 @@ fn approval(id: &str) -> String {
 impl Report for Remembered {
     fn text(&self, _nonce: &str) -> String {
         let mut text = match (&self.id, self.not_learned) {
-            (Some(id), _) if self.added => format!("Remembered as {id}, as observed.\n"),
-            (Some(id), _) => format!("{id} says it already.\n"),
+            (Some(id), _) if self.added => format!("Stored as {id}, observed.\n"),
+            (Some(id), _) => format!("{id} already says this.\n"),
             (None, reason) => format!(
                 "Nothing was learnt: {}.\n",
-                reason.unwrap_or("it names no error")
+                reason.unwrap_or("it contains no error")
             ),
         };
         if let (Some(approve), Some(undo)) = (&self.approve, &self.undo) {
             text.extend([
                 "A person approves it by `",
                 approve,
-                "`, and takes it back by `",
+                "`, or reverts it by `",
                 undo,
                 "`.\n",
             ]);

@@ -108,7 +108,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
     if args.query.trim().is_empty() {
         return Err(UserError::input(
             "`query` is empty",
-            "say in `query` what to look for",
+            "give the search text in `query`",
         ));
     }
     let limit = args.limit.unwrap_or(USUAL);

@@ -125,10 +125,7 @@ impl Report for Reasons {
         }
         if self.left_out > 0 {
             let more = self.left_out.to_string();
-            text.extend([
-                &more,
-                " more links had no room: give a larger `max_tokens`.\n",
-            ]);
+            text.extend([&more, " more links did not fit: raise `max_tokens`.\n"]);
         }
         for warning in &self.warnings {
             text.extend(["warning: ", warning, "\n"]);

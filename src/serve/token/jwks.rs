@@ -51,12 +51,12 @@ impl Jwks {
             Some(url::Host::Domain(name)) => name == "localhost",
             Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
             Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-            None => return Err("it names no host".to_owned()),
+            None => return Err("the host is missing".to_owned()),
         };
         match parsed.scheme() {
             "https" => {}
             "http" if local => {}
-            _ => return Err("keys come by `https://` only, or from this machine".to_owned()),
+            _ => return Err("only `https://`, or `http://` on this machine, is allowed".to_owned()),
         }
         Ok(Self {
             url: url.to_owned(),
@@ -106,7 +106,7 @@ impl Jwks {
         let get = llm::get_json(&self.url, WITHIN, LONGEST);
         let answer = get.await?;
         let keys: JwkSet = serde_json::from_value(answer)
-            .map_err(|error| format!("it holds no set of keys: {error}"))?;
+            .map_err(|error| format!("not a set of keys: {error}"))?;
         known.keys = Some(keys);
         known.fetched = Some(Instant::now());
         Ok(())

@@ -39,11 +39,12 @@ struct Part<'a> {
 impl<'a> Parts<'a> {
     fn of(log: &'a str) -> Result<Self, &'static str> {
         if !log.is_empty() && !log.ends_with('\n') {
-            return Err("its last line is torn");
+            return Err("the last line is incomplete");
         }
         let mut lines: Vec<Part<'_>> = Vec::new();
         for line in log.lines() {
-            let link = link(line.as_bytes()).ok_or("a line of it is none of the audit")?;
+            let link =
+                link(line.as_bytes()).ok_or("it contains a line that is not an audit event")?;
             let utf8 = |bytes: &'a [u8]| std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8");
             let hash = utf8(link.hash)?;
             let body = String::from_utf8_lossy(&link.body);
@@ -93,7 +94,7 @@ pub fn join(
         if let Some(first) = log.lines.first()
             && !first.is_under(&key)
         {
-            return Err(refused("it was begun in another workspace"));
+            return Err(refused("it belongs to another workspace"));
         }
     }
     let known: std::collections::HashSet<&str> = a.lines.iter().map(|part| part.hash).collect();

@@ -60,7 +60,7 @@ pub(super) fn verify(
         if log.is_some() {
             audited.flaw(
                 None,
-                "the key of the chain is gone: `workspace.json` cannot be read",
+                "the key of the chain is missing: `workspace.json` cannot be read",
             );
         }
         return Ok(audited);
@@ -164,7 +164,7 @@ impl Walk<'_> {
         let (body, hash) = (&found.body[..], found.hash);
         if let Some(after) = found.after {
             if !after.is_empty() && !self.has_seen(after) {
-                audited.flaw(number, "the line that it goes on from is not there");
+                audited.flaw(number, "the line that it continues is missing");
             }
             self.before.clear();
             self.before.extend_from_slice(after);
@@ -175,7 +175,7 @@ impl Walk<'_> {
         if self.key.hash(&self.before, body)[..] != *hash {
             audited.flaw(
                 number,
-                "it was changed, or a line before it was changed, taken out or put in",
+                "it was changed, or a line before it was changed, removed or inserted",
             );
         } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {
             audited.flaw(
@@ -186,7 +186,7 @@ impl Walk<'_> {
         if memchr::memmem::find(body, b"\"did\":\"merged\"").is_some()
             && !joined_head(body).is_some_and(|head| self.has_seen(head))
         {
-            audited.flaw(number, "lines that it has joined are missing");
+            audited.flaw(number, "joined lines are missing");
         }
         self.before.clear();
         self.before.extend_from_slice(hash);
@@ -208,11 +208,11 @@ impl Walk<'_> {
             let message = if anchor.lines > audited.lines {
                 let missing = anchor.lines - audited.lines;
                 format!(
-                    "the log is cut off: {missing} of {} lines are missing",
+                    "the log is truncated: {missing} of {} lines are missing",
                     anchor.lines
                 )
             } else {
-                format!("line {} is not the one that the anchor knows", anchor.lines)
+                format!("line {} differs from the anchor", anchor.lines)
             };
             audited.flaw(None, message);
         }
@@ -222,7 +222,7 @@ impl Walk<'_> {
         // A partial line behind a valid anchor is the result of a crash, and was never
         // acknowledged.
         if self.is_torn && !self.met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
-            audited.flaw(Some(audited.lines + 1), "it is cut off");
+            audited.flaw(Some(audited.lines + 1), "it is truncated");
         }
     }
 }

@@ -207,7 +207,7 @@ impl Splice {
     /// A message if the inserted text is missing, occurs more than once, or was changed.
     pub fn revert(&self, now: &str) -> Result<String, &'static str> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
-            return Err("it is not there any more");
+            return Err("it no longer exists");
         };
         let rest = now.get(self.at..).filter(|_| now.len() == self.length);
         let at = if rest.is_some_and(|rest| rest.starts_with(after.as_str())) {
@@ -216,7 +216,7 @@ impl Splice {
             let mut places = now.match_indices(after.as_str());
             match (after.is_empty(), places.next(), places.next()) {
                 (false, Some((at, _)), None) => at,
-                _ => return Err("it has been changed since"),
+                _ => return Err("it was changed since then"),
             }
         };
         Ok([&now[..at], before, &now[at + after.len()..]].concat())

@@ -136,7 +136,7 @@ fn a_password_is_said_to_nobody() {
     }
     workspace
         .run(&["remote", "status"])
-        .fails(2, "no database is named");
+        .fails(2, "no database URL");
     assert!(!workspace.root().join(".agentura").exists());
 }
 

@@ -404,7 +404,7 @@ fn the_shared_store_is_searched_and_rid_of_what_has_expired() {
         json!([])
     );
     one.run(&["memory", "search", "x", "--remote", "--kind", "fix"])
-        .fails(2, "searched for procedures and memories");
+        .fails(2, "searches procedures and memories");
 
     two.json(&["sync"]);
     assert_eq!(

@@ -232,7 +232,7 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
             "--jwks",
             "http://auth.example/jwks",
         ])
-        .fails(2, "`https://` only");
+        .fails(2, "only `https://`");
     // What another issuer signs with the same secret, and without domains.
     let served = Served::start(&workspace, &["--jwt-secret-file", "secret.txt"]);
     for scope in [

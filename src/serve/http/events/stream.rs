@@ -51,7 +51,7 @@ pub(in super::super) async fn events(
     }
     let seat = match server.events().seats.take(caller.user.as_str()) {
         Ok(seat) => seat,
-        Err(NoSeat::Full) => return Err(Problem::busy("too many clients listen", 10)),
+        Err(NoSeat::Full) => return Err(Problem::busy("too many clients are connected", 10)),
         Err(NoSeat::Share(share)) => return Err(Problem::too_many_streams(share)),
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
@@ -72,8 +72,7 @@ pub(in super::super) async fn events(
         .greeting
         .push_back(Event::default().retry(Duration::from_secs(2)));
     if client.listening.has_missed {
-        let hint =
-            json!({ "hint": "look for yourself: what came in between is not known any more" });
+        let hint = json!({ "hint": "reload the data: some changes in between were dropped" });
         let event = Event::default().event("missed").data(hint.to_string());
         client.greeting.push_back(event);
     }

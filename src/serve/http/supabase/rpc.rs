@@ -109,7 +109,7 @@ pub(crate) async fn match_memory(
     if given.query_embedding.is_none() {
         return Err(Problem::unfit(
             "`query_embedding` is null",
-            "give a vector; `/v1/embeddings` makes one",
+            "give a vector; `/v1/embeddings` returns one",
         ));
     }
     let search = Near {
@@ -133,7 +133,7 @@ pub(crate) async fn unknown() -> Problem {
         StatusCode::NOT_FOUND,
         "function",
         "unknown function",
-        "there are hybrid_search_context_eng_memories and match_memory",
+        "the functions are hybrid_search_context_eng_memories and match_memory",
     )
 }
 
@@ -206,8 +206,8 @@ impl Shape {
             rows => Err(Problem::new(
                 StatusCode::NOT_ACCEPTABLE,
                 "input",
-                format!("one row was asked for, and there are {}", rows.len()),
-                "leave `.single()` out, or ask for what there is one of",
+                format!("one row was requested, but there are {}", rows.len()),
+                "remove `.single()`, or narrow the query to one row",
             )),
         }
     }
@@ -221,7 +221,7 @@ fn select(row: &mut Value, columns: &[&str]) -> Result<(), Problem> {
     if let Some(column) = unknown {
         return Err(Problem::input(
             format!("unknown column `{}`", column.escape_debug()),
-            "name columns of the answer, with commas between them",
+            "list columns of the answer, separated by commas",
         ));
     }
     all.retain(|name, _| columns.contains(&name.as_str()));

@@ -168,7 +168,7 @@ fn fitting(body: Value) -> Result<ExecutionBody, Problem> {
 fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
     match given {
         Some(number) if number < 0.0 => Err(Problem::unfit(
-            format!("`{name}` is {number}"),
+            format!("`{name}` is out of range: {number}"),
             "give a number that is not negative",
         )),
         given => Ok(given),

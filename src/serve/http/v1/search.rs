@@ -186,7 +186,7 @@ pub(crate) async fn embeddings(
     for (index, mut vector) in embedded.vectors.into_iter().enumerate() {
         if vector.len() > filled {
             return Err(Problem::unfit(
-                format!("vectors here have {} numbers", vector.len()),
+                format!("vectors of this memory have {} dimensions", vector.len()),
                 format!("give `dimensions` of {} or more", vector.len()),
             ));
         }
