@@ -79,7 +79,7 @@ fn engine_errors_have_their_kinds() {
     check(runtime, Kind::Io, 74);
     let ended = SessionError::value("status", "x", "y");
     check(Error::Session(ended), Kind::Input, 2);
-    // A failed store stays one, whatever its own kind is; only a remote store is another kind.
+    // A failed store keeps the kind `store` for every cause, except that of a remote store.
     let not_stored = |source| Error::NotStored {
         kept: path(),
         source,

@@ -1,4 +1,4 @@
-//! Name of a secret, and the check of the value that stands beside it.
+//! Name of a secret, and the check of its value.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! `memory approve` from outside: what was observed is lifted by a person, who sees what it says.
+//! `memory approve` from outside: a person sees the text of an observed record and approves it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `memory audit` from outside: every write is there, and every read of what is somebody's.
+//! `memory audit` from outside: it contains every write, and every read of a user's records.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// Who did what with which records, and why, oldest first.
+/// Audit events as who, action, records and reason, oldest first.
 fn lines(workspace: &Workspace, args: &[&str]) -> Vec<(String, String, String)> {
     let report = workspace.json(&[&["memory", "audit", "-n", "100"], args].concat());
     let mut lines: Vec<_> = report["lines"]
@@ -130,7 +130,7 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
     workspace.json(&["memory", "prompt", SKILL]);
     workspace.json(&["stats"]);
     let expected = [
-        // One line a command, with every record that it told of.
+        // One line per command, with every record that it showed.
         line(
             "read",
             &format!("REFL-001 CORR-001 {execution}"),
@@ -146,7 +146,7 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
         .fails(2, "`personal` or `all`");
 }
 
-/// What the check finds; it must find something.
+/// Problems found by the verification; fails if there are none.
 fn broken_now(workspace: &Workspace) -> Value {
     let ran = workspace.run(&["--json", "memory", "audit", "verify"]);
     ran.fails(1, "");
@@ -175,7 +175,7 @@ fn a_forged_log_fails_the_check() {
     let cut = broken(shorter, &[]);
     let message = cut["flaws"][0]["message"].as_str().unwrap();
     assert!(message.contains("2 of 4 lines are missing"), "{message}");
-    // A log that somebody made anew as a whole holds together, but is not the one that was noted.
+    // A log that was rewritten as a whole is consistent, but lacks the noted hash.
     std::fs::remove_file(workspace.root().join(log)).unwrap();
     std::fs::remove_file(workspace.memory("audit.anchor")).unwrap();
     let gone = broken_now(&workspace);

@@ -1,4 +1,4 @@
-//! `backtest` from outside: sessions of the past, replayed in the order of time.
+//! `backtest` from outside: past sessions, replayed in chronological order.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn session(hour: Option<u32>, name: &str, steps: &[(&str, &str, bool)]) -> Strin
 
 const ERROR: &str = "error: externally-managed-environment";
 
-/// The mistake, two detours, and what works.
+/// Steps of a session: the mistake, two detours, and the working call.
 fn mistake(package: &str) -> Vec<(String, &'static str, bool)> {
     vec![
         (format!("pip install {package}"), ERROR, false),
@@ -80,7 +80,7 @@ fn what_was_overcome_before_would_have_been_hinted() {
 #[test]
 fn nothing_is_known_before_its_time() {
     let workspace = Workspace::empty();
-    // Side by side: neither could have told the other.
+    // Parallel sessions: neither could have used the other.
     workspace.write("all/a.jsonl", written(Some(9), "a", "numpy"));
     workspace.write("all/b.jsonl", written(Some(9), "b", "requests"));
     let report = workspace.json(&["backtest", "all"]);
@@ -129,7 +129,7 @@ fn a_hint_that_was_wrong_saves_nothing() {
         ),
     ];
     workspace.write("all/b.jsonl", session(Some(10), "b", &other));
-    // Only tried again, and that is nothing to be told.
+    // Only retried, which is no fix.
     let again = [
         ("make all", "error: flaky network gate", false),
         ("make all", "ok", true),

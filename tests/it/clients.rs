@@ -1,8 +1,8 @@
-//! The real hosts, from npm, against a model of ours on loopback: a failing command gets the hint
-//! that was learnt, the model reads it behind the tool's result, and what comes of it is credited.
+//! The real hosts, from npm, against a local model server: a failing command gets the learnt hint,
+//! the model reads it after the tool's result, and its outcome is credited.
 //!
-//! Heavy, and so ignored; `make test-clients` installs the hosts and runs this. Where a host is not
-//! there, the test says that it was skipped.
+//! Slow, and therefore ignored; `make test-clients` installs the hosts and runs this. The test
+//! reports a missing host as skipped.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn taught() -> Workspace {
     workspace
 }
 
-/// The tool results that the model has been given so far, whatever the protocol.
+/// Tool results that the model has received so far, in any protocol.
 pub(crate) fn results(request: &RecordedRequest) -> usize {
     let text = request.body.to_string();
     text.matches("\"type\":\"tool_result\"").count()
@@ -220,7 +220,7 @@ fn codex_is_told_what_worked() {
         ]);
     })
     .succeeds();
-    // This host writes what hooks say between the call and its output.
+    // This host inserts hook output between the call and its output.
     was_told(&model, "\"type\":\"function_call\"");
     was_credited(&workspace);
     workspace.json(&["hooks", "uninstall", "codex"]);

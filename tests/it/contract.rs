@@ -1,5 +1,5 @@
-//! What other programs rely on: with `--json` one document on standard output, with these fields
-//! and no less, and everything else on standard error.
+//! Interface for other programs: with `--json` one document on standard output, with at least these
+//! fields, and everything else on standard error.
 
 use serde_json::Value;
 
@@ -226,7 +226,7 @@ fn warnings_and_notes_stand_on_standard_error() {
         "skills/hr/resume-screen/SKILL.md",
         "---\nname: other\ndescription: d\n---\nBody.",
     );
-    // A torn file, a setting that nobody knows, and a skill that goes by another name.
+    // A torn file, an unknown setting, and a skill under another name.
     workspace.write(".agentura/config.toml", "nonsense = 1\n");
     workspace.write(
         ".agentura/reflexion_entries.json",
@@ -240,7 +240,7 @@ fn warnings_and_notes_stand_on_standard_error() {
     }
     let plain = workspace.run(&["memory", "prompt", skill]);
     assert!(!plain.succeeds().stdout.contains("warning"));
-    // What was taken instead of an input is worth a note.
+    // A sample input is announced by a note.
     let ran = workspace.run(&[
         "run", "support/ticket-triage", "--json", "--model", "exec:cat",
     ]);

@@ -1,5 +1,5 @@
-//! Many processes at once, processes that are killed, disks that are full, directories that cannot
-//! be written and files that are damaged: the real program, and what it leaves behind.
+//! The real program with many processes at once, killed processes, full disks, read-only
+//! directories and damaged files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ const SKILL: &str = "hr/resume-screen";
 const EXECUTIONS: &str = "episodic_memory.json";
 const CORRECTIONS: &str = "corrections.json";
 const RULES: &str = "reflexion_entries.json";
-/// A run that costs no more than its record: the answer stands in a file.
+/// A run that costs no more than its record: the answer is read from a file.
 const RUN: [&str; 6] = [
     "run",
     SKILL,
@@ -30,7 +30,7 @@ const RUN: [&str; 6] = [
     "scripted:replies.jsonl",
 ];
 
-/// Says what was not tested, and why, where nobody can overlook it.
+/// Reports a skipped test and the reason prominently.
 pub(crate) fn skipped(why: &str) {
     drop(writeln!(std::io::stderr(), "skipped: {why}"));
 }
@@ -67,7 +67,7 @@ fn distinct(ids: &[String]) -> BTreeSet<&str> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// What is remembered, with the bytes of it; what can be made again is left out.
+/// Bytes of the data files, without derived files.
 fn bytes_of(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -115,7 +115,7 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
                 scope.spawn(move || {
                     let mut ids = Vec::new();
                     while ids.len() < CORRECTIONS_EACH {
-                        // What one process has acknowledged, every other one finds.
+                        // A record acknowledged by one process is visible to every other one.
                         let Some(execution) = acknowledged.lock().unwrap().last().cloned() else {
                             std::thread::sleep(Duration::from_millis(2));
                             continue;
@@ -473,7 +473,7 @@ fn an_answer_that_fits_nowhere_in_the_memory_directory_is_kept_elsewhere() {
         return skipped("a full disk: this user may not mount a small one");
     };
     workspace.json(&RUN);
-    // The answer itself is what fills the disk.
+    // The answer itself fills the disk.
     let long = "x".repeat(100_000);
     workspace.write("replies.jsonl", format!("{{\"reply\": \"{long}\"}}"));
     let before = fs::read(workspace.memory(EXECUTIONS)).unwrap();
@@ -494,12 +494,12 @@ struct Somebody {
 }
 
 impl Somebody {
-    /// `None`, loudly, where root cannot become somebody else.
+    /// `None`, with a message, if root cannot switch to another user.
     fn new() -> Option<Self> {
         let workspace = workspace();
         let top = workspace.root().parent().unwrap().to_owned();
         let program = top.join("memctl");
-        // The program may lie where only its builder may look.
+        // The program may be in a directory that only its builder can read.
         fs::copy(env!("CARGO_BIN_EXE_memctl"), &program).unwrap();
         let mut wrap = Vec::new();
         if fs::metadata(&top).unwrap().uid() == 0 {
@@ -543,7 +543,7 @@ impl Somebody {
     }
 }
 
-/// Gives a directory and everything in it to nobody.
+/// Changes the owner of a directory and its content to `nobody`.
 fn give(path: &Path) {
     chown(path, Some(65534), Some(65534)).unwrap();
     if path.is_dir() {
@@ -656,7 +656,7 @@ fn read_only_skills_cost_the_guardrail_and_nothing_else() {
         ids(&somebody.workspace, RULES, "correction_id"),
         ["CORR-001"]
     );
-    // Whoever asks is told of it, until the file can be written.
+    // Every query reports it until the file can be written.
     let doctor = somebody.run(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor:?}");
     assert!(doctor.stdout.contains("guardrail: REFL-001"), "{doctor:?}");
@@ -747,7 +747,7 @@ fn damage_is_named_by_file_and_line_and_repaired_after_a_copy() {
     );
     assert!(page.stdout.contains("memctl doctor --repair"), "{page:?}");
 
-    // All other files go on, and so does what is whole in this one.
+    // All other files still work, and so do the intact entries of this one.
     workspace.run(&RUN).succeeds();
     workspace.run(&["memory", "status"]).succeeds();
     let found = workspace.json(&["memory", "search", "employer", "--kind", "reflexion"]);
@@ -798,7 +798,7 @@ fn files_that_are_none_of_ours_are_refused_until_they_are_repaired() {
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
         let ran = workspace.run(&RUN);
         if ran.code == 0 {
-            // What a crash leaves is mended on the way, and kept.
+            // A later write repairs the damage from a crash, and keeps the removed bytes.
             assert!(
                 ran.stderr.contains("repaired after a crash"),
                 "{content}: {ran:?}"

@@ -1,4 +1,4 @@
-//! `memory disable`: nothing of the memory is read or written, and a run says so.
+//! `memory disable`: no record is read or written, and a run reports it.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn remembering() -> Workspace {
     workspace
 }
 
-/// Every file below a directory, by its name, with the hash of what it holds.
+/// Every file below a directory by name, with the hash of its content.
 fn hashes(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![directory.to_owned()];
@@ -57,7 +57,7 @@ fn a_disabled_run_answers_and_leaves_the_memory_as_it_was() {
     let before = hashes(&workspace.memory(""));
     let without = workspace.json(&RUN);
     assert_eq!(hashes(&workspace.memory("")), before);
-    // Whoever reads the contract finds every field where it was.
+    // The JSON document keeps every field.
     let names = |document: &Value| -> Vec<String> {
         document.as_object().unwrap().keys().cloned().collect()
     };
@@ -113,7 +113,7 @@ fn no_file_of_the_memory_is_opened_by_a_disabled_run() {
             trace.contains("sample_input.json"),
             "the trace shows nothing"
         );
-        // Whether a file is there may be asked; what it holds may not.
+        // The existence of a file may be queried, but not its content.
         let asks = ["stat", "access", "readlink", "statx"];
         let calls = trace.lines().filter(|line| line.contains("/.agentura"));
         let calls = calls.filter(|line| {
@@ -188,7 +188,7 @@ fn every_command_does_without_memory_or_says_that_it_is_off() {
     );
     workspace.run(&["doctor"]).succeeds();
     workspace.run(&["config", "show"]).succeeds();
-    // A hook is silent, whatever the agent ran into.
+    // A hook prints nothing for any event.
     let event = json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": workspace.root(),
         "tool_name": "Bash", "tool_input": {"command": "jq .total report.json"}, "error": error});
     workspace.write("event.json", event.to_string());

@@ -1,4 +1,4 @@
-//! Other embedders than the built-in one: servers on real sockets, and a folder.
+//! Embedders other than the built-in one: servers on real sockets, and a folder.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const RULES: [&str; 4] = [
     "Check free disk space hourly",
 ];
 
-/// A vector of so many numbers that says what a text is about.
+/// Vector of this size for the topic of a text.
 fn vector(text: &str, dimensions: usize) -> Vec<f64> {
     let text = text.to_lowercase();
     let about = |words: &&[&str]| words.iter().any(|word| text.contains(word));
@@ -190,7 +190,7 @@ fn vectors_of_two_embedders_never_meet() {
     assert_eq!(model.requests().len(), 1);
     let (ids, _) = find(&workspace, "an invoice");
     assert_eq!(ids, ["CORR-000"], "by its words it is found nevertheless");
-    // What is new has no vector yet, and gets one from whom is asked now.
+    // New records get vectors from the current embedder.
     ran(&workspace, &["index", "--keyword"]).succeeds();
     let report = workspace.json(&["index"]);
     assert_eq!(
@@ -513,7 +513,7 @@ fn a_server_keeps_a_model_until_its_files_change() {
     let (ids, _) = find(&workspace, "settle every bill");
     assert_eq!(ids[0], "CORR-000");
     assert_eq!(search()["results"], first["results"]);
-    // What others write meanwhile is found by its meaning.
+    // Records written meanwhile are found by meaning.
     let mut entries = workspace.stored("corrections.json");
     entries["corrections"][0]["user_correction"] = json!("Refunds go to the treasurer");
     workspace.write(".agentura/corrections.json", entries.to_string());

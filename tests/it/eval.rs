@@ -1,4 +1,4 @@
-//! `eval retrieval` on small files of our own.
+//! `eval retrieval` on small test files.
 
 use crate::workspace::{Ran, Workspace};
 

@@ -1,4 +1,4 @@
-//! The experiment from outside: what is withheld at random, and where that is written down.
+//! The experiment from outside: hints and rules withheld at random, and their log.
 
 use std::fs;
 
@@ -89,7 +89,7 @@ fn a_session_sees_one_treatment_and_both_are_followed_alike() {
         assert_eq!(trial["repeats"], u64::from(withheld));
         assert_eq!(trial["helped"], !withheld);
     }
-    // What was not shown neither gains nor loses.
+    // Only shown hints count for or against a fix.
     let shown = treatments.iter().filter(|withheld| !**withheld).count();
     let fix = &workspace.stored("fixes.json")["entries"][0];
     assert_eq!(

@@ -1,5 +1,5 @@
-//! `memory export`, `import`, `purge` from outside: what goes out comes back, byte for byte, and what
-//! others have kept comes in without losing anything silently.
+//! `memory export`, `import` and `purge` from outside: an exported memory is restored byte for
+//! byte, and imports from other programs lose nothing silently.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn data_files(workspace: &Workspace) -> BTreeMap<String, Vec<u8>> {
         let is_data = Path::new(&name)
             .extension()
             .is_some_and(|e| e == "json" || e == "jsonl");
-        // What was done here is told of here only: the audit, and the way back.
+        // The audit and the undo journal stay in this workspace.
         let is_account = ["audit.jsonl", "changes.jsonl", "workspace.json"].contains(&&*name);
         if is_data && !is_account {
             files.insert(name, std::fs::read(entry.path()).unwrap());
@@ -113,11 +113,11 @@ fn what_was_exported_and_purged_comes_back_byte_for_byte() {
             "{name}"
         );
     }
-    // What was forgotten is still known to be, and its id is not given again.
+    // A forgotten record keeps its tombstone, and its id is not reused.
     workspace
         .run(&["memory", "show", "REFL-001"])
         .fails(2, "was forgotten");
-    // The same again is nothing new, and so is the next export but for its time.
+    // A second import adds nothing, and the next export differs only in its time.
     let again = import(&workspace, &["memory.jsonl"]);
     assert_eq!(
         (&again["imported"], &again["skipped"]),
@@ -173,7 +173,7 @@ fn an_export_takes_the_place_of_an_export_and_of_nothing_else() {
         (&lines[0]["format"], &lines[1]["id"]),
         (&json!("memctl-export"), &json!("REFL-002"))
     );
-    // A scope sees its own.
+    // A scope exports only its own records.
     let dev = workspace.run(&["memory", "export", "--output", "-", "--scope", "dev"]);
     assert_eq!(dev.succeeds().stdout.lines().count(), 1);
     // Secrets that another program has written do not go out.
@@ -245,7 +245,7 @@ fn approved_procedures_become_skills_that_agents_load() {
         text.starts_with(&format!("---\nname: {name}\ndescription: \"")),
         "{text}"
     );
-    // The program itself reads it as a skill without a remark on its form.
+    // The program reads it as a skill without a problem.
     copy(
         &folder.path(),
         &workspace.root().join("skills/learnt").join(&name),
@@ -471,7 +471,7 @@ fn answers_of_mem0_are_read_in_every_form() {
         (&report["imported"], &report["duplicates"]),
         (&json!(1), &json!(1))
     );
-    // Whoever imports as a user takes in only what is his.
+    // An import with `--user` adds only that user's records.
     let mut args = vec!["all.json", "--user", "carol"];
     let report = import(&workspace, &args);
     assert!(

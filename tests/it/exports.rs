@@ -1,5 +1,5 @@
-//! Regression cases as tests of other tools: what the real parsers of Python, YAML and JavaScript read
-//! in them, and, where they are installed, what the real `DeepEval` and Promptfoo make of them.
+//! Regression cases as tests of other tools: the files as real Python, YAML and JavaScript parsers
+//! read them, and results of the real `DeepEval` and Promptfoo where they are installed.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn nasty_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Reads what was generated with the real parsers, and compares it with what it was made from.
+/// Reads the generated files with real parsers, and compares them with their source.
 const READER: &str = r#"
 import ast, json, sys
 try:
@@ -182,7 +182,7 @@ fn what_was_said_is_data_in_every_form() {
     println!("{}", read.succeeds().stdout);
 }
 
-/// Scores 72, unless the rule stands in the prompt; says what it was given.
+/// Scores 72, unless the prompt contains the rule; echoes its input.
 const MODEL: &str = r#"
 import json, sys
 prompt = sys.stdin.read()
@@ -316,7 +316,7 @@ fn deepeval_runs_the_tests_as_they_are() {
     );
     green.succeeds();
     assert_eq!(red.code, 1, "{red:?}");
-    // What no assertion can tell is left to a judge, and skipped where there is none.
+    // Expectations without an assertion need a judge model, and are skipped without one.
     let judged = corrected("Write the note kindly, as to a friend who is worried.");
     let judge = judged.write(
         "judge.py",
@@ -362,7 +362,7 @@ fn promptfoo_runs_the_tests_as_they_are() {
     let out: Value =
         serde_json::from_str(&workspace.read(&format!("{DIRECTORY}/out.json"))).unwrap();
     let result = &out["results"]["results"][0];
-    // The last run was the green one; what the model was given is what the case holds, to the letter.
+    // The last run passed; the model received exactly the input of the case.
     assert_eq!(result["success"], true, "{result}");
     let note = result["response"]["output"].to_string();
     assert!(
@@ -373,7 +373,7 @@ fn promptfoo_runs_the_tests_as_they_are() {
         .as_str()
         .unwrap();
     assert!(reason.contains("not_contains"), "{reason}");
-    // A rubric goes to whoever grades, with nothing rendered in it.
+    // The grader receives the rubric unrendered.
     let judged =
         corrected("Write the note {{kindly}}, as to a friend who is worried about {% this %}.");
     let grader = judged.write("grader.py",

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// What a request looked like.
+/// Received request.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordedRequest {
     /// `GET` or `POST`.
@@ -42,7 +42,7 @@ impl RecordedRequest {
         named.next().map(|(_, value)| value.as_str())
     }
 
-    /// The text of the system part, whatever the protocol.
+    /// Text of the system part, in any protocol.
     pub(crate) fn system(&self) -> &str {
         let system = self.body.pointer("/system/0/text");
         let message = || {
@@ -57,7 +57,7 @@ impl RecordedRequest {
             .unwrap_or("")
     }
 
-    /// The text of the question, whatever the protocol.
+    /// Text of the question, in any protocol.
     pub(crate) fn user(&self) -> &str {
         let messages = self.body["messages"].as_array();
         let last = messages.and_then(|messages| messages.last());
@@ -79,7 +79,7 @@ impl RecordedRequest {
 /// An answer that goes well, up to the model's own limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// What the model says.
+    /// Text of the answer.
     pub(crate) text: String,
     /// Tokens read (120) and written (30); `None` reports no usage at all.
     pub(crate) usage: Option<(u64, u64)>,
@@ -91,14 +91,14 @@ pub(crate) struct Answer {
     pub(crate) plain: bool,
 }
 
-/// What the server does with a request.
+/// Behaviour of the server for one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Behaviour {
     /// Answers.
     Answer(Answer),
     /// Answers with these vectors, the first one last where the protocol has an index for each.
     Vectors(Vec<Vec<f64>>),
-    /// Answers with a status, further headers, and a body (JSON, or a string as it stands).
+    /// Answers with a status, further headers, and a body (JSON, or a verbatim string).
     Status(u16, Vec<(&'static str, String)>, Value),
     /// Begins to stream this text, then reports that it is overloaded.
     OverloadedMidStream(String),
@@ -204,7 +204,7 @@ impl FakeModel {
                     }
                     let (requests, stop) = (Arc::clone(&requests), Arc::clone(&stop));
                     let decide = Arc::clone(&decide);
-                    // Whoever asks may hang up at any time, which is no failure of the server.
+                    // The client may disconnect at any time, which is not a failure of the server.
                     std::thread::spawn(move || {
                         stream.and_then(|stream| serve(&stream, &*decide, &requests, &stop))
                     });
@@ -234,7 +234,7 @@ impl FakeModel {
         format!("http://{}/v1", self.address)
     }
 
-    /// What has been asked so far.
+    /// Requests received so far.
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.requests.lock().unwrap().clone()
     }

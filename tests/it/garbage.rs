@@ -1,5 +1,5 @@
-//! Whatever lies in a file that a person may write, the program says something sensible about it:
-//! no panic, no signal, no code that is not documented, and never a change of what it cannot read.
+//! Any content of a file that a person may write: no panic, no signal, no undocumented exit code,
+//! and no change to a file that cannot be read.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ proptest! {
         let corrected = workspace.run(&correct);
         ended_well(&corrected, &[0, 3])?;
         if corrected.code == 3 {
-            // Refused, and then nothing is touched before somebody asks for it.
+            // Refused; no file changes until a repair is requested.
             prop_assert_eq!(&fs::read(&path).unwrap(), &bytes);
             // A file of a newer format is left alone by the repair too.
             ended_well(&workspace.run(&["doctor", "--repair"]), &[0, 1, 3])?;

@@ -1,7 +1,7 @@
-//! Two branches that both learnt are merged by the real git, with the driver that `init` sets up.
+//! The real git merges two branches that both learnt, with the driver that `init` installs.
 //!
-//! Every step leaves a word of its own in the input, the correction, the rule, the test and the guardrail,
-//! so that a reference is not only there but leads to the right record.
+//! Every step leaves a word of its own in the input, the correction, the rule, the test and the
+//! guardrail, which shows that a reference leads to the right record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -294,7 +294,7 @@ fn two_branches_that_learnt_twenty_times_are_merged_without_a_conflict() {
         "{said}"
     );
     repository.holds(&words);
-    // What only one branch had changed follows by a hook, and is a person's to commit.
+    // A hook updates files that only one branch changed; a person commits them.
     repository.commit("follow");
     repository.holds(&words);
     assert_eq!(repository.status(), "");
@@ -314,7 +314,7 @@ fn two_branches_that_learnt_twenty_times_are_merged_without_a_conflict() {
         prompt.stdout.contains("oceans") && prompt.stdout.contains("tunnels"),
         "{prompt:?}"
     );
-    // The next record gets an id that nobody has.
+    // The next record gets an unused id.
     let next = repository
         .workspace
         .json(&["run", SKILL, "--model", "scripted:replies.jsonl"]);
@@ -334,14 +334,14 @@ fn the_same_twenty_twice_are_rebased() {
             .trim(),
         "0"
     );
-    // What was rebased comes back to its branch without anything to do.
+    // A rebased branch merges back without conflicts.
     repository.git(&["switch", "-q", "main"]);
     repository.git(&["merge", "-q", "--ff-only", "feature"]);
     repository.holds(&words);
     assert_eq!(repository.status(), "");
 }
 
-/// Three branches that have each learnt, one of them in a skill that nobody else has touched.
+/// Three branches that each learnt, one of them in a skill of its own.
 #[test]
 fn three_branches_follow_each_other_and_what_git_takes_as_it_is_follows_the_ids() {
     let mut repository = Repository::new();
@@ -595,7 +595,7 @@ fn two_edits_of_one_field_are_left_to_a_person_and_the_file_stays_json() {
         assert!(!rule.as_object().unwrap().contains_key("merge_conflict"));
         repository.commit("resolved");
         repository.holds(&[(SKILL, "carpets")]);
-        // It can be taken back like any change.
+        // It can be undone like any change.
         repository.workspace.run(&["memory", "undo"]).succeeds();
         assert!(
             repository
@@ -730,7 +730,7 @@ fn a_workspace_need_not_be_the_whole_repository() {
     );
     assert_eq!(hook.lines().count(), 3, "{hook}");
     assert!(!root.join(inner).join("merge.json").exists());
-    // Nobody takes back what another record has done that has the id now.
+    // Undo does not revert a change of another record that now has the id.
     let mut undo = repository.workspace.command();
     undo.current_dir(root.join("some project"))
         .args(["memory", "undo"]);
@@ -777,7 +777,7 @@ fn a_clone_is_told_that_it_does_not_know_how() {
     }
 }
 
-/// What nobody can read is nobody's to join: git's own marks stand in the file, and nothing is lost.
+/// An unreadable file gets git's conflict markers, and nothing is lost.
 #[test]
 fn a_torn_file_is_left_to_a_person() {
     let mut repository = Repository::new();

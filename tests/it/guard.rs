@@ -1,7 +1,6 @@
-//! Secrets never reach a file, and what is remembered never gives orders: from outside, through
-//! the real program.
+//! Secrets never reach a file, and stored text never gives orders: tests with the real program.
 //!
-//! The secrets are put together while the test runs, so that none stands in a file of ours.
+//! The secrets are assembled while the test runs, so that no source file contains one.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +22,7 @@ fn random(length: usize, alphabet: &str) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-/// Secrets of many makes, each with the words that it stands in.
+/// Secrets of many kinds, each with its surrounding text.
 fn planted() -> Vec<(&'static str, String)> {
     let r = |n| {
         random(
@@ -412,7 +411,7 @@ fn doctor_tells_where_secrets_stand_and_takes_them_out() {
             .read("skills/hr/resume-screen/GUARDRAILS.md")
             .ends_with("\nUse [REDACTED:github-token].\n")
     );
-    // What remains are the copies, and they are told of until somebody deletes them.
+    // Only the copies remain, and they are reported until they are deleted.
     let again = workspace.run(&["doctor", "--secrets", "--json"]).document();
     let paths: Vec<&str> = again["secrets"]
         .as_array()

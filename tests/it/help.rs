@@ -1,7 +1,6 @@
-//! What the program says of itself and how its pages look: snapshots, so that neither changes
-//! unseen.
+//! Help and output pages as snapshots, so that a change is visible in the diff.
 //!
-//! `INSTA_UPDATE=always cargo test help` writes them anew; what changed is then read in the diff.
+//! `INSTA_UPDATE=always cargo test help` updates them.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The hooks of coding agents: events as the hosts really send them, answers as they take them, and
-//! nothing in anybody's way whatever is wrong.
+//! Hooks of coding agents: events as the hosts send them, answers in the form that they accept, and
+//! no obstruction of the host by any error.
 
 use std::fs;
 use std::io::Write as _;
@@ -255,7 +255,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     let none = Workspace::empty();
     check("no memory", &none, &event(&none));
     assert!(!none.memory("").exists());
-    // Without the lock nothing is written, and what is known is told.
+    // Without the lock nothing is written, and hints are still shown.
     for (file, is_told) in [("fixes.json", false), (".lock", true)] {
         let workspace = taught();
         fs::remove_file(workspace.memory(file)).unwrap();
@@ -287,7 +287,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
 fn a_memory_that_cannot_be_written_stays_silent() {
     let workspace = taught();
     let memory = workspace.memory("");
-    // Where the notes of sessions belong there is a file; to root, read-only is no hindrance.
+    // A file takes the place of the session directory; read-only does not stop root.
     fs::remove_dir_all(memory.join(".index/sessions")).unwrap();
     fs::write(memory.join(".index/sessions"), "").unwrap();
     let ran = hook(
@@ -321,7 +321,7 @@ fn a_session_that_has_ended_is_learnt_from_once() {
                 .all(|fix| fix["occurrences"].as_f64().unwrap_or(1.0) <= 1.0)
         );
     }
-    // The next session meets one of its errors.
+    // The next session has one of its errors.
     let error = "fatal: No configured push destination.";
     let told = told(
         &hook(
@@ -408,7 +408,7 @@ fn hooks_come_and_go_through_the_commands() {
     );
     workspace.json(&["hooks", "uninstall", "codex", "--project"]);
     assert!(!workspace.root().join(".codex").exists());
-    // Where the host keeps its settings elsewhere, and where they are broken.
+    // Settings in another directory, and broken settings.
     let elsewhere = workspace.root().join("elsewhere");
     workspace.set("CODEX_HOME", elsewhere.to_str().unwrap());
     workspace.json(&["hooks", "install", "codex"]);
@@ -531,7 +531,7 @@ fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
         assert!(data["learned"].as_array().unwrap().len() > 5, "{data}");
         assert_eq!(data["pitfalls"][0]["error"], "KeyError");
     }
-    // What was noted while it went on is found with it.
+    // Actions logged during the session belong to it.
     let shown = workspace.json(&["session", "show", "latest"]);
     let steps: Vec<&str> = shown["logs"]
         .as_array()

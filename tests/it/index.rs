@@ -1,4 +1,4 @@
-//! The search index: what is found is what the files say, whatever happened to them or to it.
+//! The search index: results follow the files, after any damage to the files or the index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ const WORDS: [&str; 16] = [
     "voucher", "socket", "payroll", "release", "contract", "cache", "ticket",
 ];
 
-/// A text of its own for every number; the word `unique{n}` stands in no other.
+/// Distinct text per number; only this one contains the word `unique{n}`.
 fn text(n: usize) -> String {
     let word = |i: usize| WORDS[(n / 16_usize.pow(u32::try_from(i).unwrap()) + i) % 16];
     format!("When {} meets {}, check unique{n} first", word(0), word(1))
@@ -189,7 +189,7 @@ fn a_hand_edit_is_found_and_what_it_replaced_is_not() {
     edit("unique150 ", "edited150 ");
     assert_eq!(find(&engine, "edited150").0.len(), 1);
     assert_eq!(find(&engine, "unique150").0.len(), 0);
-    // Only what was edited is analysed.
+    // Only edited records are analysed.
     edit("unique151 ", "a much longer edited151 ");
     assert_eq!(find(&engine, "edited151").1, 1);
     assert_eq!(find(&engine, "unique299").0, ["CORR-300"]);
@@ -332,7 +332,7 @@ fn a_read_only_memory_is_searched_all_the_same() {
     drop(fs::remove_dir_all(directory.join(".index")));
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o500)).unwrap();
     if fs::write(directory.join("probe"), "").is_ok() {
-        // Whoever may write everywhere gets a file where the directory should be.
+        // For root, a file takes the place of the directory.
         fs::remove_file(directory.join("probe")).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         fs::write(directory.join(".index"), "no directory").unwrap();
@@ -375,7 +375,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             .map(|f| (f.snippet, f.score.to_string()))
             .collect::<BTreeSet<_>>()
     };
-    // Indexed by one who may see everything.
+    // Indexed by a caller with full access.
     scores(whole.path(), "*");
     assert_eq!(scores(whole.path(), "hr"), scores(alone.path(), "hr"));
     assert!(!scores(whole.path(), "hr").is_empty());

@@ -1,4 +1,4 @@
-//! The examples of `docs/integrations/` do what they say, against the real server.
+//! The examples of `docs/integrations/`, run against the real server.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
             .len(),
         1
     );
-    // Without a right to ask, and without anybody who answers, it goes on.
+    // Without permission, and without a server, it continues.
     for (url, token, said) in [
         (served.url.as_str(), "none", "401"),
         ("http://127.0.0.1:9", "none", "refused"),
@@ -67,7 +67,7 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
     }
 }
 
-/// Runs the hook where its imports lead to where they would lead in an application.
+/// Runs the hook with its imports resolved as in an application.
 const APPLICATION: &str = r"
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';

@@ -1,14 +1,14 @@
-//! The layers of the table in `src/lib.rs` hold: the source is read, and whatever a module
-//! mentions that is not its to know is a breach.
+//! The layers of the table in `src/lib.rs`: every mention of a module outside the permitted ones is
+//! an error.
 //!
-//! What is read is code: comments and the text of strings do not count, and neither do items for
-//! tests, which may make the files and call the clocks that the program must cope with.
+//! Only code counts: comments, string literals and test items are skipped, since tests may create
+//! files and read clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What only some may mention: the words, who may, and why nobody else.
+/// Restricted words: the words, the permitted modules, and the reason.
 const RESERVED: &[(&[&str], May, &str)] = &[
     (
         &[
@@ -73,7 +73,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
     ),
 ];
 
-/// Who may.
+/// Permitted modules.
 enum May {
     /// Modules of this layer and those above.
     FromLayer(u8),
@@ -205,7 +205,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether these words stand in the code, and not as parts of others.
+/// Returns `true` if the code contains these words, not as a part of other words.
 fn mentions(code: &str, words: &str) -> bool {
     code.match_indices(words).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -265,7 +265,7 @@ fn first_names(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a file does that its layer may not. `file` is relative to `src/`.
+/// Violations of a file's layer. `file` is relative to `src/`.
 fn breaches(layers: &BTreeMap<String, u8>, file: &str, text: &str) -> Vec<String> {
     let module = file.split(['/', '.']).next().unwrap_or_default();
     let Some(&layer) = layers.get(module) else {
@@ -383,7 +383,7 @@ fn the_program_itself_is_a_few_lines() {
     assert!(fs::read_to_string(main).unwrap().lines().count() < 20);
 }
 
-/// `text`, as this file, must breach just this; an empty list is no breach at all.
+/// `text`, as this file, must have exactly these violations.
 fn check(file: &str, text: &str, expected: &[&str]) {
     let docs = "//! | layer | modules | x |\n//! |---|---|---|\n//! | 0 | [`model`] | x |\n\
         //! | 1 | [`platform`] | x |\n//! | 2 | [`store`], [`search`], [`llm`] | x |\n\

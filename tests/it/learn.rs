@@ -106,7 +106,7 @@ fn real_hosts_are_read_with_their_outcomes() {
             (&json!(format), &json!(steps), &json!(failures)),
             "{file}"
         );
-        // A step that says `fixed` is no fix.
+        // A step with the text `fixed` is not a fix.
         assert_eq!(session["status"], "No_Failure_Detected", "{file}");
     }
 }
@@ -169,7 +169,7 @@ fn learning_twice_counts_once() {
         (&json!(9), &json!([]))
     );
     assert_eq!(tree(workspace.memory("")), stored);
-    // Also when what is derived has been deleted.
+    // Also after the derived files were deleted.
     fs::remove_dir_all(workspace.memory(".index")).unwrap();
     let third = workspace.json(&["learn", SESSIONS]);
     assert_eq!(
@@ -308,7 +308,7 @@ fn a_model_words_what_the_trace_says() {
     assert_eq!(procedure["distilled_by"], "scripted/words");
     let steps = &procedure["data"]["learned_procedure_steps"];
     assert_eq!(steps, &json!(["jq '.[0].total' report.json"]));
-    // Nothing is new the second time, so nobody is asked.
+    // Nothing is new the second time, so no model is called.
     let again = workspace.run(&args);
     assert!(!again.succeeds().stderr.contains("calling"));
     let capped = initialised();

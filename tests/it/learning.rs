@@ -1,4 +1,4 @@
-//! The correction loop from outside: run, correct, and the next run obeys.
+//! The correction loop from outside: run, correct, and the next run follows the rule.
 
 use serde_json::json;
 

@@ -1,5 +1,4 @@
-//! Questions over a real socket, in both protocols: what is sent, what comes back, and what is
-//! done when it goes wrong.
+//! Model calls over a real socket, in both protocols: requests, responses and error handling.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -78,7 +77,7 @@ fn form() -> Value {
         "rule": {"type": "string"}, "confidence": {"type": "number", "maximum": 1}}})
 }
 
-/// Asks, and writes down what happened meanwhile.
+/// Calls the model, and records the progress.
 fn ask(llm: &Llm, request: &Request) -> (Result<Reply, Error>, String) {
     let mut log = String::new();
     let mut text = String::new();
@@ -97,7 +96,7 @@ fn ask(llm: &Llm, request: &Request) -> (Result<Reply, Error>, String) {
     {
         assert_eq!(reply.text, text, "the pieces are the whole");
     }
-    // Whatever happens, no key is shown.
+    // No output contains the key.
     let shown = format!("{log} {llm:?} {result:?}");
     assert!(!shown.contains(KEY), "{shown}");
     if let Err(error) = &result {
@@ -110,7 +109,7 @@ fn ask(llm: &Llm, request: &Request) -> (Result<Reply, Error>, String) {
     (result, log)
 }
 
-/// Asks a server that behaves as told, in each protocol, and hands the outcome over.
+/// Calls a server with this behaviour, in each protocol, and checks the outcome.
 fn each_wire(
     behaviours: &[Behaviour],
     schema: Option<&Value>,
@@ -210,7 +209,7 @@ fn the_providers_own_price_wins_and_own_machines_are_free() {
     );
     assert_eq!(request.header("authorization"), None);
     assert_eq!(request.body["max_tokens"], 500);
-    // Nobody has said that this server of our own is not a gateway to somebody who bills.
+    // The cost of a gateway is unknown: it may forward to a paid service.
     check(
         OpenAiConfig::compatible("gateway", "", "gpt-5", None),
         &plain,
@@ -349,7 +348,7 @@ fn what_would_not_change_is_asked_once() {
         },
         "asks to wait 86400 s",
     );
-    // Longer than what is left of the time limit.
+    // Longer than the rest of the time limit.
     once(
         Behaviour::status(529).with_header("retry-after", "20"),
         |error| {

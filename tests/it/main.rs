@@ -1,4 +1,4 @@
-//! The integration tests: one binary, a module a subject.
+//! The integration tests: one binary, with a module for each subject.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,8 +1,8 @@
-//! The real hosts and the official inspector, from npm, with `memctl mcp` as it is installed: they list the
-//! tools, call them, and the model reads what they answer.
+//! The real hosts and the official inspector, from npm, with the installed `memctl mcp`: they list
+//! and call the tools, and the model reads the answers.
 //!
-//! Heavy, and so ignored; `make test-clients` installs them and runs this. What is not there is said to
-//! have been skipped.
+//! Slow, and therefore ignored; `make test-clients` installs them and runs this. Missing programs
+//! are reported as skipped.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! The official conformance suite of the Model Context Protocol, from npm, against `memctl serve`.
 //!
-//! The suite asks a server for tools, resources and prompts of its own invention; those are listed below with
-//! the reason why they do not apply, in the suite's own form, so that it fails where one of them would pass
-//! now. It sends no token, and so a loopback proxy adds one: the server is the real one, with all that is in
+//! The suite calls tools, resources and prompts of its own. They are listed below as expected
+//! failures, each with a reason, in the suite's format, so that the suite fails if one of them
+//! passes. It sends no token; a loopback proxy adds one, and the server runs with everything in
 //! front of `/mcp`.
 //!
-//! Heavy, and so ignored; `make test-clients` installs it and runs this.
+//! Slow, and therefore ignored; `make test-clients` installs it and runs this.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::io::{Read as _, Write as _};
@@ -17,19 +17,19 @@ use std::thread;
 use crate::serve::{Served, bearer, token};
 use crate::workspace::{Ran, Workspace};
 
-/// What has to pass, each with at least so many checks.
+/// Required scenarios, each with a minimum number of checks.
 const APPLY: [(&str, usize); 7] = [
     ("server-initialize", 1),
     ("ping", 1),
     ("tools-list", 1),
-    // The methods of what is not offered are answered as the suite wants it, with empty lists.
+    // Methods of unsupported features are answered with empty lists, as the suite requires.
     ("completion-complete", 1),
     ("resources-list", 1),
     ("prompts-list", 1),
     ("dns-rebinding-protection", 2),
 ];
 
-/// What does not apply, and why.
+/// Scenarios that do not apply, each with a reason.
 const DO_NOT: [(&str, &[&str]); 7] = [
     (
         "wants a tool of the suite's own, `test_…` or `json_schema_2020_12_tool`",

@@ -1,4 +1,4 @@
-//! Typed memories from outside: what goes in, comes back, is found, ends and is removed.
+//! Typed memories from outside: add, list, search, expire and remove.
 
 use std::fs;
 use std::path::Path;
@@ -113,7 +113,7 @@ fn every_example_goes_in_comes_back_typed_and_is_found() {
         );
         let metadata: Value = serde_json::from_str(metadata).unwrap();
         assert_eq!(record["metadata"], metadata);
-        // The example has every field that its schema knows.
+        // The example has every field of its schema.
         let of: MemoryType = serde_json::from_value(json!(of)).unwrap();
         for field in of.fields() {
             assert!(metadata.get(field.name).is_some(), "{}", field.name);
@@ -324,7 +324,7 @@ fn metadata_comes_from_a_file_and_secrets_stay_outside() {
     );
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("private passages"), "{warnings}");
-    // What is stored of it is the same memory, however often it is said.
+    // Adding the same text again returns the same memory.
     let again = added(&workspace, "brand_memory", &content, "@m.json", &[]);
     assert_eq!(
         (&again["id"], &again["added"]),
@@ -348,7 +348,7 @@ fn the_same_said_again_is_one_memory_that_lasts_as_long_as_the_last() {
     };
     assert_eq!(report["expires_at"], "2026-06-18T00:00:00.000000+00:00");
     assert_eq!(ends(&workspace), report["expires_at"]);
-    // What is asked for holds; what is not asked for makes no memory shorter.
+    // A given `--expires-at` replaces the expiry; without one, the expiry stays.
     for (end, expected) in [
         ("3d", json!("2026-03-23T00:00:00.000000+00:00")),
         ("never", json!(null)),
@@ -373,7 +373,7 @@ fn the_same_said_again_is_one_memory_that_lasts_as_long_as_the_last() {
             .unwrap()
             .contains("`MEM-001` says the same with other")
     );
-    // What was removed comes back when a person says it, and that is told.
+    // A person can add a removed memory again, with a warning.
     workspace.run(&["memory", "forget", "MEM-001"]).succeeds();
     workspace.run(&["memory", "forget", "MEM-003"]).succeeds();
     let back = added(&workspace, of, content, metadata, &[]);
@@ -460,7 +460,7 @@ fn what_has_expired_is_gone_from_every_way_of_reading_at_once() {
         }
         Ran::of(command.args(&args).output().unwrap())
     };
-    // While it lives, it is seen by what reads memories: the list is worth walking.
+    // Before it expires, every reader sees it.
     let sees = |workspace: &Workspace| {
         let harmless = |args: &Vec<String>| !["edit", "forget"].contains(&args[1].as_str());
         let all = reading("MEM-001")
@@ -475,7 +475,7 @@ fn what_has_expired_is_gone_from_every_way_of_reading_at_once() {
         .count()
     };
     assert!(sees(&workspace) >= 9, "{}", sees(&workspace));
-    // The index has its words and its vector, and only the clock has moved.
+    // The index holds its words and its vector; only the clock has moved.
     later(&mut workspace);
     for args in reading("MEM-001") {
         let ran = said(&workspace, &args);
@@ -542,7 +542,7 @@ fn pruning_removes_the_record_its_words_and_its_vector() {
         "2026-05-21T12:43:41.681444+00:00"
     );
     assert_eq!(workspace.read(MEMORIES), before);
-    // A user prunes his own.
+    // A user prunes only their own memories.
     let of_alice = workspace.json(&["memory", "prune", "--user", "alice"]);
     assert_eq!(ids(&of_alice["removed"]), ["MEM-006"]);
     assert_eq!(index_files_with(&workspace, "saffron"), 0);
@@ -708,7 +708,7 @@ fn what_hands_wrote_before_there_were_users_works_for_the_owner() {
     }
     let list = workspace.json(&["memory", "list", "--type", "task_memory"]);
     assert_eq!(ids(&list["records"]), ["MEM-009"]);
-    // One field can be mended while others wait for it; what was right cannot be made wrong.
+    // One field can be corrected before others; a valid field cannot become invalid.
     let set = |set: &str| workspace.run(&["memory", "edit", "MEM-009", "--set", set]);
     set("metadata.outcome=success").succeeds();
     let ran = set("metadata.outcome=won");
@@ -786,7 +786,7 @@ proptest! {
             let memories = store.list::<Memory>(&Selection::default()).unwrap().records;
             compact(memories[0].metadata.get())
         };
-        // White space between tokens is laid out anew; the tokens are those that were given.
+        // White space between tokens changes; the tokens do not.
         prop_assert_eq!(stored(), compact(&metadata));
         let entry = |text: &str| text[text.find("\"unknown\"").unwrap()..text.find("\"industry\"").unwrap()].to_owned();
         let before = entry(&workspace.read(MEMORIES));

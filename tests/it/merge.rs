@@ -1,4 +1,4 @@
-//! `memory conflicts --merge` from outside: one rule of two that say the same.
+//! `memory conflicts --merge` from outside: two duplicate rules become one.
 
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn one_rule_holds_for_both_and_nothing_is_lost() {
         workspace.json(&["memory", "why", "REFL-001"])["evidence"],
         json!({"shown": 8, "helped": 3, "harmed": 1})
     );
-    // Who says the second again means the rule that holds now.
+    // Repeating the second correction counts for the active rule.
     let again = correct(&workspace, SECOND);
     assert_eq!(again["reflexion_id"], "REFL-001");
     assert_eq!(rule(&workspace, 0)["confidence"], json!(0.87));
@@ -212,7 +212,7 @@ fn what_cannot_be_one_stays_two() {
             "memory", "conflicts", SKILL, "--merge", "REFL-001", "REFL-002",
         ])
         .fails(2, "cannot be used with");
-    // A person may mean it; what is odd about it is said.
+    // A person may intend it; a warning names the oddity.
     let ran = workspace.run(&["memory", "conflicts", "--merge", "REFL-001", "REFL-006"]);
     assert!(
         ran.succeeds()

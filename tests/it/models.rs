@@ -1,5 +1,5 @@
-//! The correction loop with a model that answers over a real socket, with programs and with
-//! recorded replies: what is asked, what is kept, and what becomes of it when the model fails.
+//! The correction loop with a model on a real socket, with programs and with recorded replies:
+//! requests, stored results, and failures of the model.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const KEY: &str = "sk-secret-0123456789abcdef";
 const SKILL: &str = "hr/resume-screen";
 const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 const SAID: &str = "Score candidates without distributed systems below 60.";
-/// What the model makes of it; nothing but a model would find these words.
+/// Rule text that only the model would write.
 const RULE: &str = "When a senior backend role is screened, ALWAYS keep candidates who never built \
      distributed systems below 60.";
 
@@ -54,7 +54,7 @@ impl Wire {
     }
 }
 
-/// Runs the program; whatever happens, it shows no key.
+/// Runs the program and checks that no output contains the key.
 fn run(workspace: &Workspace, args: &[&str]) -> Ran {
     let ran = workspace.run(args);
     assert!(!ran.stdout.contains(KEY), "{ran:?}");
@@ -158,7 +158,7 @@ fn a_rule_that_the_model_worded_stands_in_the_next_question() {
             serde_json::from_str(&workspace.read("fixtures/sample_input.json")).unwrap();
         assert_eq!(stored["input_summary"], input);
 
-        // What is shown is what is sent.
+        // The dry run shows the prompt that is sent.
         let shown = run(&workspace, &["memory", "prompt", SKILL]);
         let requests = server.requests();
         assert_eq!(requests.len(), 1);
@@ -185,7 +185,7 @@ fn a_rule_that_the_model_worded_stands_in_the_next_question() {
             "{form}"
         );
 
-        // The same again asks nobody.
+        // The same input again calls no model.
         let again = document(&workspace, &correct(&[]));
         assert_eq!(again["correction_id"], "CORR-001");
         assert_eq!(again["reflexion_id"], "REFL-001");
@@ -214,7 +214,7 @@ fn a_rule_that_the_model_worded_stands_in_the_next_question() {
     }
 }
 
-/// An address on which nobody listens: the port is nobody's, and too low to be given to a test.
+/// Address without a listener: the port is unused, and too low to be assigned to a test.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
@@ -510,7 +510,7 @@ fn a_program_is_asked_with_the_whole_prompt() {
 #[test]
 fn recorded_replies_and_the_memory_itself_answer_by_name() {
     let server = model();
-    // Keys are there, and what is named wins nevertheless.
+    // Keys are set, but the named model takes precedence.
     let workspace = Wire::Anthropic.workspace(&server);
     let replies = format!(
         "{}\n{}\n",
@@ -567,7 +567,7 @@ fn a_foreign_workspace_executes_nothing_until_it_is_trusted() {
     assert_eq!(report["model_used"], "exec/sh");
     assert!(executed.exists());
 
-    // What has changed since is foreign again.
+    // A changed file is untrusted again.
     fs::remove_file(&executed).unwrap();
     workspace.write(".agentura/config.toml", "model = \"exec:sh ./model.sh\"\n");
     let report = document(&workspace, &RUN);

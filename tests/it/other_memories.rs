@@ -1,7 +1,7 @@
-//! The databases of other memories: made here with `SQLite` itself, and by the real programs.
+//! Databases of other memory programs: created here with `SQLite`, and by the real programs.
 //!
-//! The latter is heavy, and so ignored; `make test-clients` installs them and runs this. What is not
-//! there is said to be skipped.
+//! The latter are slow, and therefore ignored; `make test-clients` installs them and runs this.
+//! Missing programs are reported as skipped.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn a_database_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_committed
         (&again["imported"], &again["duplicates"]),
         (&json!(0), &json!(360))
     );
-    // Damage costs the rows on the page, and is told.
+    // Damage loses the rows on the page, and is reported.
     let mut damaged = before.0;
     let at = damaged.len() / 2 / 512 * 512;
     damaged[at..at + 512].fill(0xff);

@@ -1,4 +1,4 @@
-//! `memory purge`: nothing of what was remembered is left, and nothing else is touched.
+//! `memory purge`: no record is left, and no other file changes.
 
 use std::path::Path;
 
@@ -99,7 +99,7 @@ fn nothing_of_what_was_remembered_is_left() {
         assert!(removed.contains(&name), "{name}: {removed:?}");
     }
     assert_eq!(workspace.read(".agentura/prompts/judge.md"), "mine");
-    // Who has done it is the one thing that is known afterwards.
+    // Only the user who purged is known afterwards.
     let audit = workspace.json(&["memory", "audit"]);
     assert_eq!(
         (&audit["total"], &audit["lines"][0]["did"]),
@@ -120,7 +120,7 @@ fn nothing_of_what_was_remembered_is_left() {
         (&status["executions"], &status["reflexions"]),
         (&json!(0), &json!(0))
     );
-    // What comes afterwards begins anew.
+    // Later records start again from the first id.
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
     workspace.run(&["doctor"]).succeeds();
 }
@@ -174,7 +174,7 @@ fn a_user_or_a_scope_purges_what_is_theirs() {
         "{\"user_id\":\"bob\",\"id\":\"2\"}\n"
     );
     assert_eq!(workspace.json(&["memory", "status"])["reflexions"], 1);
-    // A scope purges its domains.
+    // A scope purges only its domains.
     let report = workspace.json(&["memory", "purge", "--yes", "--scope", "hr"]);
     assert_eq!(report["records"]["reflexions"], 1);
     let status = workspace.json(&["memory", "status"]);

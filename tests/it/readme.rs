@@ -1,4 +1,4 @@
-//! The README does what it says: its commands run, its targets exist, its exit codes are ours.
+//! The README is correct: its commands run, its targets exist, and its exit codes match.
 
 use crate::workspace::{Ran, Workspace, copy};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Regression tests that corrections leave: what is written, and what is never overwritten.
+//! Regression tests from corrections: the written files, and the files that are never overwritten.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn the_same_correction_is_one_case_and_a_hand_edit_of_it_stays() {
     workspace.write(CASE, &edited);
     workspace.json(&[&args[..], &expected].concat());
     assert_eq!(workspace.read(CASE), edited);
-    // It reaches the other forms of the case, which nobody has touched.
+    // The other forms of the case, which are unedited, follow.
     let python = workspace.read(&CASE.replace(".json", ".py"));
     assert!(python.contains("\"value\": 61,"), "{python}");
 }

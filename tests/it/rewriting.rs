@@ -1,4 +1,4 @@
-//! Queries in other words: by rules, and by a model.
+//! Query rewriting by rules and by a model.
 
 use serde_json::{Value, json};
 

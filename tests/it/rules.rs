@@ -1,4 +1,4 @@
-//! Rules beside each other, from outside: the same said twice, the opposite said later, and which holds.
+//! Duplicate and contradictory rules from outside, and which of them is active.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn the_same_in_other_words_makes_the_rule_stronger() {
         json!([again["correction_id"]])
     );
     assert_eq!(rules[0]["confidence"], again["confidence"]);
-    // What says more is a rule of its own.
+    // A correction that says more becomes a separate rule.
     let more = correct(
         &workspace,
         "Never name competitors in the summary; write \"other vendors\" instead",
@@ -119,7 +119,7 @@ fn the_opposite_is_told_and_replaced_only_on_demand() {
     );
 }
 
-/// What use has shown of the first rule: injected, helped, harmed.
+/// Usage counts of the first rule: injected, helped, harmed.
 fn counts(workspace: &Workspace) -> [u64; 3] {
     let rule = &workspace.stored("reflexion_entries.json")["entries"][0];
     ["times_injected", "times_helped", "times_harmed"]
@@ -155,7 +155,7 @@ fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
         .run(&["reject", &first, "--reason", "no"])
         .succeeds();
     assert_eq!(counts(&workspace), [1, 0, 1]);
-    // To be told the same again means that it was not obeyed.
+    // A repeated correction means that the rule was not followed.
     run();
     correct(&workspace, "Do not name competitors in the summary", &[]);
     assert_eq!(counts(&workspace), [2, 0, 2]);

@@ -1,4 +1,4 @@
-//! `memory search` by words and by meaning.
+//! `memory search` by keywords and meaning.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::workspace::{Workspace, copy};
 
-/// A project that remembers what the repository's own sample does.
+/// Project with the records of the repository's sample.
 fn workspace() -> Workspace {
     let workspace = Workspace::sample();
     let memory = Path::new(env!("CARGO_MANIFEST_DIR")).join(".agentura");

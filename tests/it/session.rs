@@ -1,4 +1,5 @@
-//! `session …` from outside: what an agent does is kept, moves on as the states allow, and can be watched.
+//! `session …` from outside: actions are stored, states advance in order, and a session can be
+//! followed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -250,7 +251,7 @@ fn what_does_not_fit_is_told_with_its_field_its_value_and_what_is_allowed() {
     workspace
         .run(&["session", "end", "latest"])
         .fails(2, "has ended with `error` and cannot change");
-    // What was done last is often told last.
+    // The latest actions often arrive last.
     workspace.run(&LOG).succeeds();
 }
 
@@ -394,7 +395,7 @@ proptest! {
         let store = Scoped::new(dir.path(), Scope::All);
         let wanted = LogSelection { sessions: &["a".to_owned()], since: "", newest: 9 };
         let listing = store.execution_logs(wanted).unwrap();
-        // What stands right behind the line belongs to the next one.
+        // Text directly after the line belongs to the next one.
         prop_assert_eq!(listing.lines.len(), 1);
         prop_assert!(store.inspect_execution_logs().is_ok());
     }
@@ -431,7 +432,7 @@ fn the_sessions_of_another_user_do_not_exist() {
         workspace.json(&["session", "list", "--scope", "hr"])["total"],
         0
     );
-    // The owner of the files sees it, and what the owner logs in it is still hers.
+    // The owner of the files sees it, and the owner's log lines still belong to the user.
     workspace.run(&LOG).succeeds();
     let seen = of("alice", &["session", "show", id, "--json"]).document();
     assert_eq!(seen["logs"].as_array().unwrap().len(), 2);
@@ -510,11 +511,11 @@ fn what_a_run_reads_and_writes_stands_in_the_log() {
     );
     assert_eq!(lines[0]["output_data"]["injected"], json!(["REFL-001"]));
     assert_eq!(lines[1]["tool_name"], "offline/nearest-case");
-    // A session that is not there is told before anybody is asked.
+    // A missing session is reported before a model is called.
     workspace
         .run(&["run", "hr/resume-screen", "--session", "SESS-1"])
         .fails(2, "session `SESS-1` not found");
-    // What is not recorded is not logged either.
+    // A run that is not recorded is not logged either.
     for flag in ["--no-record", "--no-memory", "--dry-run"] {
         workspace.run(&[&run[..], &[flag]].concat()).succeeds();
     }
@@ -562,7 +563,7 @@ fn what_is_learnt_stands_in_the_log() {
     assert_eq!(json!(learned), report["learned"]);
     workspace.json(&["learn", &sessions]);
     assert_eq!(logged(&workspace).len(), 1);
-    // Who learns in a session of its own says so; it has to be there.
+    // `MEMCTL_SESSION` names the session of `learn`, which must exist.
     let mut workspace = Workspace::empty();
     workspace.set("MEMCTL_SESSION", "latest");
     workspace
@@ -665,7 +666,7 @@ fn a_process_that_is_killed_costs_no_line_that_was_acknowledged() {
             acknowledged.push(report["id"].clone());
         }
     }
-    // What a crash of the machine leaves of a line.
+    // Part of a line that a crash of the machine leaves.
     let path = workspace.memory(LOGS);
     let text = fs::read_to_string(&path).unwrap_or_default();
     fs::write(&path, format!("{text}{{\"id\": \"torn")).unwrap();
@@ -768,7 +769,7 @@ fn piped_a_session_is_followed_until_it_ends() {
     assert_eq!(document(&follow)["session"]["status"], "completed");
     assert_eq!(follow.ends(), Some(0));
 
-    // Who is followed and forgotten is told to be.
+    // A followed session that is forgotten is reported.
     let mut workspace = workspace;
     workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
     let other = workspace.json(&["session", "start"])["session_id"].clone();

@@ -1,10 +1,10 @@
-//! Two hundred rules of known worth, in simulated use: do the harmful ones go, and does every rule get
-//! its chance? Seeded: the same every time.
+//! Two hundred rules of known value in simulated use: harmful rules are retired, and every rule is
+//! tried. Seeded, and therefore the same on every run.
 //!
-//! Twenty skills have ten rules each, for cases of five sorts. A case is of one or two sorts; a rule for
-//! a sort does good or harm in cases of that sort only. A person accepts or rejects, and where a harmful
-//! rule spoilt the case corrects it now and then, by saying the opposite. There is room for half of the
-//! rules of a skill in a prompt.
+//! Twenty skills have ten rules each, for cases of five sorts. A case is of one or two sorts; a
+//! rule for a sort helps or harms in cases of that sort only. A person accepts or rejects, and
+//! sometimes corrects a case that a harmful rule spoilt with the opposite rule. Half of a skill's
+//! rules fit into a prompt.
 
 #![allow(
     clippy::print_stdout,
@@ -49,7 +49,7 @@ impl Random {
 
 struct Known {
     rule: Reflexion,
-    /// What it adds to the chance that an output is right, in its cases.
+    /// Change of the probability of a correct output in its cases.
     worth: f64,
     opposite: String,
 }
@@ -160,7 +160,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
     assert_eq!(stuck, 0);
 }
 
-/// The chance that a harmful rule stands below one that is not.
+/// Probability that a harmful rule ranks below one that is not.
 #[expect(clippy::cast_precision_loss, reason = "pairs of 200 rules")]
 fn auc(harmful: &[&Known], others: &[&Known]) -> f64 {
     let mut sum = 0.0;

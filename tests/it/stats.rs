@@ -1,4 +1,4 @@
-//! `stats` from outside: figures from a store whose history is known, and the page for a browser.
+//! `stats` from outside: figures from a store with a known history, and the page for a browser.
 
 use std::fs;
 
@@ -119,7 +119,7 @@ fn the_figures_are_those_of_the_history() {
         (&json!(0), &Value::Null)
     );
     assert_eq!(pieces[7]["hints_helped"], 12);
-    // Nobody has withheld enough to say what was saved.
+    // Too few hints were withheld to estimate the savings.
     assert_eq!(hints["failures_avoided"], Value::Null);
     let comparison = &stats["experiment"]["comparisons"][0];
     assert!(
@@ -274,7 +274,7 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
     for outside in ["http:", "https:", "//", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
-    // Every picture is named, or stands beside its own numbers.
+    // Every picture has a name, or a table beside it.
     for svg in page.split("<svg ").skip(1) {
         let tag = svg.split_once('>').unwrap().0;
         assert!(

@@ -1,4 +1,4 @@
-//! The store as its users see it: nothing is lost, whatever happens to the files.
+//! The store from the view of its callers: no change to the files loses a record.
 
 use std::fs;
 use std::path::Path;
@@ -276,7 +276,7 @@ fn a_crash_at_any_byte_of_a_write_loses_nothing_that_was_acknowledged() {
         .take_while(|(a, b)| a == b)
         .count();
     for written in same..after.len() {
-        // What the write had reached is new, what it had not is old.
+        // Everything before the point of failure is new, the rest is old.
         let mut torn = after[..written].to_vec();
         torn.extend_from_slice(before.get(written..).unwrap_or_default());
         fs::write(&path, &torn).unwrap();
@@ -389,7 +389,7 @@ fn a_file_whose_end_is_broken_is_not_written_to() {
         ("{\"entries\": [{\"correction_id\": \"CORR-001\"}]}", 1),
         ("no json at all", 0),
         ("{}", 0),
-        // Torn behind damage: nobody can say which bracket closes what.
+        // Torn after damage: the brackets cannot be matched.
         (
             "{\"corrections\": [\n {\"corrections\": [\n    {\"correction_id\": \"CORR-001\"},\n    {\"b\" x}, {",
             1,
@@ -416,7 +416,7 @@ fn a_file_whose_end_is_broken_is_not_written_to() {
 
 #[test]
 fn two_documents_in_one_file_are_mended_into_one() {
-    // What two writers without a lock make of a file.
+    // File after two writers without a lock.
     let dir = tempfile::tempdir().unwrap();
     let text = "{\n  \"corrections\": [\n    {\"correction_id\": \"CORR-001\"}\n  ]\n}ction_id\": \"CORR-00\"},\n    {\"correction_id\": \"CORR-002\"}\n  ]\n}";
     fs::write(dir.path().join("corrections.json"), text).unwrap();
@@ -614,7 +614,7 @@ fn threads_that_write_at_once_lose_nothing_and_readers_see_no_error() {
     assert_eq!(ids.len(), 100);
 }
 
-/// One step of a random history.
+/// Step of a random history.
 #[derive(Debug, Clone)]
 enum Step {
     Append(String),
@@ -637,7 +637,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is done to the store, it holds what a list that the same was done to holds.
+    /// The store equals a list after the same operations.
     #[test]
     fn the_store_behaves_like_a_list(steps in proptest::collection::vec(step(), 1..24)) {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A real terminal: a `tmux` of our own, with a shell in it that knows the program as `memctl`.
+//! A real terminal: a `tmux` server of the test, with a shell in which the program is `memctl`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// `None`, loudly, where there is no `tmux`.
+    /// `None`, with a message, if `tmux` is missing.
     pub(crate) fn open(workspace: &Workspace, columns: u16, rows: u16) -> Option<Self> {
         let program = workspace.command();
         let top = workspace.root().parent().unwrap().to_owned();
@@ -33,7 +33,7 @@ impl Terminal {
             .env("LC_ALL", "C.UTF-8");
         match tmux.output() {
             Ok(output) if output.status.success() => {
-                // What is typed before the shell has asked for it stands in front of its prompt.
+                // Text typed before the prompt appears is shown in front of it.
                 let start = Instant::now();
                 while !terminal.screen().starts_with(['$', '#']) {
                     assert!(start.elapsed() < Duration::from_secs(20), "no shell");
@@ -72,29 +72,29 @@ impl Terminal {
         self.keys(&["Enter"]);
     }
 
-    /// What is on the screen, without the empty lines at its end.
+    /// Screen content, without trailing empty lines.
     pub(crate) fn screen(&self) -> String {
         self.ask(&["capture-pane", "-p"]).trim_end().to_owned()
     }
 
-    /// What has scrolled off the screen.
+    /// Scrollback of the screen.
     pub(crate) fn history(&self) -> String {
         self.ask(&["capture-pane", "-p", "-S", "-", "-E", "-1"])
     }
 
-    /// Whether the cursor is visible.
+    /// Returns `true` if the cursor is visible.
     pub(crate) fn has_cursor(&self) -> bool {
         self.ask(&["display-message", "-p", "#{cursor_flag}"])
             .trim()
             == "1"
     }
 
-    /// Waits until a text stands on the screen, and until nothing changes there any more.
+    /// Waits until the screen shows a text, and no longer changes.
     pub(crate) fn wait_for(&self, text: &str) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
-            // What was typed is no answer.
+            // The typed line is not output.
             let is_there = screen
                 .lines()
                 .any(|l| l.contains(text) && !l.starts_with(['$', '#']));

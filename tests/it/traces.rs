@@ -1,4 +1,5 @@
-//! Traces of OpenTelemetry from outside: what `run` leaves, and what `learn` makes of the traces of others.
+//! OpenTelemetry traces from outside: traces that `run` writes, and learning from traces of other
+//! programs.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
@@ -134,7 +135,7 @@ fn content_is_told_only_where_it_is_asked_for_and_without_secrets() {
     let input: Value =
         serde_json::from_str(attributes["gen_ai.input.messages"].as_str().unwrap()).unwrap();
     assert_eq!(input[0]["role"], "user");
-    // What was written is read.
+    // The written trace is read back.
     let report = workspace.json(&["learn", "--dry-run", "t.jsonl"]);
     let transcript = &report["transcripts"][0];
     assert_eq!(
@@ -170,7 +171,7 @@ fn a_run_that_failed_is_traced_and_a_trace_that_fails_costs_a_warning() {
     assert!(ran.stderr.contains("cannot write the trace"), "{ran:?}");
 }
 
-/// A repository that somebody else has made must not say where traces go, or what they tell.
+/// An untrusted repository cannot set the destination or the content of traces.
 #[test]
 fn a_foreign_workspace_does_not_say_where_traces_go() {
     let mut workspace = workspace();
@@ -253,7 +254,7 @@ fn python(workspace: &Workspace, program: &str, arguments: &[&str]) -> Option<()
     }
 }
 
-/// What the agents of these tests have overcome.
+/// Recoveries of the agents in these tests.
 #[track_caller]
 fn is_learnt(workspace: &Workspace) {
     let report = workspace.json(&["learn", "traces.jsonl"]);
@@ -264,7 +265,7 @@ fn is_learnt(workspace: &Workspace) {
     assert_eq!(fix["working_code"], "python3 -c \"print({}.get('x'))\"");
 }
 
-/// The real SDK and its exporter of files; `make test-clients` installs them.
+/// The real SDK and its file exporter; `make test-clients` installs them.
 #[test]
 #[ignore = "needs OpenTelemetry from PyPI: make test-clients"]
 fn traces_of_the_real_sdk_are_learnt_from() {

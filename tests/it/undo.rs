@@ -1,4 +1,4 @@
-//! `memory undo` from outside: whatever the last command changed is as before, to the byte.
+//! `memory undo` from outside: it restores every file of the last change byte for byte.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Two users in one memory: what is one's does not exist for the other.
+//! Two users of one memory: neither sees the other's records.
 
 use std::path::Path;
 

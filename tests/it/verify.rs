@@ -1,4 +1,4 @@
-//! `test` from outside, with a model that obeys a rule only where it stands in the prompt.
+//! `test` from outside, with a model that follows a rule only if the prompt contains it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What is seen of a store while others write to it, and what an interrupt leaves behind.
+//! Watching a store while others write to it, and the state of the terminal after an interrupt.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

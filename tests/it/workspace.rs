@@ -1,7 +1,7 @@
-//! A workspace of its own for each test, and the real program in it.
+//! A separate workspace for each test, and the real program in it.
 //!
-//! The program gets an empty environment, a home without any settings and a fixed clock, so that
-//! nothing of the machine that runs the test can be seen in what it prints.
+//! The program gets an empty environment, a home without settings and a fixed clock, so that its
+//! output does not depend on the machine.
 
 use std::ffi::OsStr;
 use std::fs;
