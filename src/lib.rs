@@ -18,6 +18,9 @@
 //! | 4 | [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, HTTP and MCP, arguments and terminal |
 //!
+//! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or
+//! [`review::approve()`]. A function that needs only the records takes the store of the workspace.
+//!
 //! # Invariants
 //!
 //! - Nothing below layer 5 prints, exits, reads the environment or the clock; `now` and randomness
@@ -34,17 +37,17 @@
 //!
 //! # Four control flows
 //!
-//! *A run.* `cli::run` reads the input and calls [`workspace::Workspace::run`]. The engine takes layers
+//! *A run.* `cli::run` reads the input and calls [`engine::run()`]. The engine takes layers
 //! 0, 1 and 3 of the prompt from [`skill`] and the learned rules from [`store`].
 //! [`prompt::assemble`] joins them. [`llm::Llm::ask`] answers, or the most similar known case does.
 //! The execution is stored with the ids of the rules in its prompt.
 //!
-//! *A correction.* [`workspace::Workspace::correct`] stores the correction **first**. Then
+//! *A correction.* [`engine::correct()`] stores the correction **first**. Then
 //! [`learn::reflect`] derives a rule, with or without a model. The rule is stored, the guardrail
 //! files get a section, and [`learn::case`] creates a regression test in the skill. The next run
 //! includes the rule like any other.
 //!
-//! *A session.* [`workspace::Workspace::learn`] opens session files, and [`transcript`] parses them into
+//! *A session.* [`learning::learn()`] opens session files, and [`transcript`] parses them into
 //! steps. [`learn::recover`] finds failures with a recovery, and [`learn::distil`] derives a fix
 //! and a procedure from each. The store adds new records and updates the counts of known ones.
 //!

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::error::UserError;
 use crate::model::Trust;
-use crate::review::Approved;
+use crate::review::{self, Approved};
 
 use super::context::Context;
 use super::output::{Page, Report, Style};
@@ -27,7 +27,7 @@ pub(super) struct ApproveArgs {
 }
 
 pub(super) fn approve(context: &Context, args: &ApproveArgs) -> Result<Box<dyn Report>, UserError> {
-    let records = context.engine(None)?.approve(&args.ids)?;
+    let records = review::approve(&context.engine(None)?, &args.ids)?;
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
         warnings: warnings.collect(),

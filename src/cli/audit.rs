@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::engine::{AuditFilter, AuditReport};
+use crate::engine::{self, AuditFilter, AuditReport};
 use crate::error::UserError;
 use crate::store::Audited;
 
@@ -72,7 +72,7 @@ pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report
         limit: args.limit as usize,
     };
     Ok(Box::new(Lines {
-        report: context.engine(None)?.audit(&filter)?,
+        report: engine::audit(&context.engine(None)?.store, &filter)?,
         now: context.environment.now,
     }))
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::error::UserError;
 use crate::model::SkillPath;
-use crate::review::{ConflictsReport, MergeReport, RulePair};
+use crate::review::{self, ConflictsReport, MergeReport, RulePair};
 
 use super::context::Context;
 use super::output::{Page, Report, Style, plural};
@@ -33,11 +33,13 @@ pub(super) fn conflicts(
 ) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
-        return Ok(Box::new(engine.merge(keep, other)?));
+        return Ok(Box::new(review::merge(&engine, keep, other)?));
     }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
-    let report = engine.conflicts(skill.as_ref(), &mut |done, of| bar.reach(done, of));
+    let report = review::conflicts(&engine.store, skill.as_ref(), &mut |done, of| {
+        bar.reach(done, of);
+    });
     drop(bar);
     Ok(Box::new(report?))
 }

@@ -13,6 +13,7 @@ use crate::error::UserError;
 use crate::llm::{EmbeddingsProtocol, Secret};
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
+use crate::remote;
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::{Error, Providers};
 use crate::workspace::{Settings, Workspace};
@@ -133,7 +134,7 @@ impl Context {
     pub(super) fn engine(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let engine = self.engine_over_files(model)?;
         if self.off.is_none() {
-            engine.catch_up()?;
+            remote::catch_up(&engine.store)?;
         }
         Ok(engine)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use dialoguer::{Editor, FuzzySelect, Input};
 
-use crate::engine::{CorrectOptions, CorrectReport};
+use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
 use crate::model::{Execution, SkillPath};
 use crate::workspace::Workspace;
@@ -85,7 +85,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
         }
     };
     let spinner = context.printer.spinner("learning");
-    let report = wait(engine.correct(options, &mut follow(&spinner)))?;
+    let report = wait(engine::correct(&engine, options, &mut follow(&spinner)))?;
     drop(spinner);
     Ok(Box::new(report?))
 }
@@ -117,7 +117,7 @@ fn pick(
             .resolve(crate::model::Kind::Execution, &given, skill)?;
         return Ok(engine.store.get(&id)?);
     }
-    let (mut executions, _) = engine.recent_executions(skill, 30)?;
+    let (mut executions, _) = engine::recent_executions(&engine.store, skill, 30)?;
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::error::UserError;
-use crate::maintenance::{DoctorReport, SecretsReport};
+use crate::maintenance::{self, DoctorReport, SecretsReport};
 use crate::store::ProblemKind;
 
 use super::context::Context;
@@ -42,12 +42,12 @@ pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Rep
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect();
-        let report = context.engine(None)?.secrets(&paths, args.repair);
+        let report = maintenance::secrets(&context.engine(None)?, &paths, args.repair);
         drop(spinner);
         return Ok(Box::new(report?));
     }
     let spinner = context.printer.spinner("reading every record");
-    let report = context.engine_over_files(None)?.doctor(args.repair);
+    let report = maintenance::doctor(&context.engine_over_files(None)?, args.repair);
     drop(spinner);
     let mut report = report?;
     report.git = setup_git::problems(project(&context.places));

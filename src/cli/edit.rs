@@ -4,7 +4,7 @@ use clap::Args;
 use dialoguer::{Confirm, Editor};
 
 use crate::error::UserError;
-use crate::review::{Draft, EditReport};
+use crate::review::{self, Draft, EditReport};
 use crate::workspace::Workspace;
 
 use super::context::Context;
@@ -41,9 +41,9 @@ pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>
         for (name, value) in &args.set {
             given.push((name.clone(), context.text(value)?));
         }
-        return Ok(Box::new(engine.edit(&args.id, &given)?));
+        return Ok(Box::new(review::edit(&engine, &args.id, &given)?));
     }
-    let draft = engine.draft(&args.id)?;
+    let draft = review::draft(&engine, &args.id)?;
     if !context.is_interactive() {
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
         return Err(UserError::usage(
@@ -74,10 +74,10 @@ fn in_editor(
             )
         })?;
         let Some(edited) = edited else {
-            return Ok(engine.edit(&draft.id, &[])?);
+            return Ok(review::edit(engine, &draft.id, &[])?);
         };
         let done = match changes(draft, &edited) {
-            Ok(given) => engine.edit(&draft.id, &given).map_err(UserError::from),
+            Ok(given) => review::edit(engine, &draft.id, &given).map_err(UserError::from),
             Err(missing) => Err(UserError::usage(
                 format!("the line `{}` is missing", heading(missing)),
                 "do not change the headings".to_owned(),

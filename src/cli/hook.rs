@@ -17,7 +17,7 @@ use crate::config::{Config, Environment, Places};
 use crate::hints::HintService;
 use crate::host::{EventKind, Host, respond};
 use crate::learn::rewrite::RewriteBy;
-use crate::learning::LearnOptions;
+use crate::learning::{self, LearnOptions};
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::{AuditContext, Scoped};
@@ -183,5 +183,5 @@ fn learn(
         ..LearnOptions::default()
     };
     // A session that cannot be read or stored is not reported here.
-    drop(engine.learn(&options, &mut |_, _| {}));
+    drop(learning::learn(&engine, &options, &mut |_, _| {}));
 }

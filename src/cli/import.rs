@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::error::UserError;
-use crate::exchange::{ImportOptions, ImportReport, ImportSource};
+use crate::exchange::{self, ImportOptions, ImportReport, ImportSource};
 
 use super::context::Context;
 use super::output::{Page, Report, Style, plural};
@@ -57,7 +57,7 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Rep
         trust: args.trust,
     };
     let spinner = context.printer.spinner("importing");
-    let report = context.engine(None)?.import(&options);
+    let report = exchange::import(&context.engine(None)?, &options);
     drop(spinner);
     Ok(Box::new(report?))
 }

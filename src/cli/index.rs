@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::embedder::Destination;
-use crate::engine::{IndexOptions, IndexReport, IndexStage};
+use crate::engine::{self, IndexOptions, IndexReport, IndexStage};
 use crate::error::UserError;
 
 use super::context::Context;
@@ -35,7 +35,7 @@ pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Repor
     let engine = context.engine(None)?;
     let printer = &context.printer;
     let (mut words, mut vectors) = (None, None);
-    let report = engine.index(options, &mut |stage| match stage {
+    let report = engine::index(&engine, options, &mut |stage| match stage {
         IndexStage::Words(done, of) => words
             .get_or_insert_with(|| printer.bar("words"))
             .reach(done, of),

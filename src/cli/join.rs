@@ -41,7 +41,7 @@ pub(super) fn join(
     let engine = context.engine_over_files(None)?;
     let mut bars = Bars::new(&context.printer);
     let mut report: JoinReport = wait(async {
-        let store = engine.sharing_store();
+        let store = remote::sharing_store(&engine.store);
         let on = &mut |stage| bars.on(stage);
         remote::join(&address, &store, &args.name, &mut random, on).await
     })??;
@@ -51,7 +51,7 @@ pub(super) fn join(
     };
     let primary = Arc::new(PgStore::new(address, name)?);
     let spinner = context.printer.spinner("fetching");
-    let store = engine.sharing_store().backed_by(primary);
+    let store = remote::sharing_store(&engine.store).backed_by(primary);
     store.catch_up()?;
     drop(spinner);
     for kind in Kind::ALL {

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::error::UserError;
-use crate::learning::{LearnOptions, LearnReport, OnBytes};
+use crate::learning::{self, LearnOptions, LearnReport, OnBytes};
 use crate::transcript::Format;
 use crate::workspace::Workspace;
 
@@ -57,7 +57,9 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
         session: context.session(None),
         host_session: None,
     };
-    let mut report = reading(context, |progress| engine.learn(&options, progress))?;
+    let mut report = reading(context, |progress| {
+        learning::learn(&engine, &options, progress)
+    })?;
     if args.llm {
         word(context, &engine, args.max_calls, &mut report)?;
     }
@@ -90,7 +92,7 @@ fn word(
     max_calls: usize,
     report: &mut LearnReport,
 ) -> Result<(), UserError> {
-    let plan = match wait(engine.plan_analysis(&report.learned, max_calls))? {
+    let plan = match wait(learning::plan_analysis(engine, &report.learned, max_calls))? {
         Ok(Some(plan)) => plan,
         Ok(None) => {
             report
@@ -121,7 +123,7 @@ fn word(
         plural(plan.calls as u64, "call"),
     ));
     let spinner = context.printer.spinner("calling the model");
-    let analysis = wait(engine.analyse(plan, &mut follow(&spinner)))?;
+    let analysis = wait(learning::analyse(engine, plan, &mut follow(&spinner)))?;
     drop(spinner);
     match analysis {
         Ok(analysis) => {

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
 use serde_json::value::RawValue;
 
-use crate::engine::{AddOptions, AddReport, Listed};
+use crate::engine::{self, AddOptions, AddReport, Listed};
 use crate::error::UserError;
-use crate::maintenance::PruneReport;
+use crate::maintenance::{self, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::remote;
 
@@ -112,7 +112,10 @@ pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, U
         metadata: metadata.map(|given| json(context, given)).transpose()?,
         expires_at: args.expires_at,
     };
-    Ok(Box::new(context.engine(None)?.add_memory(&options)?))
+    Ok(Box::new(engine::add_memory(
+        &context.engine(None)?,
+        &options,
+    )?))
 }
 
 /// Parses JSON given as text, as a file, or as standard input.
@@ -175,7 +178,10 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Repor
         let address = address(context, None)?;
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
     }
-    Ok(Box::new(context.engine(None)?.prune(args.dry_run)?))
+    Ok(Box::new(maintenance::prune(
+        &context.engine(None)?,
+        args.dry_run,
+    )?))
 }
 
 impl Report for PruneReport {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::engine::PromptReport;
+use crate::engine::{self, PromptReport};
 use crate::error::UserError;
-use crate::insight::StatusReport;
+use crate::insight::{self, StatusReport};
 use crate::model::SkillPath;
 
 use super::approve::{ApproveArgs, approve};
@@ -101,7 +101,7 @@ pub(super) fn memory(
 pub(super) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
-    let mut report = context.engine(None)?.status()?;
+    let mut report = insight::status(&context.engine(None)?)?;
     report.enabled = context.off.is_none();
     Ok(Box::new(report))
 }
@@ -174,7 +174,8 @@ fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserE
         .map(|path| context.json(path))
         .transpose()?;
     let engine = context.engine(None)?;
-    let report = engine.prompt(
+    let report = engine::prompt(
+        &engine,
         &skill,
         input.as_deref().map(serde_json::value::RawValue::get),
     )?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::Places;
 use crate::error::UserError;
 use crate::merge::git::{Asked, Repository};
-use crate::merge::{Finished, Joined, Versions, give_back, is_of_corrections, join};
+use crate::merge::{self, Finished, Joined, Versions, give_back, is_of_corrections, join};
 use crate::platform::{Directory, named};
 use crate::store::{DIRECTORY, PENDING, Role, role};
 
@@ -192,16 +192,16 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
     });
     let engine = context.engine(None).map_err(|error| error.message)?;
     let merge = [sides.ours, sides.theirs];
-    let mut pending = engine.pending().unwrap_or_default().of_merge(merge);
+    let mut pending = merge::pending(&engine.store)
+        .unwrap_or_default()
+        .of_merge(merge);
     let as_git_has_it = versions.ours.clone();
     versions.ours = pending.settle(&versions.ours);
     let joined =
         join(&versions, &engine.store.audit_context().who).map_err(|error| message(&error))?;
     versions.ours = as_git_has_it;
     pending.plan(&versions, &joined);
-    engine
-        .remember_pending(&pending)
-        .map_err(|error| message(&error))?;
+    merge::remember_pending(&engine.store, &pending).map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }
@@ -329,7 +329,7 @@ fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, User
     if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
         return Ok(report(Finished::default()));
     }
-    Ok(report(context.engine(None)?.finish_merge()?))
+    Ok(report(merge::finish(&context.engine(None)?)?))
 }
 
 /// Files in which references were repaired.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::Environment;
 use crate::error::UserError;
-use crate::remote::{Address, PgStore};
+use crate::remote::{self, Address, PgStore};
 use crate::store::{PrimaryName, Scoped};
 use crate::workspace::Workspace;
 
@@ -46,6 +46,6 @@ pub(super) fn follow(environment: &Environment, engine: &Workspace) -> Result<()
     };
     let engine = engine.clone();
     // The next caller fetches what fails here, and gets the error.
-    primary.listen(Arc::new(move || drop(engine.catch_up())));
+    primary.listen(Arc::new(move || drop(remote::catch_up(&engine.store))));
     Ok(())
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use dialoguer::Input;
 
 use crate::error::UserError;
-use crate::maintenance::PurgeReport;
+use crate::maintenance::{self, PurgeReport};
 
 use super::context::Context;
 use super::output::{Page, Report, Style, clean, plural};
@@ -35,9 +35,9 @@ pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Repor
     // A purge works while memory is switched off.
     engine.store = engine.store.even_if_disabled();
     if !args.dry_run && !args.yes {
-        confirm(context, &engine.purge(true)?)?;
+        confirm(context, &maintenance::purge(&engine, true)?)?;
     }
-    Ok(Box::new(engine.purge(args.dry_run)?))
+    Ok(Box::new(maintenance::purge(&engine, args.dry_run)?))
 }
 
 /// Asks the user to type the name of the workspace.

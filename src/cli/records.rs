@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::engine::{ForgetReport, ListReport, ShowReport};
+use crate::engine::{self, ForgetReport, ListReport, ShowReport};
 use crate::error::UserError;
 use crate::model::{CANDIDATE, Condition, Kind, SkillPath, mark};
 
@@ -94,7 +94,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
     let report = match args.kind.map(KindName::kind) {
         Some(Kind::Memory) | None if asks_memories => {
             let memory_type = args.memory_type.map(TypeName::memory_type);
-            engine.list_memories(memory_type, &args.conditions, limit)?
+            engine::list_memories(&engine, memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
@@ -105,7 +105,12 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
                 "memctl memory list memories --type brand_memory",
             ));
         }
-        kind => engine.list(kind.unwrap_or(Kind::Reflexion), skill.as_ref(), limit)?,
+        kind => engine::list(
+            &engine,
+            kind.unwrap_or(Kind::Reflexion),
+            skill.as_ref(),
+            limit,
+        )?,
     };
     Ok(Box::new(Listing {
         report,
@@ -183,7 +188,7 @@ pub(super) struct ShowArgs {
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
     let (engine, id) = context.engine(None)?.of_id(&args.id)?;
-    Ok(Box::new(engine.show(&id)?))
+    Ok(Box::new(engine::show(&engine, &id)?))
 }
 
 impl Report for ShowReport {
@@ -223,9 +228,11 @@ pub(super) struct ForgetArgs {
 }
 
 pub(super) fn forget(context: &Context, args: &ForgetArgs) -> Result<Box<dyn Report>, UserError> {
-    Ok(Box::new(
-        context.engine(None)?.forget(&args.id, args.for_good)?,
-    ))
+    Ok(Box::new(engine::forget(
+        &context.engine(None)?,
+        &args.id,
+        args.for_good,
+    )?))
 }
 
 impl Report for ForgetReport {

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args};
 
 use crate::error::UserError;
-use crate::merge::{ResolveReport, ResolveSide as Side};
+use crate::merge::{self, ResolveReport, ResolveSide as Side};
 
 use super::context::Context;
 use super::output::{Page, Report, Style};
@@ -39,9 +39,12 @@ pub(super) fn resolve(context: &Context, args: &ResolveArgs) -> Result<Box<dyn R
     } else {
         Side::Ours
     };
-    let report = context
-        .engine(None)?
-        .resolve(&args.id, side, args.field.as_deref())?;
+    let report = merge::resolve(
+        &context.engine(None)?,
+        &args.id,
+        side,
+        args.field.as_deref(),
+    )?;
     Ok(Box::new(report))
 }
 

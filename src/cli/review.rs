@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::error::UserError;
 use crate::model::Outcome;
-use crate::review::ReviewReport;
+use crate::review::{self, ReviewReport};
 
 use super::context::Context;
 use super::output::{Page, Report, Style};
@@ -21,7 +21,8 @@ pub(super) struct AcceptArgs {
 
 pub(super) fn accept(context: &Context, args: &AcceptArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
-    Ok(Box::new(engine.review(
+    Ok(Box::new(review::give_verdict(
+        &engine,
         &args.id,
         Outcome::Accepted,
         None,
@@ -43,7 +44,8 @@ pub(super) struct RejectArgs {
 
 pub(super) fn reject(context: &Context, args: RejectArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
-    Ok(Box::new(engine.review(
+    Ok(Box::new(review::give_verdict(
+        &engine,
         &args.id,
         Outcome::Rejected,
         args.reason,

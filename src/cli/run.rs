@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::engine::{RunOptions, RunReport, TraceOptions};
+use crate::engine::{self, RunOptions, RunReport, TraceOptions};
 use crate::error::UserError;
 use crate::model::SkillPath;
 
@@ -70,11 +70,11 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         session: session.clone(),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
-    let report = wait(engine.run(options, &mut follow(&spinner)))?;
+    let report = wait(engine::run(&engine, options, &mut follow(&spinner)))?;
     drop(spinner);
     let traced = tracing.map(|options| {
         let (session, given) = (session.as_deref(), given.as_deref());
-        engine.trace(&options, &name, session, given, report.as_ref())
+        engine::trace(&engine, &options, &name, session, given, report.as_ref())
     });
     // A failed trace does not lose the answer.
     if let Some(Err(error)) = traced {

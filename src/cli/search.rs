@@ -5,7 +5,7 @@ use std::time::Instant;
 use chrono::{DateTime, NaiveDate};
 use clap::{Args, ValueEnum};
 
-use crate::engine::{FindOptions, FindReport, Found, Ranks, RemoteResult};
+use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::error::UserError;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Condition, Kind, Trust};
@@ -120,14 +120,14 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
             ));
         }
         filter.kind = Some(Kind::Memory);
-        filter.keys = Some(engine.memories_where(&args.conditions)?);
+        filter.keys = Some(engine::memories_where(&engine.store, &args.conditions)?);
     }
     let (rewrite, warning) = match engine.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
             let spinner = context.printer.spinner("rewriting");
-            wait(engine.rewrite(&args.query, &mut follow(&spinner)))??
+            wait(engine::rewrite(&engine, &args.query, &mut follow(&spinner)))??
         }
     };
     let options = FindOptions {
@@ -143,7 +143,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         explain: args.explain,
     };
     let bar = context.printer.bar("indexing");
-    let report = engine.find(&options, &mut |done, of| bar.reach(done, of));
+    let report = engine::find(&engine, &options, &mut |done, of| bar.reach(done, of));
     drop(bar);
     let mut report = report?;
     report.warnings.extend(warning);
@@ -162,7 +162,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     }
     let address = address(context, None)?;
     let engine = context.engine(None)?;
-    let embedded = engine.embed(&[&args.query])?;
+    let embedded = engine::embed(&engine, &[&args.query])?;
     let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let question = RemoteQuestion {
         text: &args.query,
@@ -187,7 +187,8 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
             semantic: hit.semantic,
         },
     });
-    Ok(Box::new(engine.remote_results(
+    Ok(Box::new(engine::remote_results(
+        &engine,
         &args.query,
         found.collect(),
         start,

@@ -79,7 +79,9 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
     let mut report = done?;
     if !args.dry_run {
         let (out, came) = report.told();
-        report.warnings.extend(engine.shared(&out, &came)?);
+        report
+            .warnings
+            .extend(remote::note_sync(&engine.store, &out, &came)?);
     }
     Ok(Box::new(report))
 }
@@ -96,7 +98,7 @@ fn carry_out(
     // Records in a primary are in the database already; only vectors are missing.
     let has_sent = options.way != Way::Pull || engine.store.primary_name()?.is_some();
     wait(async {
-        let store = engine.sharing_store();
+        let store = remote::sharing_store(&engine.store);
         let mut report = remote::sync(address, &store, options, &mut random, on).await?;
         if has_sent && !options.dry_run {
             match share_vectors(engine, address, &report.origin, on).await {
@@ -118,9 +120,7 @@ async fn share_vectors(
     origin: &str,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, String> {
-    let shared_embedder = engine
-        .shared_embedder()
-        .map_err(|error| error.to_string())?;
+    let shared_embedder = remote::shared_embedder(engine).map_err(|error| error.to_string())?;
     let name = shared_embedder.name();
     let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
     let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);

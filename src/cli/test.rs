@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::engine::{CaseReport, Status, TestPlan, TestReport};
+use crate::engine::{self, CaseReport, Status, TestPlan, TestReport};
 use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
 use crate::workspace::Workspace;
@@ -41,12 +41,12 @@ pub(super) struct TestArgs {
 pub(super) fn test(context: &Context, args: &TestArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let engine = context.engine(args.model.as_deref())?;
-    let plan = wait(engine.plan_tests(skill.as_ref(), args.max_calls))??;
+    let plan = wait(engine::plan_tests(&engine, skill.as_ref(), args.max_calls))??;
     announce(context, &plan);
     let report = run(context, &engine, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
-        engine.write_report(&path, &junit::document(&report)?)?;
+        engine::write_report(&path, &junit::document(&report)?)?;
     }
     Ok(Box::new(report))
 }
@@ -70,7 +70,7 @@ fn announce(context: &Context, plan: &TestPlan) {
 fn run(context: &Context, engine: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let bar = context.printer.bar("testing");
     let mut on_case = |done: usize, of: usize| bar.reach(done, of);
-    let report = wait(engine.test(plan, &mut on_case, &mut |_| {}))?;
+    let report = wait(engine::test(engine, plan, &mut on_case, &mut |_| {}))?;
     drop(bar);
     let mut report = report?;
     let ran = report.cases.len() - report.skipped;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::config::digest;
 use crate::error::UserError;
 use crate::platform::Directory;
-use crate::review::{TrustMode, Untrusted};
+use crate::review::{self, TrustMode, Untrusted};
 
 use super::context::Context;
 use super::output::{Page, Report, Style, clean, plural};
@@ -76,7 +76,7 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
         }
         return Ok(Box::new(report));
     }
-    report.untrusted = engine.untrusted(args.origin.as_deref())?;
+    report.untrusted = review::untrusted(&engine.store, args.origin.as_deref())?;
     if args.origin.is_none() && !context.environment.trusts_settings(memory) {
         report.settings.clone_from(&config.held_back);
         report.prompts = context.prompts_of_workspace();
@@ -85,7 +85,7 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
         return Ok(Box::new(report));
     }
     if let Some(origin) = &args.origin {
-        engine.trust_origin(origin)?;
+        review::trust_origin(&engine, origin)?;
         report.decision = "origin";
         return Ok(Box::new(report));
     }
@@ -94,7 +94,7 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
     } else {
         (TrustMode::Standing, "standing")
     };
-    engine.trust(mode)?;
+    review::trust(&engine, mode)?;
     approvals.trust_settings(report.digest.clone(), &mut || (engine.random)())?;
     report.decision = decision;
     Ok(Box::new(report))

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::error::UserError;
-use crate::undo::{ChangeReport, UndoReport};
+use crate::undo::{self, ChangeReport, UndoReport};
 
 use super::context::Context;
 use super::output::{Align, Page, Report, Style, Table, when};
@@ -37,11 +37,15 @@ pub(super) fn undo(context: &Context, args: &UndoArgs) -> Result<Box<dyn Report>
     let engine = context.engine(None)?;
     if args.list {
         return Ok(Box::new(Changes {
-            changes: engine.changes(args.limit as usize)?,
+            changes: undo::changes(&engine.store, args.limit as usize)?,
             now: context.environment.now,
         }));
     }
-    Ok(Box::new(engine.undo(args.change.as_deref(), args.dry_run)?))
+    Ok(Box::new(undo::revert(
+        &engine,
+        args.change.as_deref(),
+        args.dry_run,
+    )?))
 }
 
 impl Report for UndoReport {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::engine;
 use crate::error::{self, UserError};
 use crate::json::compact;
 use crate::model::{Execution, Kind, Outcome, SkillPath};
@@ -93,7 +94,7 @@ impl Watch<'_> {
         let mut limit = self.limit;
         loop {
             let Ok((mut executions, now)) =
-                self.engine.recent_executions(self.skill.as_ref(), limit)
+                engine::recent_executions(&self.engine.store, self.skill.as_ref(), limit)
             else {
                 return Vec::new();
             };
@@ -117,8 +118,7 @@ impl Watch<'_> {
     /// Returns the newest executions, oldest first, and their total number. Returns nothing for a
     /// file that cannot be read yet; the next event reads it again.
     fn recent(&self) -> (Vec<Execution>, u64) {
-        self.engine
-            .recent_executions(self.skill.as_ref(), self.limit)
+        engine::recent_executions(&self.engine.store, self.skill.as_ref(), self.limit)
             .unwrap_or_default()
     }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::error::UserError;
-use crate::insight::{Link, WhyReport};
+use crate::insight::{self, Link, WhyReport};
 use crate::model::mark;
 
 use super::context::Context;
@@ -28,7 +28,7 @@ pub(super) struct WhyArgs {
 pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
     let (engine, id) = context.engine(None)?.of_id(&args.id)?;
     Ok(Box::new(Tree {
-        report: engine.why(&id)?,
+        report: insight::why(&engine, &id)?,
         now: context.environment.now,
     }))
 }

@@ -25,97 +25,98 @@ pub struct PromptReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Returns the prompt of a skill, for this input if one is given.
-    pub fn prompt(&self, skill: &SkillPath, input: Option<&str>) -> Result<PromptReport, Error> {
-        let (_, skill) = self.skill(skill)?;
-        let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
-        let assembly = self.assemble(&skill, input, &mut warnings)?;
-        // A displayed prompt is a read of its rules. A run names its rules in the execution
-        // instead.
-        let rules = assembly.injected.iter();
-        let read = rules.map(|rule| (Kind::Reflexion, (rule.id.as_str(), None)));
-        warnings.extend(self.note_read(read));
-        Ok(PromptReport {
-            skill: skill.path,
-            assembly,
-            warnings,
-        })
-    }
+/// Returns the prompt of a skill, for this input if one is given.
+pub fn prompt(
+    workspace: &Workspace,
+    skill: &SkillPath,
+    input: Option<&str>,
+) -> Result<PromptReport, Error> {
+    let (_, skill) = workspace.skill(skill)?;
+    let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
+    let assembly = assemble(workspace, &skill, input, &mut warnings)?;
+    // A displayed prompt is a read of its rules. A run names its rules in the execution
+    // instead.
+    let rules = assembly.injected.iter();
+    let read = rules.map(|rule| (Kind::Reflexion, (rule.id.as_str(), None)));
+    warnings.extend(workspace.note_read(read));
+    Ok(PromptReport {
+        skill: skill.path,
+        assembly,
+        warnings,
+    })
+}
 
-    pub(crate) fn assemble(
-        &self,
-        skill: &Skill,
-        input: Option<&str>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Assembly, Error> {
-        let of_skill = Selection {
-            skill: Some(&skill.path),
-            newest: None,
-        };
-        let (rules, problems) = active_rules::rules(&self.store, &of_skill)?;
-        warnings.extend(problems.iter().map(ToString::to_string));
-        let shown = rules.iter();
-        let shown = shown.filter(|rule| !rule.is_candidate() && !rule.observed);
-        warnings.extend(shown.filter_map(suspicion));
-        warnings.extend(untrusted(&rules));
-        warnings.extend(rules.iter().filter(|rule| is_pending(rule)).map(|rule| {
-            format!(
-                "the guardrail of `{}` is not written yet: memctl doctor --repair",
-                rule.reflexion_id
-            )
-        }));
-        // An execution gets its id at the end; until then its time and its input identify it.
-        let unit = format!("{}\n{}", self.timestamp(), input.unwrap_or_default());
-        let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
-        let share = self.settings.withhold;
-        let withheld: Vec<String> = ids
-            .filter(|id| share.withholds(&self.store, id, &unit))
-            .collect();
-        Ok(self.assemble_layers(skill, &rules, input, &withheld))
-    }
+pub(crate) fn assemble(
+    workspace: &Workspace,
+    skill: &Skill,
+    input: Option<&str>,
+    warnings: &mut Vec<String>,
+) -> Result<Assembly, Error> {
+    let of_skill = Selection {
+        skill: Some(&skill.path),
+        newest: None,
+    };
+    let (rules, problems) = active_rules::rules(&workspace.store, &of_skill)?;
+    warnings.extend(problems.iter().map(ToString::to_string));
+    let shown = rules.iter();
+    let shown = shown.filter(|rule| !rule.is_candidate() && !rule.observed);
+    warnings.extend(shown.filter_map(suspicion));
+    warnings.extend(untrusted(&rules));
+    warnings.extend(rules.iter().filter(|rule| is_pending(rule)).map(|rule| {
+        format!(
+            "the guardrail of `{}` is not written yet: memctl doctor --repair",
+            rule.reflexion_id
+        )
+    }));
+    // An execution gets its id at the end; until then its time and its input identify it.
+    let unit = format!("{}\n{}", workspace.timestamp(), input.unwrap_or_default());
+    let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
+    let share = workspace.settings.withhold;
+    let withheld: Vec<String> = ids
+        .filter(|id| share.withholds(&workspace.store, id, &unit))
+        .collect();
+    Ok(assemble_layers(workspace, skill, &rules, input, &withheld))
+}
 
-    pub(crate) fn assemble_without_rules(&self, skill: &Skill) -> Assembly {
-        self.assemble_layers(skill, &[], None, &[])
-    }
+pub(crate) fn assemble_without_rules(workspace: &Workspace, skill: &Skill) -> Assembly {
+    assemble_layers(workspace, skill, &[], None, &[])
+}
 
-    /// Assembles the prompt from these rules, within the token budget and without the rules
-    /// withheld for the control group.
-    pub(crate) fn assemble_layers(
-        &self,
-        skill: &Skill,
-        rules: &[Reflexion],
-        input: Option<&str>,
-        withheld: &[String],
-    ) -> Assembly {
-        let choice = Choice {
-            input,
-            budget: self.settings.rules_tokens,
-            now: self.now,
-            withheld,
-            fence: |text, nonce| guard::fence(&[text], nonce),
-            nonce: &(self.random)(),
-        };
-        let directory = self.store.directory();
-        let name = directory.file_name().unwrap_or(directory.as_os_str());
-        let source = std::path::Path::new(name).join(Kind::Reflexion.file());
-        let mut layers = skill.layers();
-        for layer in &mut layers {
-            clean(&mut layer.text);
-        }
-        // Data files from other programs or older versions may hold secrets.
-        let mut rules = rules.to_vec();
-        for rule in &mut rules {
-            clean(&mut rule.rule);
-            clean(&mut rule.applies_when);
-            clean(&mut rule.source);
-        }
-        let suspicious = take_suspicious(&mut rules);
-        let mut assembly =
-            prompt::assemble(&layers, &rules, &source.display().to_string(), &choice);
-        assembly.omitted.extend(suspicious);
-        assembly
+/// Assembles the prompt from these rules, within the token budget and without the rules
+/// withheld for the control group.
+pub(crate) fn assemble_layers(
+    workspace: &Workspace,
+    skill: &Skill,
+    rules: &[Reflexion],
+    input: Option<&str>,
+    withheld: &[String],
+) -> Assembly {
+    let choice = Choice {
+        input,
+        budget: workspace.settings.rules_tokens,
+        now: workspace.now,
+        withheld,
+        fence: |text, nonce| guard::fence(&[text], nonce),
+        nonce: &(workspace.random)(),
+    };
+    let directory = workspace.store.directory();
+    let name = directory.file_name().unwrap_or(directory.as_os_str());
+    let source = std::path::Path::new(name).join(Kind::Reflexion.file());
+    let mut layers = skill.layers();
+    for layer in &mut layers {
+        clean(&mut layer.text);
     }
+    // Data files from other programs or older versions may hold secrets.
+    let mut rules = rules.to_vec();
+    for rule in &mut rules {
+        clean(&mut rule.rule);
+        clean(&mut rule.applies_when);
+        clean(&mut rule.source);
+    }
+    let suspicious = take_suspicious(&mut rules);
+    let mut assembly = prompt::assemble(&layers, &rules, &source.display().to_string(), &choice);
+    assembly.omitted.extend(suspicious);
+    assembly
 }
 
 /// Warning about rules that the user has not approved.

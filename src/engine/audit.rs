@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::store::AuditLine;
-use crate::workspace::{Error, Workspace};
+use crate::store::{AuditLine, Scoped};
+use crate::workspace::Error;
 
 /// Filter for audit events.
 #[derive(Debug, Clone, Default)]
@@ -33,28 +33,25 @@ pub struct AuditReport {
     pub lines: VecDeque<AuditLine>,
 }
 
-impl Workspace {
-    /// Returns the newest audit events.
-    pub fn audit(&self, filter: &AuditFilter) -> Result<AuditReport, Error> {
-        let mut report = AuditReport {
-            total: 0,
-            lines: VecDeque::new(),
-        };
-        self.store.audited(&mut |line| {
-            let of = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| {
-                wanted.as_deref().is_none_or(is)
-            };
-            let is_wanted = of(&filter.who, &|who| line.who == who)
-                && of(&filter.record, &|id| {
-                    line.records.iter().any(|r| r.eq_ignore_ascii_case(id))
-                })
-                && (!filter.foreign || line.is_foreign());
-            if is_wanted {
-                report.total += 1;
-                report.lines.push_front(line);
-                report.lines.truncate(filter.limit);
-            }
-        })?;
-        Ok(report)
-    }
+/// Returns the newest audit events.
+pub fn audit(store: &Scoped, filter: &AuditFilter) -> Result<AuditReport, Error> {
+    let mut report = AuditReport {
+        total: 0,
+        lines: VecDeque::new(),
+    };
+    store.audited(&mut |line| {
+        let of =
+            |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
+        let is_wanted = of(&filter.who, &|who| line.who == who)
+            && of(&filter.record, &|id| {
+                line.records.iter().any(|r| r.eq_ignore_ascii_case(id))
+            })
+            && (!filter.foreign || line.is_foreign());
+        if is_wanted {
+            report.total += 1;
+            report.lines.push_front(line);
+            report.lines.truncate(filter.limit);
+        }
+    })?;
+    Ok(report)
 }

@@ -4,12 +4,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath, Trust};
-use crate::store::{Entry, Error as StoreError, Selection};
+use crate::store::{Entry, Error as StoreError, Scoped, Selection};
 
 use super::remember::misfits;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::document::document;
+use crate::workspace::locate::locate;
 
 /// Records of one kind.
 #[derive(Debug, Serialize)]
@@ -98,118 +99,82 @@ pub struct ShowReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Returns the newest records of a kind.
-    pub fn list(
-        &self,
-        kind: Kind,
-        skill: Option<&SkillPath>,
-        limit: usize,
-    ) -> Result<ListReport, Error> {
-        let selection = Selection {
-            skill,
-            newest: Some(limit),
-        };
-        let mut records = Vec::new();
-        let problems = self.store.each_entry(kind, &selection, &mut |entry| {
-            records.push(Listed::of(entry));
+/// Returns the newest records of a kind.
+pub fn list(
+    workspace: &Workspace,
+    kind: Kind,
+    skill: Option<&SkillPath>,
+    limit: usize,
+) -> Result<ListReport, Error> {
+    let selection = Selection {
+        skill,
+        newest: Some(limit),
+    };
+    let mut records = Vec::new();
+    let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
+        records.push(Listed::of(entry));
+    })?;
+    records.reverse();
+    let read = records.iter().map(|record| {
+        let touched = (record.id.as_str(), record.user_id.as_deref());
+        (kind, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
+    Ok(ListReport {
+        kind,
+        total: workspace.store.count(kind)?,
+        warnings: warnings.collect(),
+        records,
+    })
+}
+
+/// Returns one record, named by id or id prefix.
+pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let entry = workspace
+        .store
+        .find(kind, &id)?
+        .ok_or_else(|| StoreError::NotFound {
+            kind: Some(kind),
+            id: id.clone(),
+            similar: Vec::new(),
         })?;
-        records.reverse();
-        let read = records.iter().map(|record| {
-            let touched = (record.id.as_str(), record.user_id.as_deref());
-            (kind, touched)
-        });
-        let unnoted = self.note_read(read);
-        let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
-        Ok(ListReport {
-            kind,
-            total: self.store.count(kind)?,
-            warnings: warnings.collect(),
-            records,
-        })
-    }
+    let record = serde_json::from_slice(&entry.text).or_else(|_| {
+        // An entry that is not JSON is shown as text.
+        serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
+    });
+    let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
+    let misfits = memory
+        .flatten()
+        .map(|m| misfits(m.memory_type, &m.metadata));
+    let unnoted = workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
+    let document = document(&entry);
+    Ok(ShowReport {
+        id,
+        kind,
+        trust: document.as_ref().map(|d| d.trust),
+        status: document.as_ref().and_then(|d| d.status.clone()),
+        source: document.and_then(|d| d.source),
+        record: record.map_err(StoreError::from)?,
+        warnings: misfits
+            .unwrap_or_default()
+            .into_iter()
+            .chain(unnoted)
+            .collect(),
+    })
+}
 
-    /// Returns one record, named by id or id prefix.
-    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let (kind, id) = self.locate(id)?;
-        let entry = self
-            .store
-            .find(kind, &id)?
-            .ok_or_else(|| StoreError::NotFound {
-                kind: Some(kind),
-                id: id.clone(),
-                similar: Vec::new(),
-            })?;
-        let record = serde_json::from_slice(&entry.text).or_else(|_| {
-            // An entry that is not JSON is shown as text.
-            serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
-        });
-        let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
-        let misfits = memory
-            .flatten()
-            .map(|m| misfits(m.memory_type, &m.metadata));
-        let unnoted = self.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
-        let document = document(&entry);
-        Ok(ShowReport {
-            id,
-            kind,
-            trust: document.as_ref().map(|d| d.trust),
-            status: document.as_ref().and_then(|d| d.status.clone()),
-            source: document.and_then(|d| d.source),
-            record: record.map_err(StoreError::from)?,
-            warnings: misfits
-                .unwrap_or_default()
-                .into_iter()
-                .chain(unnoted)
-                .collect(),
-        })
-    }
-
-    /// Resolves an id, an id prefix or `latest` to a record. Fails with [`Error::Forgotten`] for a
-    /// deleted record.
-    pub(crate) fn locate(&self, id: &str) -> Result<(Kind, String), Error> {
-        let kind = match Kind::of_id(id) {
-            Some(kind) => kind,
-            None if id == "latest" => Kind::Execution,
-            None => return Err(Error::NoId(id.to_owned())),
-        };
-        Ok((kind, self.locate_as(kind, id)?))
-    }
-
-    /// Resolves an id, an id prefix or `latest` among the records of one kind.
-    pub(crate) fn locate_as(&self, kind: Kind, id: &str) -> Result<String, Error> {
-        match self.store.resolve(kind, id, None) {
-            Ok(id) => Ok(id),
-            Err(error @ StoreError::NotFound { .. }) => {
-                Err(match self.store.tombstone(kind, id)? {
-                    Some(tombstone) => Error::Forgotten {
-                        day: tombstone
-                            .at
-                            .split('T')
-                            .next()
-                            .unwrap_or_default()
-                            .to_owned(),
-                        id: tombstone.id,
-                        kind,
-                    },
-                    None => error.into(),
-                })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Returns the newest executions, oldest first, and the number of all executions.
-    pub fn recent_executions(
-        &self,
-        skill: Option<&SkillPath>,
-        limit: usize,
-    ) -> Result<(Vec<Execution>, u64), Error> {
-        let selection = Selection {
-            skill,
-            newest: Some(limit),
-        };
-        let executions = self.store.list::<Execution>(&selection)?.records;
-        Ok((executions, self.store.count(Kind::Execution)?))
-    }
+/// Returns the newest executions, oldest first, and the number of all executions.
+pub fn recent_executions(
+    store: &Scoped,
+    skill: Option<&SkillPath>,
+    limit: usize,
+) -> Result<(Vec<Execution>, u64), Error> {
+    let selection = Selection {
+        skill,
+        newest: Some(limit),
+    };
+    let executions = store.list::<Execution>(&selection)?.records;
+    Ok((executions, store.count(Kind::Execution)?))
 }

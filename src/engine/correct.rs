@@ -10,12 +10,12 @@ use crate::guard;
 use crate::learn::reflect::{self, Draft, Lesson, Reflection};
 use crate::llm::OnProgress;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, SkillPath, Trust};
-use crate::store::Selection;
+use crate::store::{Scoped, Selection};
 
 use super::assemble::suspicion;
 use super::evidence::{Witness, count_correction, uncounted};
 use super::passed_on::{adopt, stand_for};
-use super::rules::{Conflict, Placed, own_rules, standing};
+use super::rules::{Conflict, Placed, own_rules, place_rule, settle, standing};
 use crate::workspace::Error;
 use crate::workspace::error::chain;
 use crate::workspace::providers::Chosen;
@@ -94,275 +94,271 @@ struct Worded {
     cost_usd: Option<f64>,
 }
 
-impl Workspace {
-    /// Corrects an execution.
-    pub async fn correct(
-        &self,
-        mut options: CorrectOptions,
-        progress: OnProgress<'_>,
-    ) -> Result<CorrectReport, Error> {
-        self.permit(&options.skill)?;
-        let left_out = clean(&mut options);
-        let said = options.correction.trim();
-        if guard::says_nothing(said) {
-            return Err(Error::EmptyCorrection);
-        }
-        // Only a person may supersede rules.
-        options.supersede &= !options.by_agent;
-        let mut execution = self.execution_of(&options)?;
-        // Data files of older versions may hold secrets, which no model may see.
-        for json in [&mut execution.input_summary, &mut execution.output_summary] {
-            clean_json(json);
-        }
-        let (correction, known_rule, mut warnings) =
-            self.store_correction(&options, said, &execution)?;
-        warnings.extend(redaction_warning(left_out));
-        if let Some(rule) = known_rule {
-            return self.said_before(&options, &correction, &execution, rule, warnings);
-        }
-        let lesson = Lesson {
-            skill: &options.skill,
-            correction: said,
-            input: &execution.input_summary,
-            output: &execution.output_summary,
-        };
-        let Worded {
-            reflection,
-            by,
-            cost_usd,
-        } = self
-            .reflect(&correction, &lesson, &mut warnings, progress)
-            .await;
-        let (draft, refused) = match reflection {
-            Reflection::Rule(draft) => {
-                let refused = self.refused(&draft)?;
-                (Ok(draft), refused)
-            }
-            Reflection::Nothing { reason, confidence } => (Err(confidence), Some(reason)),
-        };
-        let mut report = match (draft, refused) {
-            (Ok(draft), None) => {
-                let Placed {
-                    rule,
-                    duplicate_of,
-                    was_candidate,
-                    mended,
-                } = self.place_rule(&correction, draft, &by, options.by_agent)?;
-                warnings.extend(mended);
-                warnings.extend(suspicion(&rule));
-                let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
-                if !options.by_agent {
-                    guardrails = self.finish_guardrails(&options.skill, &mut warnings);
-                    if duplicate_of.is_none() {
-                        guardrails
-                            .extend(self.add_guardrails(&options.skill, &rule, &mut warnings));
-                    }
-                    tests = self.write_tests(&correction, &execution, &rule, &mut warnings);
-                }
-                CorrectReport {
-                    tests,
-                    guardrails,
-                    duplicate_of,
-                    was_candidate,
-                    conflicts: self.settle(&rule, options.supersede)?,
-                    ..report(&correction, Some(&rule), warnings)
-                }
-            }
-            (draft, not_learned) => CorrectReport {
-                confidence: draft.map_or_else(|confidence| confidence, |draft| draft.confidence),
-                distilled_by: by,
-                not_learned,
-                ..report(&correction, None, warnings)
-            },
-        };
-        report.cost_usd = cost_usd.map(dollars);
-        Ok(report)
+/// Corrects an execution.
+pub async fn correct(
+    workspace: &Workspace,
+    mut options: CorrectOptions,
+    progress: OnProgress<'_>,
+) -> Result<CorrectReport, Error> {
+    workspace.permit(&options.skill)?;
+    let left_out = clean(&mut options);
+    let said = options.correction.trim();
+    if guard::says_nothing(said) {
+        return Err(Error::EmptyCorrection);
     }
+    // Only a person may supersede rules.
+    options.supersede &= !options.by_agent;
+    let mut execution = execution_of(workspace, &options)?;
+    // Data files of older versions may hold secrets, which no model may see.
+    for json in [&mut execution.input_summary, &mut execution.output_summary] {
+        clean_json(json);
+    }
+    let (correction, known_rule, mut warnings) =
+        store_correction(workspace, &options, said, &execution)?;
+    warnings.extend(redaction_warning(left_out));
+    if let Some(rule) = known_rule {
+        return said_before(workspace, &options, &correction, &execution, rule, warnings);
+    }
+    let lesson = Lesson {
+        skill: &options.skill,
+        correction: said,
+        input: &execution.input_summary,
+        output: &execution.output_summary,
+    };
+    let Worded {
+        reflection,
+        by,
+        cost_usd,
+    } = reflect(workspace, &correction, &lesson, &mut warnings, progress).await;
+    let (draft, refused) = match reflection {
+        Reflection::Rule(draft) => {
+            let refused = refused(&workspace.store, &draft)?;
+            (Ok(draft), refused)
+        }
+        Reflection::Nothing { reason, confidence } => (Err(confidence), Some(reason)),
+    };
+    let mut report = match (draft, refused) {
+        (Ok(draft), None) => {
+            let Placed {
+                rule,
+                duplicate_of,
+                was_candidate,
+                mended,
+            } = place_rule(workspace, &correction, draft, &by, options.by_agent)?;
+            warnings.extend(mended);
+            warnings.extend(suspicion(&rule));
+            let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+            if !options.by_agent {
+                guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
+                if duplicate_of.is_none() {
+                    guardrails
+                        .extend(workspace.add_guardrails(&options.skill, &rule, &mut warnings));
+                }
+                tests = workspace.write_tests(&correction, &execution, &rule, &mut warnings);
+            }
+            CorrectReport {
+                tests,
+                guardrails,
+                duplicate_of,
+                was_candidate,
+                conflicts: settle(workspace, &rule, options.supersede)?,
+                ..report(&correction, Some(&rule), warnings)
+            }
+        }
+        (draft, not_learned) => CorrectReport {
+            confidence: draft.map_or_else(|confidence| confidence, |draft| draft.confidence),
+            distilled_by: by,
+            not_learned,
+            ..report(&correction, None, warnings)
+        },
+    };
+    report.cost_usd = cost_usd.map(dollars);
+    Ok(report)
+}
 
-    /// Handles a repeated correction that already has a rule. From an agent it changes nothing;
-    /// from a person it approves the agent's correction.
-    fn said_before(
-        &self,
-        options: &CorrectOptions,
-        correction: &Correction,
-        execution: &Execution,
-        mut rule: Reflexion,
-        mut warnings: Vec<String>,
-    ) -> Result<CorrectReport, Error> {
-        let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
-        let was_candidate = rule.is_candidate() && !options.by_agent;
+/// Handles a repeated correction that already has a rule. From an agent it changes nothing;
+/// from a person it approves the agent's correction.
+fn said_before(
+    workspace: &Workspace,
+    options: &CorrectOptions,
+    correction: &Correction,
+    execution: &Execution,
+    mut rule: Reflexion,
+    mut warnings: Vec<String>,
+) -> Result<CorrectReport, Error> {
+    let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+    let was_candidate = rule.is_candidate() && !options.by_agent;
+    if was_candidate {
+        adopt(&mut workspace.writer()?, &mut rule, correction, None)?;
+    }
+    if !options.by_agent {
+        guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
         if was_candidate {
-            adopt(&mut self.writer()?, &mut rule, correction, None)?;
+            let added = workspace.add_guardrails(&options.skill, &rule, &mut warnings);
+            guardrails.extend(added);
         }
-        if !options.by_agent {
-            guardrails = self.finish_guardrails(&options.skill, &mut warnings);
-            if was_candidate {
-                let added = self.add_guardrails(&options.skill, &rule, &mut warnings);
-                guardrails.extend(added);
-            }
-            tests = self.write_tests(correction, execution, &rule, &mut warnings);
+        tests = workspace.write_tests(correction, execution, &rule, &mut warnings);
+    }
+    Ok(CorrectReport {
+        tests,
+        guardrails,
+        was_candidate,
+        conflicts: settle(workspace, &rule, options.supersede)?,
+        ..report(correction, Some(&rule), warnings)
+    })
+}
+
+/// Returns the reason if the rule was deleted on purpose and may not be learnt again.
+fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
+    let tombstone = store.buried(Kind::Reflexion, &draft.rule)?;
+    Ok(tombstone.map(|tombstone| {
+        let day = tombstone.at.split('T').next().unwrap_or_default();
+        format!(
+            "this rule was removed on purpose ({} on {day}); say it in other words to learn it again",
+            tombstone.id
+        )
+    }))
+}
+
+/// Returns the execution to correct. Fails if it belongs to another skill: its rule would be
+/// stored under the wrong skill.
+fn execution_of(workspace: &Workspace, options: &CorrectOptions) -> Result<Execution, Error> {
+    let resolved =
+        workspace
+            .store
+            .resolve(Kind::Execution, &options.execution, Some(&options.skill));
+    let id = match resolved {
+        Ok(id) => id,
+        Err(error) => {
+            // If the skill is misspelt as well, its error comes first.
+            workspace.skill(&options.skill)?;
+            return Err(error.into());
         }
-        Ok(CorrectReport {
-            tests,
-            guardrails,
-            was_candidate,
-            conflicts: self.settle(&rule, options.supersede)?,
-            ..report(correction, Some(&rule), warnings)
-        })
+    };
+    let execution: Execution = workspace.store.get(&id)?;
+    if execution.skill == options.skill.to_string() {
+        return Ok(execution);
     }
+    workspace.skill(&options.skill)?;
+    Err(Error::OtherSkill {
+        execution: id,
+        actual: execution.skill,
+        skill: options.skill.clone(),
+    })
+}
 
-    /// Returns the reason if the rule was deleted on purpose and may not be learnt again.
-    fn refused(&self, draft: &Draft) -> Result<Option<String>, Error> {
-        let tombstone = self.store.buried(Kind::Reflexion, &draft.rule)?;
-        Ok(tombstone.map(|tombstone| {
-            let day = tombstone.at.split('T').next().unwrap_or_default();
-            format!(
-                "this rule was removed on purpose ({} on {day}); say it in other words to learn it again",
-                tombstone.id
-            )
-        }))
-    }
-
-    /// Returns the execution to correct. Fails if it belongs to another skill: its rule would be
-    /// stored under the wrong skill.
-    fn execution_of(&self, options: &CorrectOptions) -> Result<Execution, Error> {
-        let resolved =
-            self.store
-                .resolve(Kind::Execution, &options.execution, Some(&options.skill));
-        let id = match resolved {
-            Ok(id) => id,
-            Err(error) => {
-                // If the skill is misspelt as well, its error comes first.
-                self.skill(&options.skill)?;
-                return Err(error.into());
-            }
-        };
-        let execution: Execution = self.store.get(&id)?;
-        if execution.skill == options.skill.to_string() {
-            return Ok(execution);
+/// Stores the correction, or returns the stored one with the same text and its rule.
+fn store_correction(
+    workspace: &Workspace,
+    options: &CorrectOptions,
+    said: &str,
+    execution: &Execution,
+) -> Result<(Correction, Option<Reflexion>, Vec<String>), Error> {
+    let of_skill = Selection {
+        skill: Some(&options.skill),
+        newest: None,
+    };
+    let mut writer = workspace.writer()?;
+    let before = writer.store().list::<Correction>(&of_skill)?.records;
+    let same = before
+        .into_iter()
+        .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
+    if let Some(mut known) = same {
+        let mut warnings = Vec::new();
+        if !options.by_agent && known.trust() < Trust::User {
+            stand_for(&mut writer, &mut known, options.expected.clone())?;
+            let counted = count_correction(&mut writer, execution, said, Witness::Person);
+            warnings.extend(counted.err().map(|error| uncounted(&error)));
+        } else if let Some(expected) = &options.expected
+            && (!options.by_agent || known.trust() == Trust::Observed)
+        {
+            let change = [("expected_output", expected)];
+            writer.update(Kind::Correction, &known.correction_id, &change)?;
+            known.expected_output = Some(expected.clone());
         }
-        self.skill(&options.skill)?;
-        Err(Error::OtherSkill {
-            execution: id,
-            actual: execution.skill,
-            skill: options.skill.clone(),
-        })
+        warnings.extend(repair_warnings(writer.take_repairs()));
+        let rules = own_rules(writer.store(), &of_skill)?;
+        let rule = rules
+            .iter()
+            .find(|r| r.correction_id == known.correction_id)
+            .map(|rule| standing(&rules, rule).clone());
+        return Ok((known, rule, warnings));
     }
+    let correction = Correction {
+        correction_id: String::new(),
+        execution_id: execution.execution_id.clone(),
+        skill: options.skill.to_string(),
+        timestamp: workspace.timestamp(),
+        original_output: execution.output_summary.clone(),
+        user_correction: options.correction.clone(),
+        expected_output: options.expected.clone(),
+        source: if options.by_agent { AGENT } else { "" }.to_owned(),
+        trust: String::new(),
+    };
+    let correction = writer.append(correction, workspace.now)?;
+    // A correction from an agent counts against no rule until a person approves it.
+    let counted = if options.by_agent {
+        Ok(())
+    } else {
+        count_correction(&mut writer, execution, said, Witness::Person)
+    };
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(counted.err().map(|error| uncounted(&error)));
+    Ok((correction, None, warnings))
+}
 
-    /// Stores the correction, or returns the stored one with the same text and its rule.
-    fn store_correction(
-        &self,
-        options: &CorrectOptions,
-        said: &str,
-        execution: &Execution,
-    ) -> Result<(Correction, Option<Reflexion>, Vec<String>), Error> {
-        let of_skill = Selection {
-            skill: Some(&options.skill),
-            newest: None,
-        };
-        let mut writer = self.writer()?;
-        let before = writer.store().list::<Correction>(&of_skill)?.records;
-        let same = before
-            .into_iter()
-            .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
-        if let Some(mut known) = same {
-            let mut warnings = Vec::new();
-            if !options.by_agent && known.trust() < Trust::User {
-                stand_for(&mut writer, &mut known, options.expected.clone())?;
-                let counted = count_correction(&mut writer, execution, said, Witness::Person);
-                warnings.extend(counted.err().map(|error| uncounted(&error)));
-            } else if let Some(expected) = &options.expected
-                && (!options.by_agent || known.trust() == Trust::Observed)
-            {
-                let change = [("expected_output", expected)];
-                writer.update(Kind::Correction, &known.correction_id, &change)?;
-                known.expected_output = Some(expected.clone());
-            }
-            warnings.extend(repair_warnings(writer.take_repairs()));
-            let rules = own_rules(writer.store(), &of_skill)?;
-            let rule = rules
-                .iter()
-                .find(|r| r.correction_id == known.correction_id)
-                .map(|rule| standing(&rules, rule).clone());
-            return Ok((known, rule, warnings));
+/// Turns the correction into a rule, by a model if one is configured and answers. A paid answer
+/// that is not a rule is kept in a file, which the warning names.
+async fn reflect(
+    workspace: &Workspace,
+    correction: &Correction,
+    lesson: &Lesson<'_>,
+    warnings: &mut Vec<String>,
+    progress: OnProgress<'_>,
+) -> Worded {
+    let asked = workspace
+        .skills()
+        .and_then(|skills| Ok(skills.load(lesson.skill)?.model))
+        .unwrap_or_default();
+    let mut offline = |why: Option<String>, answer: Option<&str>, cost_usd| {
+        warnings.extend(why.map(|why| format!("the rule was made without a model: {why}")));
+        if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
+            let name = format!("{}-answer.txt", correction.correction_id);
+            let kept = workspace.set_aside(&name, answer);
+            warnings.extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
         }
-        let correction = Correction {
-            correction_id: String::new(),
-            execution_id: execution.execution_id.clone(),
-            skill: options.skill.to_string(),
-            timestamp: self.timestamp(),
-            original_output: execution.output_summary.clone(),
-            user_correction: options.correction.clone(),
-            expected_output: options.expected.clone(),
-            source: if options.by_agent { AGENT } else { "" }.to_owned(),
-            trust: String::new(),
-        };
-        let correction = writer.append(correction, self.now)?;
-        // A correction from an agent counts against no rule until a person approves it.
-        let counted = if options.by_agent {
-            Ok(())
-        } else {
-            count_correction(&mut writer, execution, said, Witness::Person)
-        };
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(counted.err().map(|error| uncounted(&error)));
-        Ok((correction, None, warnings))
-    }
-
-    /// Turns the correction into a rule, by a model if one is configured and answers. A paid answer
-    /// that is not a rule is kept in a file, which the warning names.
-    async fn reflect(
-        &self,
-        correction: &Correction,
-        lesson: &Lesson<'_>,
-        warnings: &mut Vec<String>,
-        progress: OnProgress<'_>,
-    ) -> Worded {
-        let asked = self
-            .skills()
-            .and_then(|skills| Ok(skills.load(lesson.skill)?.model))
-            .unwrap_or_default();
-        let mut offline = |why: Option<String>, answer: Option<&str>, cost_usd| {
-            warnings.extend(why.map(|why| format!("the rule was made without a model: {why}")));
-            if let Some(answer) = answer.filter(|answer| !answer.is_empty()) {
-                let name = format!("{}-answer.txt", correction.correction_id);
-                let kept = self.set_aside(&name, answer);
-                warnings
-                    .extend(kept.map(|path| format!("the answer is kept in `{}`", path.display())));
-            }
-            Worded {
-                reflection: reflect::offline(lesson),
-                by: OFFLINE.to_owned(),
-                cost_usd,
-            }
-        };
-        let llm = match self.providers.choose(asked.as_deref()).await {
-            Ok(Chosen::Model(llm)) => llm,
-            Ok(Chosen::Offline) => return offline(None, None, Some(0.0)),
-            Err(error) => return offline(Some(chain(&error)), None, Some(0.0)),
-        };
-        let system = self
-            .settings
-            .reflect_prompt
-            .as_deref()
-            .unwrap_or(reflect::PROMPT);
-        let reply = match llm.ask(&reflect::ask(lesson, system), progress).await {
-            Ok(reply) => reply,
-            Err(error) => {
-                let cost = error.paid().and_then(|paid| paid.cost_usd);
-                return offline(Some(chain(&error)), error.raw_text(), cost);
-            }
-        };
-        match reflect::accept(lesson, &reply.text) {
-            Ok(reflection) => Worded {
-                reflection,
-                by: reply.model,
-                cost_usd: reply.cost_usd,
-            },
-            Err(reason) => {
-                let why = format!("the answer of `{}` is no rule: {reason}", reply.model);
-                offline(Some(why), Some(&reply.text), reply.cost_usd)
-            }
+        Worded {
+            reflection: reflect::offline(lesson),
+            by: OFFLINE.to_owned(),
+            cost_usd,
+        }
+    };
+    let llm = match workspace.providers.choose(asked.as_deref()).await {
+        Ok(Chosen::Model(llm)) => llm,
+        Ok(Chosen::Offline) => return offline(None, None, Some(0.0)),
+        Err(error) => return offline(Some(chain(&error)), None, Some(0.0)),
+    };
+    let system = workspace
+        .settings
+        .reflect_prompt
+        .as_deref()
+        .unwrap_or(reflect::PROMPT);
+    let reply = match llm.ask(&reflect::ask(lesson, system), progress).await {
+        Ok(reply) => reply,
+        Err(error) => {
+            let cost = error.paid().and_then(|paid| paid.cost_usd);
+            return offline(Some(chain(&error)), error.raw_text(), cost);
+        }
+    };
+    match reflect::accept(lesson, &reply.text) {
+        Ok(reflection) => Worded {
+            reflection,
+            by: reply.model,
+            cost_usd: reply.cost_usd,
+        },
+        Err(reason) => {
+            let why = format!("the answer of `{}` is no rule: {reason}", reply.model);
+            offline(Some(why), Some(&reply.text), reply.cost_usd)
         }
     }
 }

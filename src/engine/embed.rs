@@ -16,15 +16,13 @@ pub struct Embedded {
     pub vectors: Vec<Vector>,
 }
 
-impl Workspace {
-    /// Embeds texts. Reads and writes no records.
-    pub fn embed(&self, texts: &[&str]) -> Result<Embedded, Error> {
-        let maker = self.providers.maker(texts.len() > 1)?;
-        let vectors = maker.embed(texts)?;
-        let size = vectors.first().map_or(0, Vec::len);
-        Ok(Embedded {
-            model: maker.embedding_of(size).name,
-            vectors,
-        })
-    }
+/// Embeds texts. Reads and writes no records.
+pub fn embed(workspace: &Workspace, texts: &[&str]) -> Result<Embedded, Error> {
+    let maker = workspace.providers.maker(texts.len() > 1)?;
+    let vectors = maker.embed(texts)?;
+    let size = vectors.first().map_or(0, Vec::len);
+    Ok(Embedded {
+        model: maker.embedding_of(size).name,
+        vectors,
+    })
 }

@@ -63,86 +63,87 @@ pub struct Records<R> {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Stores an execution of another program.
-    pub fn log_execution(&self, options: ExecutionOptions) -> Result<LoggedExecution, Error> {
-        self.permit(&options.skill)?;
-        let skill = options.skill.to_string();
-        let is_judged = matches!(options.outcome, Outcome::Accepted | Outcome::Rejected);
-        let judged_by = if is_judged { AGENT } else { "" }.to_owned();
-        let mut writer = self.writer()?;
-        for id in &options.reflexions_injected {
-            let rule = writer.store().get::<Reflexion>(id)?;
-            if rule.skill != skill {
-                let kind = Some(Kind::Reflexion);
-                let (id, similar) = (id.clone(), Vec::new());
-                return Err(store::Error::NotFound { kind, id, similar }.into());
-            }
+/// Stores an execution of another program.
+pub fn log_execution(
+    workspace: &Workspace,
+    options: ExecutionOptions,
+) -> Result<LoggedExecution, Error> {
+    workspace.permit(&options.skill)?;
+    let skill = options.skill.to_string();
+    let is_judged = matches!(options.outcome, Outcome::Accepted | Outcome::Rejected);
+    let judged_by = if is_judged { AGENT } else { "" }.to_owned();
+    let mut writer = workspace.writer()?;
+    for id in &options.reflexions_injected {
+        let rule = writer.store().get::<Reflexion>(id)?;
+        if rule.skill != skill {
+            let kind = Some(Kind::Reflexion);
+            let (id, similar) = (id.clone(), Vec::new());
+            return Err(store::Error::NotFound { kind, id, similar }.into());
         }
-        let stored = writer.append(
-            Execution {
-                execution_id: String::new(),
-                skill,
-                timestamp: self.timestamp(),
-                input_summary: options.input,
-                output_summary: options.output,
-                outcome: options.outcome,
-                cost_usd: options.cost_usd,
-                latency_ms: options.latency_ms,
-                model_used: options.model_used,
-                reflexions_injected: options.reflexions_injected,
-                reflexions_withheld: Vec::new(),
-                experiment_withhold: None,
-                usage: options.usage,
-                nearest_case: None,
-                reviewer_notes: String::new(),
-                judged_by,
-            },
-            self.now,
-        )?;
-        // An execution is stored even if its evidence cannot be counted.
-        let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
-            let before = Outcome::PendingReview;
-            evidence::count_verdict(
-                &mut writer,
-                &stored,
-                (&before, Witness::Person),
-                (&stored.outcome, Witness::Agent),
-            )
-        });
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
-        Ok(LoggedExecution {
-            execution_id: stored.execution_id,
-            skill: stored.skill,
-            timestamp: stored.timestamp,
-            outcome: stored.outcome,
-            warnings,
-        })
     }
-
-    /// Returns the newest records of a kind that the caller may see.
-    pub fn records<R: Record>(
-        &self,
-        skill: Option<&SkillPath>,
-        limit: usize,
-    ) -> Result<Records<R>, Error> {
-        let selection = Selection {
+    let stored = writer.append(
+        Execution {
+            execution_id: String::new(),
             skill,
-            newest: Some(limit),
-        };
-        let found = self.store.list::<R>(&selection)?;
-        let mut records = found.records;
-        records.reverse();
-        let read = records
-            .iter()
-            .map(|record| (R::KIND, (record.id(), record.user_id())));
-        let unnoted = self.note_read(read);
-        let warnings = found.problems.iter().map(ToString::to_string);
-        Ok(Records {
-            warnings: warnings.chain(unnoted).collect(),
-            records,
-        })
-    }
+            timestamp: workspace.timestamp(),
+            input_summary: options.input,
+            output_summary: options.output,
+            outcome: options.outcome,
+            cost_usd: options.cost_usd,
+            latency_ms: options.latency_ms,
+            model_used: options.model_used,
+            reflexions_injected: options.reflexions_injected,
+            reflexions_withheld: Vec::new(),
+            experiment_withhold: None,
+            usage: options.usage,
+            nearest_case: None,
+            reviewer_notes: String::new(),
+            judged_by,
+        },
+        workspace.now,
+    )?;
+    // An execution is stored even if its evidence cannot be counted.
+    let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
+        let before = Outcome::PendingReview;
+        evidence::count_verdict(
+            &mut writer,
+            &stored,
+            (&before, Witness::Person),
+            (&stored.outcome, Witness::Agent),
+        )
+    });
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
+    Ok(LoggedExecution {
+        execution_id: stored.execution_id,
+        skill: stored.skill,
+        timestamp: stored.timestamp,
+        outcome: stored.outcome,
+        warnings,
+    })
+}
+
+/// Returns the newest records of a kind that the caller may see.
+pub fn records<R: Record>(
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    limit: usize,
+) -> Result<Records<R>, Error> {
+    let selection = Selection {
+        skill,
+        newest: Some(limit),
+    };
+    let found = workspace.store.list::<R>(&selection)?;
+    let mut records = found.records;
+    records.reverse();
+    let read = records
+        .iter()
+        .map(|record| (R::KIND, (record.id(), record.user_id())));
+    let unnoted = workspace.note_read(read);
+    let warnings = found.problems.iter().map(ToString::to_string);
+    Ok(Records {
+        warnings: warnings.chain(unnoted).collect(),
+        records,
+    })
 }

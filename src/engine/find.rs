@@ -31,106 +31,108 @@ const MANY: usize = 1_000;
 /// Maximum length of an excerpt, in characters.
 pub(crate) const SNIPPET: usize = 200;
 
-impl Workspace {
-    /// Searches all records. `progress` gets the number of records indexed and the total.
-    pub fn find(&self, options: &FindOptions, progress: Progress<'_>) -> Result<FindReport, Error> {
-        self.find_near(options, None, progress)
-    }
+/// Searches all records. `progress` gets the number of records indexed and the total.
+pub fn find(
+    workspace: &Workspace,
+    options: &FindOptions,
+    progress: Progress<'_>,
+) -> Result<FindReport, Error> {
+    find_near(workspace, options, None, progress)
+}
 
-    /// Searches near a vector from the caller, if one is given. It must come from the embedder of
-    /// this memory, and may be padded with zeros to any length.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
-    pub fn find_near(
-        &self,
-        options: &FindOptions,
-        vector: Option<&[f32]>,
-        progress: Progress<'_>,
-    ) -> Result<FindReport, Error> {
-        let start = Instant::now();
-        let rewritten = options.rewrite.apply(&options.query);
-        let text = rewritten.as_deref().unwrap_or(&options.query);
-        let mut index = MultiIndex::open(&self.store)?;
-        // A blank text has no meaning to compare, but a given vector has.
-        let means_something = vector.is_some() || !text.trim().is_empty();
-        let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
-        let filter = Filter {
-            now: self.now.timestamp(),
-            scope: self.store.scope().clone(),
-            viewer: self.store.viewer().clone(),
-            ..options.filter.clone()
-        };
-        // The query is embedded while the index is updated and searched by keyword.
-        let (updated, by_words, model) = thread::scope(|scope| {
-            let providers = &self.providers;
-            let many_texts = !index.has_all_vectors();
-            let ask = move || Asking::new(providers, text, vector, many_texts);
-            let model = by_meaning.then(|| scope.spawn(ask));
-            let updated = index.update(by_meaning, progress);
-            // Damage found here is found again, and repaired, after the threads have ended.
-            let early = model.is_some() && updated.is_ok() && options.fusion != Fusion::Semantic;
-            let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
-            let by_words = ranker.and_then(|ranker| ranker.by_words(text).ok());
-            (updated, by_words, model.map(thread::ScopedJoinHandle::join))
-        });
-        updated?;
-        let mut troubles = Vec::new();
-        // A failed embedder does not stop the keyword search.
-        let asking = match model.transpose().map_err(|_| Error::Index)? {
-            Some(Ok(asking)) => Some(asking),
-            Some(Err(error @ Error::BadVector { .. })) => return Err(error),
-            Some(Err(error)) => {
-                troubles.push(format!("searched by words alone: {}", chain(&error)));
-                None
-            }
-            None => None,
-        };
-        let embedding = asking.as_ref().map(Asking::embedding);
-        index.ask_for(embedding.as_ref());
-        let searched = search(
-            &mut index,
-            options,
-            text,
-            &filter,
-            asking.as_ref(),
-            by_words.as_ref(),
-        );
-        let answer = match searched {
-            Err(Error::Index) => {
-                index.renew(progress)?;
-                search(&mut index, options, text, &filter, asking.as_ref(), None)?
-            }
-            searched => searched?,
-        };
-        let (found, asked) = (answer.found, answer.asked);
-        troubles.extend(answer.trouble);
-        let origin = self.store.identity().map(|identity| identity.origin);
-        let read = found.iter().map(|found| {
-            let touched = (found.id.as_str(), found.user_id.as_deref());
-            (found.kind, touched)
-        });
-        let unnoted = self.note_read(read);
-        let results = found.into_iter().map(|found| Found {
-            origin: found.origin.clone().or_else(|| origin.clone()),
-            ..found
-        });
-        let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
-        warnings.extend(unnoted);
-        warnings.extend(troubles);
-        if asking.is_some() {
-            warnings.extend(lacking(&index, self.store.sees_all()));
+/// Searches near a vector from the caller, if one is given. It must come from the embedder of
+/// this memory, and may be padded with zeros to any length.
+///
+/// # Errors
+///
+/// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
+pub fn find_near(
+    workspace: &Workspace,
+    options: &FindOptions,
+    vector: Option<&[f32]>,
+    progress: Progress<'_>,
+) -> Result<FindReport, Error> {
+    let start = Instant::now();
+    let rewritten = options.rewrite.apply(&options.query);
+    let text = rewritten.as_deref().unwrap_or(&options.query);
+    let mut index = MultiIndex::open(&workspace.store)?;
+    // A blank text has no meaning to compare, but a given vector has.
+    let means_something = vector.is_some() || !text.trim().is_empty();
+    let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
+    let filter = Filter {
+        now: workspace.now.timestamp(),
+        scope: workspace.store.scope().clone(),
+        viewer: workspace.store.viewer().clone(),
+        ..options.filter.clone()
+    };
+    // The query is embedded while the index is updated and searched by keyword.
+    let (updated, by_words, model) = thread::scope(|scope| {
+        let providers = &workspace.providers;
+        let many_texts = !index.has_all_vectors();
+        let ask = move || Asking::new(providers, text, vector, many_texts);
+        let model = by_meaning.then(|| scope.spawn(ask));
+        let updated = index.update(by_meaning, progress);
+        // Damage found here is found again, and repaired, after the threads have ended.
+        let early = model.is_some() && updated.is_ok() && options.fusion != Fusion::Semantic;
+        let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
+        let by_words = ranker.and_then(|ranker| ranker.by_words(text).ok());
+        (updated, by_words, model.map(thread::ScopedJoinHandle::join))
+    });
+    updated?;
+    let mut troubles = Vec::new();
+    // A failed embedder does not stop the keyword search.
+    let asking = match model.transpose().map_err(|_| Error::Index)? {
+        Some(Ok(asking)) => Some(asking),
+        Some(Err(error @ Error::BadVector { .. })) => return Err(error),
+        Some(Err(error)) => {
+            troubles.push(format!("searched by words alone: {}", chain(&error)));
+            None
         }
-        Ok(FindReport {
-            results: results.collect(),
-            query: options.query.clone(),
-            rewritten: answer.with_kin.or(rewritten),
-            asked,
-            took_ms: milliseconds(start.elapsed()),
-            warnings,
-        })
+        None => None,
+    };
+    let embedding = asking.as_ref().map(Asking::embedding);
+    index.ask_for(embedding.as_ref());
+    let searched = search(
+        &mut index,
+        options,
+        text,
+        &filter,
+        asking.as_ref(),
+        by_words.as_ref(),
+    );
+    let answer = match searched {
+        Err(Error::Index) => {
+            index.renew(progress)?;
+            search(&mut index, options, text, &filter, asking.as_ref(), None)?
+        }
+        searched => searched?,
+    };
+    let (found, asked) = (answer.found, answer.asked);
+    troubles.extend(answer.trouble);
+    let origin = workspace.store.identity().map(|identity| identity.origin);
+    let read = found.iter().map(|found| {
+        let touched = (found.id.as_str(), found.user_id.as_deref());
+        (found.kind, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let results = found.into_iter().map(|found| Found {
+        origin: found.origin.clone().or_else(|| origin.clone()),
+        ..found
+    });
+    let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
+    warnings.extend(unnoted);
+    warnings.extend(troubles);
+    if asking.is_some() {
+        warnings.extend(lacking(&index, workspace.store.sees_all()));
     }
+    Ok(FindReport {
+        results: results.collect(),
+        query: options.query.clone(),
+        rewritten: answer.with_kin.or(rewritten),
+        asked,
+        took_ms: milliseconds(start.elapsed()),
+        warnings,
+    })
 }
 
 /// Warning about records without a comparable vector. Callers with restricted access get no

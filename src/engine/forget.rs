@@ -22,37 +22,35 @@ pub struct ForgetReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Deletes a record, named by id or id prefix; `for_good` leaves nothing to revert.
-    pub fn forget(&self, id: &str, for_good: bool) -> Result<ForgetReport, Error> {
-        let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
-        let id = self.store.resolve(kind, id, None)?;
-        let mut writer = self.writer()?;
-        let entry = writer.store().find(kind, &id)?;
-        let document = entry.as_ref().and_then(document);
-        // The action log of a session goes first: after a crash the deletion can be repeated.
-        if let Some(Ok(session)) = entry
-            .filter(|_| kind == Kind::Session)
-            .map(|entry| entry.parse::<Session>())
-        {
-            writer.remove_execution_logs(&id, &session.names(), for_good)?;
-        }
-        let content = document.as_ref().map(remembered).unwrap_or_default();
-        if for_good {
-            writer.remove_for_good(kind, &id, content, self.now)?;
-        } else {
-            writer.remove(kind, &id, content, self.now)?;
-        }
-        let summary = document.map(|d| d.summary).unwrap_or_default();
-        let warnings = repair_warnings(writer.take_repairs()).collect();
-        drop(writer);
-        // The index could reveal the text through its terms and vectors, so they go as well.
-        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        Ok(ForgetReport {
-            id,
-            kind,
-            summary,
-            warnings,
-        })
+/// Deletes a record, named by id or id prefix; `for_good` leaves nothing to revert.
+pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetReport, Error> {
+    let kind = Kind::of_id(id).ok_or_else(|| Error::NoId(id.to_owned()))?;
+    let id = workspace.store.resolve(kind, id, None)?;
+    let mut writer = workspace.writer()?;
+    let entry = writer.store().find(kind, &id)?;
+    let document = entry.as_ref().and_then(document);
+    // The action log of a session goes first: after a crash the deletion can be repeated.
+    if let Some(Ok(session)) = entry
+        .filter(|_| kind == Kind::Session)
+        .map(|entry| entry.parse::<Session>())
+    {
+        writer.remove_execution_logs(&id, &session.names(), for_good)?;
     }
+    let content = document.as_ref().map(remembered).unwrap_or_default();
+    if for_good {
+        writer.remove_for_good(kind, &id, content, workspace.now)?;
+    } else {
+        writer.remove(kind, &id, content, workspace.now)?;
+    }
+    let summary = document.map(|d| d.summary).unwrap_or_default();
+    let warnings = repair_warnings(writer.take_repairs()).collect();
+    drop(writer);
+    // The index could reveal the text through its terms and vectors, so they go as well.
+    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    Ok(ForgetReport {
+        id,
+        kind,
+        summary,
+        warnings,
+    })
 }

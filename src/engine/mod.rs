@@ -1,8 +1,15 @@
-//! Operations: the only place where store, search, models and learning meet. One file per
+//! Operations: runs, corrections, memories, tests, and the search for records. One file per
 //! operation.
 //!
-//! An operation calls one lower module after another and returns a serialisable report, which the
+//! An operation is a function over a [`Workspace`](crate::workspace::Workspace), or over its store
+//! alone. It calls one lower module after another and returns a serialisable report, which the
 //! caller prints. Non-fatal problems go to its `warnings`.
+//!
+//! - `assemble`, `run`: the prompt of a skill, and its answer. `correct`, `rules`: a correction and
+//!   its rule. `test`: regression cases. `trace`: traces of runs.
+//! - `remember`, `memories`, `procedures`, `executions`, `record`: adds and lists records.
+//! - `browse`, `find`, `rewrite`, `remote_results`: lists, shows and searches records.
+//! - `forget`, `reindex`, `embed`, `audit`, `init`: removal, search index, vectors, audit log, setup.
 //!
 //! Order matters in every operation. Input from a person or a paid model is stored before the next
 //! step can fail. The store lock is never held during a model call.
@@ -31,21 +38,23 @@ pub(crate) mod run;
 pub(crate) mod test;
 pub(crate) mod trace;
 
-pub use assemble::PromptReport;
-pub use audit::{AuditFilter, AuditReport};
-pub use browse::{ListReport, Listed, ShowReport};
-pub use correct::{CorrectOptions, CorrectReport};
-pub use embed::Embedded;
-pub use executions::{ExecutionOptions, LoggedExecution, Records};
-pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
-pub use forget::ForgetReport;
+pub use assemble::{PromptReport, prompt};
+pub use audit::{AuditFilter, AuditReport, audit};
+pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
+pub use correct::{CorrectOptions, CorrectReport, correct};
+pub use embed::{Embedded, embed};
+pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
+pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
+pub use forget::{ForgetReport, forget};
 pub use init::{InitReport, initialise, make_hook, with_lines};
-pub use procedures::ProcedureReport;
+pub use memories::{list_memories, memories_where};
+pub use procedures::{ProcedureReport, add_procedure};
 pub use record::{RecordReport, Success};
-pub use reindex::{IndexOptions, IndexReport, IndexStage};
-pub use remember::{AddOptions, AddReport};
-pub use remote_results::RemoteResult;
+pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
+pub use remember::{AddOptions, AddReport, add_memory, add_observed};
+pub use remote_results::{RemoteResult, remote_results};
+pub use rewrite::rewrite;
 pub use rules::Conflict;
-pub use run::{RunOptions, RunReport};
-pub use test::{CaseReport, Status, TestPlan, TestReport};
-pub use trace::TraceOptions;
+pub use run::{RunOptions, RunReport, run};
+pub use test::{CaseReport, Status, TestPlan, TestReport, plan_tests, test, write_report};
+pub use trace::{TraceOptions, trace};

@@ -15,6 +15,7 @@ use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
 use super::evidence::{Witness, count_correction, uncounted};
+use super::rules::settle;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
@@ -141,61 +142,63 @@ pub(crate) fn same_words(a: &str, b: &str) -> bool {
     words(a) == words(b)
 }
 
-impl Workspace {
-    /// Applies the effects of a person's approval: counts the correction, and writes the guardrail
-    /// and the test.
-    pub(crate) fn follow_up(&self, rule: &Reflexion, warnings: &mut Vec<String>) -> Lifted {
-        let mut lifted = Lifted::default();
-        let Ok(skill) = rule.skill.parse::<SkillPath>() else {
-            return lifted;
-        };
-        lifted.guardrails = self.finish_guardrails(&skill, warnings);
-        lifted
-            .guardrails
-            .extend(self.add_guardrails(&skill, rule, warnings));
-        match self.approve_correction(&rule.correction_id, warnings) {
-            Ok(Some((correction, execution))) => {
-                lifted.tests = self.write_tests(&correction, &execution, rule, warnings);
-            }
-            Ok(None) => warnings.push(format!(
-                "there is no test: `{}` or its execution is not there any more",
-                rule.correction_id
-            )),
-            Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
+/// Applies the effects of a person's approval: counts the correction, and writes the guardrail
+/// and the test.
+pub(crate) fn follow_up(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    warnings: &mut Vec<String>,
+) -> Lifted {
+    let mut lifted = Lifted::default();
+    let Ok(skill) = rule.skill.parse::<SkillPath>() else {
+        return lifted;
+    };
+    lifted.guardrails = workspace.finish_guardrails(&skill, warnings);
+    lifted
+        .guardrails
+        .extend(workspace.add_guardrails(&skill, rule, warnings));
+    match approve_correction(workspace, &rule.correction_id, warnings) {
+        Ok(Some((correction, execution))) => {
+            lifted.tests = workspace.write_tests(&correction, &execution, rule, warnings);
         }
-        match self.settle(rule, false) {
-            Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
-                let id = conflict.id;
-                format!("it contradicts `{id}`: {}; both stay", conflict.reason)
-            })),
-            Err(error) => warnings.push(chain(&error)),
-        }
-        lifted
+        Ok(None) => warnings.push(format!(
+            "there is no test: `{}` or its execution is not there any more",
+            rule.correction_id
+        )),
+        Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
     }
+    match settle(workspace, rule, false) {
+        Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
+            let id = conflict.id;
+            format!("it contradicts `{id}`: {}; both stay", conflict.reason)
+        })),
+        Err(error) => warnings.push(chain(&error)),
+    }
+    lifted
+}
 
-    /// Counts a correction passed on by an agent. Returns it with its execution, or `None` if
-    /// either is missing.
-    fn approve_correction(
-        &self,
-        id: &str,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<(Correction, Execution)>, Error> {
-        let mut writer = self.writer()?;
-        if id.is_empty() || writer.store().find(Kind::Correction, id)?.is_none() {
-            return Ok(None);
-        }
-        let correction: Correction = writer.store().get(id)?;
-        if correction.source == AGENT && correction.trust.is_empty() {
-            writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
-        }
-        let of = &correction.execution_id;
-        if writer.store().find(Kind::Execution, of)?.is_none() {
-            return Ok(None);
-        }
-        let execution: Execution = writer.store().get(of)?;
-        let said = &correction.user_correction;
-        let counted = count_correction(&mut writer, &execution, said, Witness::Person);
-        warnings.extend(counted.err().map(|error| uncounted(&error)));
-        Ok(Some((correction, execution)))
+/// Counts a correction passed on by an agent. Returns it with its execution, or `None` if
+/// either is missing.
+fn approve_correction(
+    workspace: &Workspace,
+    id: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Option<(Correction, Execution)>, Error> {
+    let mut writer = workspace.writer()?;
+    if id.is_empty() || writer.store().find(Kind::Correction, id)?.is_none() {
+        return Ok(None);
     }
+    let correction: Correction = writer.store().get(id)?;
+    if correction.source == AGENT && correction.trust.is_empty() {
+        writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
+    }
+    let of = &correction.execution_id;
+    if writer.store().find(Kind::Execution, of)?.is_none() {
+        return Ok(None);
+    }
+    let execution: Execution = writer.store().get(of)?;
+    let said = &correction.user_correction;
+    let counted = count_correction(&mut writer, &execution, said, Witness::Person);
+    warnings.extend(counted.err().map(|error| uncounted(&error)));
+    Ok(Some((correction, execution)))
 }

@@ -25,7 +25,7 @@ const ELSEWHERE: &str = "elsewhere";
 /// Maximum size of a document, in bytes; a model reads the procedure at each use.
 const LONGEST: usize = 64 << 10;
 
-/// Outcome of [`Workspace::add_procedure`].
+/// Outcome of [`add_procedure()`].
 #[derive(Debug, Serialize)]
 pub struct ProcedureReport {
     /// Id of the procedure.
@@ -36,57 +36,55 @@ pub struct ProcedureReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Stores a procedure: `{"status": "procedure_learned", "data": {…}}`.
-    pub fn add_procedure(&self, document: &RawValue) -> Result<ProcedureReport, Error> {
-        let data = data(document)?;
-        if let Some(reason) = guard::admit(data.get()).quarantine {
-            return Err(Error::Suspicious { reason });
-        }
-        let mut writer = self.writer()?;
-        let mut new = Procedure {
-            procedure_id: String::new(),
-            skill: None,
-            created_at: self.timestamp(),
-            status: LEARNED.to_owned(),
-            data,
-            distilled_by: ELSEWHERE.to_owned(),
-            occurrences: Some(1.0),
-            last_seen: self.timestamp(),
-            origins: Vec::new(),
-            trust: OBSERVED.to_owned(),
-        };
-        if let Some(removed) = writer.store().buried(Kind::Procedure, &new.content())? {
-            return Err(Error::Forgotten {
-                day: removed.at.split('T').next().unwrap_or_default().to_owned(),
-                id: removed.id,
-                kind: Kind::Procedure,
-            });
-        }
-        let text = compact(&guard::redact_json(new.data.get()).text);
-        let known = writer.store().list::<Procedure>(&Selection::default())?;
-        let mut known = known.records.into_iter();
-        let same = known.find(|known| compact(known.data.get()) == text);
-        let added = same.is_none();
-        if let Some(known) = same {
-            let seen = known.occurrences.unwrap_or(1.0) + 1.0;
-            let changes = [
-                ("occurrences", Value::from(seen)),
-                ("last_seen", Value::from(self.timestamp())),
-            ];
-            writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
-            new = known;
-        } else {
-            new = writer.append(new, self.now)?;
-        }
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        Ok(ProcedureReport {
-            id: new.procedure_id,
-            added,
-            warnings,
-        })
+/// Stores a procedure: `{"status": "procedure_learned", "data": {…}}`.
+pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<ProcedureReport, Error> {
+    let data = data(document)?;
+    if let Some(reason) = guard::admit(data.get()).quarantine {
+        return Err(Error::Suspicious { reason });
     }
+    let mut writer = workspace.writer()?;
+    let mut new = Procedure {
+        procedure_id: String::new(),
+        skill: None,
+        created_at: workspace.timestamp(),
+        status: LEARNED.to_owned(),
+        data,
+        distilled_by: ELSEWHERE.to_owned(),
+        occurrences: Some(1.0),
+        last_seen: workspace.timestamp(),
+        origins: Vec::new(),
+        trust: OBSERVED.to_owned(),
+    };
+    if let Some(removed) = writer.store().buried(Kind::Procedure, &new.content())? {
+        return Err(Error::Forgotten {
+            day: removed.at.split('T').next().unwrap_or_default().to_owned(),
+            id: removed.id,
+            kind: Kind::Procedure,
+        });
+    }
+    let text = compact(&guard::redact_json(new.data.get()).text);
+    let known = writer.store().list::<Procedure>(&Selection::default())?;
+    let mut known = known.records.into_iter();
+    let same = known.find(|known| compact(known.data.get()) == text);
+    let added = same.is_none();
+    if let Some(known) = same {
+        let seen = known.occurrences.unwrap_or(1.0) + 1.0;
+        let changes = [
+            ("occurrences", Value::from(seen)),
+            ("last_seen", Value::from(workspace.timestamp())),
+        ];
+        writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+        new = known;
+    } else {
+        new = writer.append(new, workspace.now)?;
+    }
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(ProcedureReport {
+        id: new.procedure_id,
+        added,
+        warnings,
+    })
 }
 
 /// Returns the `data` of a document, or the reason why it is not a procedure.

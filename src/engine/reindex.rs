@@ -15,7 +15,7 @@ use crate::indexing::MultiIndex;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, milliseconds};
 
-/// Options of [`Workspace::index`].
+/// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IndexOptions {
     /// Leaves the vectors to later searches.
@@ -24,7 +24,7 @@ pub struct IndexOptions {
     pub rebuild: bool,
 }
 
-/// Progress of [`Workspace::index`].
+/// Progress of [`index()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexStage<'a> {
     /// Number of records split into words, and the total.
@@ -35,7 +35,7 @@ pub enum IndexStage<'a> {
     Vectors(usize, usize),
 }
 
-/// Outcome of [`Workspace::index`].
+/// Outcome of [`index()`].
 #[derive(Debug, Serialize)]
 pub struct IndexReport {
     /// Number of indexed records that the caller may see.
@@ -54,78 +54,76 @@ pub struct IndexReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Brings the search index up to date, and reports each step to `progress`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does, or if the embedder is unusable; the vectors made so far are saved.
-    pub fn index(
-        &self,
-        options: IndexOptions,
-        progress: &mut dyn FnMut(IndexStage<'_>),
-    ) -> Result<IndexReport, Error> {
-        let start = Instant::now();
-        let embedder = &self.providers.embedder;
-        // A keyword-only run needs no working embedder.
-        let maker = match embedder.open(Patience::Index, true) {
-            Err(_) if options.keyword => None,
-            maker => Some(maker?),
-        };
-        let mut index = MultiIndex::open(&self.store)?;
-        let mut words = |done, of| progress(IndexStage::Words(done, of));
-        if options.rebuild {
-            index.renew(&mut words)?;
-        } else {
-            index.update(true, &mut words)?;
-        }
-        let known = |maker: &Embedder| maker.embedding().or_else(|| index.stamp_of(maker));
-        let embedding = maker.as_ref().and_then(known);
-        index.ask_for(embedding.as_ref());
-        let missing = index.without_vector();
-        // Expired records are not sent to an embedder.
-        let all = Filter {
-            now: self.now.timestamp(),
-            ..Filter::default()
-        };
-        let mut made = 0;
-        if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
-            index.drop_others();
-            if let Some(destination) = embedder.destination()? {
-                progress(IndexStage::Sends(missing, &destination));
-            }
-            loop {
-                let batch = index.fill_missing("", &all, maker.batch(), maker)?;
-                made += batch;
-                if batch == 0 {
-                    break;
-                }
-                progress(IndexStage::Vectors(made.min(missing), missing));
-            }
-        }
-        let own = Filter {
-            scope: self.store.scope().clone(),
-            viewer: self.store.viewer().clone(),
-            ..all
-        };
-        let (documents, vectors) = index.counts(&own)?;
-        let mut warnings = Vec::new();
-        if !index.is_saved() {
-            warnings.push(
-                "the index was not saved: another process is writing it, or its directory takes no files"
-                    .to_owned(),
-            );
-        }
-        let stamp = maker.as_ref().map_or("none", Embedder::stamp);
-        let embedder = index.asked_for().unwrap_or(stamp).to_owned();
-        Ok(IndexReport {
-            documents,
-            vectors,
-            made,
-            embedder,
-            bytes: index.bytes(),
-            took_ms: milliseconds(start.elapsed()),
-            warnings,
-        })
+/// Brings the search index up to date, and reports each step to `progress`.
+///
+/// # Errors
+///
+/// Fails if the store does, or if the embedder is unusable; the vectors made so far are saved.
+pub fn index(
+    workspace: &Workspace,
+    options: IndexOptions,
+    progress: &mut dyn FnMut(IndexStage<'_>),
+) -> Result<IndexReport, Error> {
+    let start = Instant::now();
+    let embedder = &workspace.providers.embedder;
+    // A keyword-only run needs no working embedder.
+    let maker = match embedder.open(Patience::Index, true) {
+        Err(_) if options.keyword => None,
+        maker => Some(maker?),
+    };
+    let mut index = MultiIndex::open(&workspace.store)?;
+    let mut words = |done, of| progress(IndexStage::Words(done, of));
+    if options.rebuild {
+        index.renew(&mut words)?;
+    } else {
+        index.update(true, &mut words)?;
     }
+    let known = |maker: &Embedder| maker.embedding().or_else(|| index.stamp_of(maker));
+    let embedding = maker.as_ref().and_then(known);
+    index.ask_for(embedding.as_ref());
+    let missing = index.without_vector();
+    // Expired records are not sent to an embedder.
+    let all = Filter {
+        now: workspace.now.timestamp(),
+        ..Filter::default()
+    };
+    let mut made = 0;
+    if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
+        index.drop_others();
+        if let Some(destination) = embedder.destination()? {
+            progress(IndexStage::Sends(missing, &destination));
+        }
+        loop {
+            let batch = index.fill_missing("", &all, maker.batch(), maker)?;
+            made += batch;
+            if batch == 0 {
+                break;
+            }
+            progress(IndexStage::Vectors(made.min(missing), missing));
+        }
+    }
+    let own = Filter {
+        scope: workspace.store.scope().clone(),
+        viewer: workspace.store.viewer().clone(),
+        ..all
+    };
+    let (documents, vectors) = index.counts(&own)?;
+    let mut warnings = Vec::new();
+    if !index.is_saved() {
+        warnings.push(
+            "the index was not saved: another process is writing it, or its directory takes no files"
+                .to_owned(),
+        );
+    }
+    let stamp = maker.as_ref().map_or("none", Embedder::stamp);
+    let embedder = index.asked_for().unwrap_or(stamp).to_owned();
+    Ok(IndexReport {
+        documents,
+        vectors,
+        made,
+        embedder,
+        bytes: index.bytes(),
+        took_ms: milliseconds(start.elapsed()),
+        warnings,
+    })
 }

@@ -20,7 +20,7 @@ use crate::model::OBSERVED;
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Workspace, repair_warnings, stamp};
 
 /// Memory to add.
 #[derive(Debug)]
@@ -54,148 +54,148 @@ pub struct AddReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Adds a typed memory from a person.
-    pub fn add_memory(&self, options: &AddOptions) -> Result<AddReport, Error> {
-        self.add(options, Trust::User)
-    }
+/// Adds a typed memory from a person.
+pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    add(workspace, options, Trust::User)
+}
 
-    /// Adds a typed memory from an agent.
-    pub fn add_observed(&self, options: &AddOptions) -> Result<AddReport, Error> {
-        let metadata = options.metadata.as_ref().map_or("", |json| json.get());
-        let admitted = guard::admit(&options.content);
-        let of_metadata = || guard::admit(metadata).quarantine;
-        if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
-            return Err(Error::Suspicious { reason });
-        }
-        // Hints that this program showed the agent must not be learned again.
-        let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
-        let buried = self.store.buried(Kind::Memory, admitted.text.trim_end())?;
-        if let Some(removed) = buried {
-            return Err(Error::Forgotten {
-                day: removed.at.split('T').next().unwrap_or_default().to_owned(),
-                id: removed.id,
-                kind: Kind::Memory,
-            });
-        }
-        let options = AddOptions {
-            memory_type: options.memory_type,
-            content,
-            metadata: options.metadata.clone(),
-            expires_at: options.expires_at.clone(),
-        };
-        self.add(&options, Trust::Observed)
+/// Adds a typed memory from an agent.
+pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    let metadata = options.metadata.as_ref().map_or("", |json| json.get());
+    let admitted = guard::admit(&options.content);
+    let of_metadata = || guard::admit(metadata).quarantine;
+    if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
+        return Err(Error::Suspicious { reason });
     }
+    // Hints that this program showed the agent must not be learned again.
+    let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
+    let buried = workspace
+        .store
+        .buried(Kind::Memory, admitted.text.trim_end())?;
+    if let Some(removed) = buried {
+        return Err(Error::Forgotten {
+            day: removed.at.split('T').next().unwrap_or_default().to_owned(),
+            id: removed.id,
+            kind: Kind::Memory,
+        });
+    }
+    let options = AddOptions {
+        memory_type: options.memory_type,
+        content,
+        metadata: options.metadata.clone(),
+        expires_at: options.expires_at.clone(),
+    };
+    add(workspace, &options, Trust::Observed)
+}
 
-    fn add(&self, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
-        let memory_type = options.memory_type;
-        let mut problems = Vec::new();
-        // Other programs may end a text with a line break, which means nothing.
-        let content = options.content.trim_end();
-        if guard::says_nothing(&guard::redact(content).text) {
-            problems.push("`content` is empty, and must say something".to_owned());
-        }
-        let metadata = options.metadata.clone();
-        let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
-        let metadata = metadata.map_err(crate::store::Error::from)?;
-        let mut warnings = Vec::new();
-        if options.metadata.is_some() {
-            problems.extend(misfits(memory_type, &metadata));
-        } else if trust == Trust::User {
-            warnings.extend(misfits(memory_type, &metadata));
-        }
-        let end = match &options.expires_at {
-            Some(given) => ending(given, self.now).unwrap_or_else(|reason| {
-                problems.push(format!("`expires_at` is `{given}`: {reason}"));
-                None
-            }),
-            None => self.usual_end(memory_type),
-        };
-        if !problems.is_empty() {
-            return Err(Error::BadMemory {
-                memory_type,
-                problems,
-            });
-        }
-        warnings.extend(odd_names(memory_type, &metadata));
-        let mut writer = self.writer()?;
-        let new = Memory {
-            id: String::new(),
-            user_id: self.store.viewer().user_id().map(str::to_owned),
+fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
+    let memory_type = options.memory_type;
+    let mut problems = Vec::new();
+    // Other programs may end a text with a line break, which means nothing.
+    let content = options.content.trim_end();
+    if guard::says_nothing(&guard::redact(content).text) {
+        problems.push("`content` is empty, and must say something".to_owned());
+    }
+    let metadata = options.metadata.clone();
+    let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
+    let metadata = metadata.map_err(crate::store::Error::from)?;
+    let mut warnings = Vec::new();
+    if options.metadata.is_some() {
+        problems.extend(misfits(memory_type, &metadata));
+    } else if trust == Trust::User {
+        warnings.extend(misfits(memory_type, &metadata));
+    }
+    let end = match &options.expires_at {
+        Some(given) => ending(given, workspace.now).unwrap_or_else(|reason| {
+            problems.push(format!("`expires_at` is `{given}`: {reason}"));
+            None
+        }),
+        None => usual_end(workspace, memory_type),
+    };
+    if !problems.is_empty() {
+        return Err(Error::BadMemory {
             memory_type,
-            content: content.to_owned(),
-            trust: match trust {
-                Trust::User => String::new(),
-                Trust::Approved => "approved".to_owned(),
-                Trust::Observed => OBSERVED.to_owned(),
-            },
-            metadata,
-            created_at: self.timestamp(),
-            updated_at: self.timestamp(),
-            expires_at: end.map(timestamp),
-        };
-        let (memory, added) = match same(&writer, &new, &mut warnings)? {
-            Some(same) => {
-                if same.trust() < trust {
-                    let is_said = [("trust", raw(&"user")?)];
-                    writer.update(Kind::Memory, &same.id, &is_said)?;
-                }
-                if trust == Trust::User {
-                    writer.vouch(Kind::Memory, &same.id)?;
-                }
-                let is_asked = options.expires_at.is_some();
-                (
-                    self.say_again(&mut writer, same, new.expires_at, is_asked)?,
-                    false,
-                )
+            problems,
+        });
+    }
+    warnings.extend(odd_names(memory_type, &metadata));
+    let mut writer = workspace.writer()?;
+    let new = Memory {
+        id: String::new(),
+        user_id: workspace.store.viewer().user_id().map(str::to_owned),
+        memory_type,
+        content: content.to_owned(),
+        trust: match trust {
+            Trust::User => String::new(),
+            Trust::Approved => "approved".to_owned(),
+            Trust::Observed => OBSERVED.to_owned(),
+        },
+        metadata,
+        created_at: workspace.timestamp(),
+        updated_at: workspace.timestamp(),
+        expires_at: end.map(timestamp),
+    };
+    let (memory, added) = match same(&writer, &new, &mut warnings)? {
+        Some(same) => {
+            if same.trust() < trust {
+                let is_said = [("trust", raw(&"user")?)];
+                writer.update(Kind::Memory, &same.id, &is_said)?;
             }
-            None => (writer.append(new, self.now)?, true),
-        };
-        warnings.extend(repair_warnings(writer.take_repairs()));
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        Ok(AddReport {
-            id: memory.id,
-            memory_type,
-            user_id: memory.user_id,
-            expires_at: memory.expires_at,
-            added,
-            warnings,
-        })
-    }
-
-    /// Default expiry of a memory of this type.
-    fn usual_end(&self, memory_type: MemoryType) -> Option<DateTime<Utc>> {
-        let days = i64::from(self.settings.task_days);
-        let ends = memory_type == MemoryType::TaskMemory && days > 0;
-        // An expiry after the last day of the calendar means never.
-        ends.then(|| later(self.now, TimeDelta::try_days(days)?))
-            .flatten()
-    }
-
-    /// Renews the expiry of a memory that is added again: the requested one, or else the later one.
-    fn say_again(
-        &self,
-        writer: &mut Writer,
-        mut memory: Memory,
-        end: Option<String>,
-        is_asked: bool,
-    ) -> Result<Memory, Error> {
-        // Both have one format, in which a later time compares greater.
-        let is_later = match (&memory.expires_at, &end) {
-            (Some(before), Some(end)) => end > before,
-            (before, None) => before.is_some(),
-            (None, Some(_)) => false,
-        };
-        if is_later || (is_asked && memory.expires_at != end) {
-            let changes = [
-                ("expires_at", raw(&end)?),
-                ("updated_at", raw(&self.timestamp())?),
-            ];
-            writer.update(Kind::Memory, &memory.id, &changes)?;
-            memory.expires_at = end;
+            if trust == Trust::User {
+                writer.vouch(Kind::Memory, &same.id)?;
+            }
+            let is_asked = options.expires_at.is_some();
+            (
+                say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?,
+                false,
+            )
         }
-        Ok(memory)
+        None => (writer.append(new, workspace.now)?, true),
+    };
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(AddReport {
+        id: memory.id,
+        memory_type,
+        user_id: memory.user_id,
+        expires_at: memory.expires_at,
+        added,
+        warnings,
+    })
+}
+
+/// Default expiry of a memory of this type.
+fn usual_end(workspace: &Workspace, memory_type: MemoryType) -> Option<DateTime<Utc>> {
+    let days = i64::from(workspace.settings.task_days);
+    let ends = memory_type == MemoryType::TaskMemory && days > 0;
+    // An expiry after the last day of the calendar means never.
+    ends.then(|| later(workspace.now, TimeDelta::try_days(days)?))
+        .flatten()
+}
+
+/// Renews the expiry of a memory that is added again: the requested one, or else the later one.
+fn say_again(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    mut memory: Memory,
+    end: Option<String>,
+    is_asked: bool,
+) -> Result<Memory, Error> {
+    // Both have one format, in which a later time compares greater.
+    let is_later = match (&memory.expires_at, &end) {
+        (Some(before), Some(end)) => end > before,
+        (before, None) => before.is_some(),
+        (None, Some(_)) => false,
+    };
+    if is_later || (is_asked && memory.expires_at != end) {
+        let changes = [
+            ("expires_at", raw(&end)?),
+            ("updated_at", raw(&stamp(now))?),
+        ];
+        writer.update(Kind::Memory, &memory.id, &changes)?;
+        memory.expires_at = end;
     }
+    Ok(memory)
 }
 
 /// Returns the equal memory, if there is one. Warns about an equal text with other metadata, and

@@ -30,63 +30,61 @@ pub struct RemoteResult {
     pub ranks: Ranks,
 }
 
-impl Workspace {
-    /// Returns the results that the caller may see, in the given order.
-    pub fn remote_results(
-        &self,
-        query: &str,
-        found: Vec<RemoteResult>,
-        start: Instant,
-    ) -> FindReport {
-        let own = self.store.identity().map(|identity| identity.origin);
-        let asked = words(query);
-        let results = found.into_iter().filter_map(|found| {
-            let entry = found.entry.as_deref().unwrap_or("{}").as_bytes();
-            // A row of another program names no user and no skill, so only unrestricted callers see
-            // it.
-            let is_seen = self.store.sees_all() || self.store.covers(found.kind, entry);
-            let document = document(&Entry {
-                kind: found.kind,
-                id: found.id.clone(),
-                text: entry.to_vec(),
-                offset: 0,
-            });
-            let trust = found
-                .entry
-                .is_some()
-                .then(|| document.as_ref().map(|d| d.trust));
-            let content = guard::redact(&found.content).text.into_owned();
-            is_seen.then(|| Found {
-                skill: text_field(entry, "skill"),
-                user_id: document.as_ref().and_then(|d| d.user_id.clone()),
-                memory_type: document.as_ref().and_then(|d| d.memory_type),
-                score: rounded(found.score),
-                snippet: snippet(&content, &asked, SNIPPET),
-                content,
-                ranks: found.ranks,
-                explain: None,
-                pulled: found.origin.is_some() && found.origin != own,
-                trust: trust.flatten().unwrap_or(Trust::Observed),
-                status: document.as_ref().and_then(|d| d.status.clone()),
-                source: document.as_ref().and_then(|d| d.source.clone()),
-                origin: found.origin,
-                kind: found.kind,
-                id: found.id,
-            })
+/// Returns the results that the caller may see, in the given order.
+pub fn remote_results(
+    workspace: &Workspace,
+    query: &str,
+    found: Vec<RemoteResult>,
+    start: Instant,
+) -> FindReport {
+    let own = workspace.store.identity().map(|identity| identity.origin);
+    let asked = words(query);
+    let results = found.into_iter().filter_map(|found| {
+        let entry = found.entry.as_deref().unwrap_or("{}").as_bytes();
+        // A row of another program names no user and no skill, so only unrestricted callers see
+        // it.
+        let is_seen = workspace.store.sees_all() || workspace.store.covers(found.kind, entry);
+        let document = document(&Entry {
+            kind: found.kind,
+            id: found.id.clone(),
+            text: entry.to_vec(),
+            offset: 0,
         });
-        let results: Vec<Found> = results.collect();
-        let read = results.iter().map(|found| {
-            let touched = (found.id.as_str(), found.user_id.as_deref());
-            (found.kind, touched)
-        });
-        let warnings = self.note_read(read).into_iter().collect();
-        FindReport {
-            query: query.to_owned(),
-            rewritten: None,
-            results,
-            asked: None,
-            took_ms: milliseconds(start.elapsed()),
-            warnings,
-        }
+        let trust = found
+            .entry
+            .is_some()
+            .then(|| document.as_ref().map(|d| d.trust));
+        let content = guard::redact(&found.content).text.into_owned();
+        is_seen.then(|| Found {
+            skill: text_field(entry, "skill"),
+            user_id: document.as_ref().and_then(|d| d.user_id.clone()),
+            memory_type: document.as_ref().and_then(|d| d.memory_type),
+            score: rounded(found.score),
+            snippet: snippet(&content, &asked, SNIPPET),
+            content,
+            ranks: found.ranks,
+            explain: None,
+            pulled: found.origin.is_some() && found.origin != own,
+            trust: trust.flatten().unwrap_or(Trust::Observed),
+            status: document.as_ref().and_then(|d| d.status.clone()),
+            source: document.as_ref().and_then(|d| d.source.clone()),
+            origin: found.origin,
+            kind: found.kind,
+            id: found.id,
+        })
+    });
+    let results: Vec<Found> = results.collect();
+    let read = results.iter().map(|found| {
+        let touched = (found.id.as_str(), found.user_id.as_deref());
+        (found.kind, touched)
+    });
+    let warnings = workspace.note_read(read).into_iter().collect();
+    FindReport {
+        query: query.to_owned(),
+        rewritten: None,
+        results,
+        asked: None,
+        took_ms: milliseconds(start.elapsed()),
+        warnings,
     }
 }

@@ -4,6 +4,7 @@
 //! is stored beside them, and the report names them; only the person who corrects may supersede
 //! them. The comparison uses words instead of vectors, so that no correction waits for a model.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use crate::store::{Scoped, Selection, Writer};
 use super::passed_on::{UNUSED, adopt, count_again, same_words};
 use crate::workspace::Error;
 use crate::workspace::rules::mark_observed;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Workspace, repair_warnings, stamp};
 
 /// Share of the missing confidence that a rule gains from a repetition.
 const SAID_AGAIN: f64 = 0.2;
@@ -45,131 +46,137 @@ pub(crate) struct Placed {
     pub(crate) mended: Vec<String>,
 }
 
-impl Workspace {
-    /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
-    /// candidate and strengthens no rule. A person's rule activates the candidate that it repeats.
-    pub(crate) fn place_rule(
-        &self,
-        correction: &Correction,
-        draft: Draft,
-        distilled_by: &str,
-        by_agent: bool,
-    ) -> Result<Placed, Error> {
-        let skill: SkillPath = correction.skill.parse()?;
-        let of_skill = Selection {
-            skill: Some(&skill),
-            newest: None,
+/// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
+/// candidate and strengthens no rule. A person's rule activates the candidate that it repeats.
+pub(crate) fn place_rule(
+    workspace: &Workspace,
+    correction: &Correction,
+    draft: Draft,
+    distilled_by: &str,
+    by_agent: bool,
+) -> Result<Placed, Error> {
+    let skill: SkillPath = correction.skill.parse()?;
+    let of_skill = Selection {
+        skill: Some(&skill),
+        newest: None,
+    };
+    let mut writer = workspace.writer()?;
+    let rules = own_rules(writer.store(), &of_skill)?;
+    let new = Statement::of(&draft.rule);
+    let id = &correction.correction_id;
+    let same = rules.iter().find(|rule| {
+        rule.correction_id == *id
+            || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
+    });
+    let same = same.map(|rule| standing(&rules, rule));
+    let candidate = rules
+        .iter()
+        .find(|rule| rule.is_candidate() && same_words(&rule.rule, &draft.rule));
+    let mut was_candidate = false;
+    let (rule, duplicate_of) = match (same.cloned(), candidate.cloned()) {
+        (Some(rule), _) if by_agent && !rule.is_candidate() => {
+            let id = rule.reflexion_id.clone();
+            (rule, Some(id))
+        }
+        (Some(mut rule), _) if !rule.is_candidate() => {
+            strengthen(&mut writer, &mut rule, correction)?;
+            let id = rule.reflexion_id.clone();
+            (rule, Some(id))
+        }
+        (Some(mut rule), _) | (None, Some(mut rule)) if by_agent => {
+            count_again(&mut writer, &mut rule, id)?;
+            let id = rule.reflexion_id.clone();
+            (rule, Some(id))
+        }
+        (Some(mut rule), _) | (None, Some(mut rule)) => {
+            was_candidate = true;
+            let own = Some((draft, distilled_by));
+            adopt(&mut writer, &mut rule, correction, own)?;
+            (rule, None)
+        }
+        (None, None) => {
+            let mut rule = new_rule(workspace.now, correction, draft, distilled_by);
+            if by_agent {
+                AGENT.clone_into(&mut rule.source);
+                CANDIDATE.clone_into(&mut rule.status);
+                rule.utility_score = Some(UNUSED);
+            }
+            (writer.append(rule, workspace.now)?, None)
+        }
+    };
+    Ok(Placed {
+        rule,
+        duplicate_of,
+        was_candidate,
+        mended: repair_warnings(writer.take_repairs()).collect(),
+    })
+}
+
+/// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
+/// superseded.
+pub(crate) fn settle(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    supersede: bool,
+) -> Result<Vec<Conflict>, Error> {
+    let skill: SkillPath = rule.skill.parse()?;
+    let of_skill = Selection {
+        skill: Some(&skill),
+        newest: None,
+    };
+    let mut writer = workspace.writer()?;
+    let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
+    let new = Statement::of(&rule.rule);
+    let mut conflicts = Vec::new();
+    for other in rules.into_iter().filter(Reflexion::is_in_use) {
+        let found = relation(&Statement::of(&other.rule), &new, None);
+        let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) else {
+            continue;
         };
-        let mut writer = self.writer()?;
-        let rules = own_rules(writer.store(), &of_skill)?;
-        let new = Statement::of(&draft.rule);
-        let id = &correction.correction_id;
-        let same = rules.iter().find(|rule| {
-            rule.correction_id == *id
-                || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
+        if supersede {
+            let changes = replaced_by(&rule.reflexion_id);
+            writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
+        }
+        conflicts.push(Conflict {
+            id: other.reflexion_id,
+            reason: found.reason,
+            rule: other.rule,
+            superseded: supersede,
         });
-        let same = same.map(|rule| standing(&rules, rule));
-        let candidate = rules
-            .iter()
-            .find(|rule| rule.is_candidate() && same_words(&rule.rule, &draft.rule));
-        let mut was_candidate = false;
-        let (rule, duplicate_of) = match (same.cloned(), candidate.cloned()) {
-            (Some(rule), _) if by_agent && !rule.is_candidate() => {
-                let id = rule.reflexion_id.clone();
-                (rule, Some(id))
-            }
-            (Some(mut rule), _) if !rule.is_candidate() => {
-                strengthen(&mut writer, &mut rule, correction)?;
-                let id = rule.reflexion_id.clone();
-                (rule, Some(id))
-            }
-            (Some(mut rule), _) | (None, Some(mut rule)) if by_agent => {
-                count_again(&mut writer, &mut rule, id)?;
-                let id = rule.reflexion_id.clone();
-                (rule, Some(id))
-            }
-            (Some(mut rule), _) | (None, Some(mut rule)) => {
-                was_candidate = true;
-                let own = Some((draft, distilled_by));
-                adopt(&mut writer, &mut rule, correction, own)?;
-                (rule, None)
-            }
-            (None, None) => {
-                let mut rule = self.new_rule(correction, draft, distilled_by);
-                if by_agent {
-                    AGENT.clone_into(&mut rule.source);
-                    CANDIDATE.clone_into(&mut rule.status);
-                    rule.utility_score = Some(UNUSED);
-                }
-                (writer.append(rule, self.now)?, None)
-            }
-        };
-        Ok(Placed {
-            rule,
-            duplicate_of,
-            was_candidate,
-            mended: repair_warnings(writer.take_repairs()).collect(),
-        })
     }
+    Ok(conflicts)
+}
 
-    /// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
-    /// superseded.
-    pub(crate) fn settle(&self, rule: &Reflexion, supersede: bool) -> Result<Vec<Conflict>, Error> {
-        let skill: SkillPath = rule.skill.parse()?;
-        let of_skill = Selection {
-            skill: Some(&skill),
-            newest: None,
-        };
-        let mut writer = self.writer()?;
-        let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
-        let new = Statement::of(&rule.rule);
-        let mut conflicts = Vec::new();
-        for other in rules.into_iter().filter(Reflexion::is_in_use) {
-            let found = relation(&Statement::of(&other.rule), &new, None);
-            let Some(found) = found.filter(|found| found.relation == Relation::Contradiction)
-            else {
-                continue;
-            };
-            if supersede {
-                let changes = replaced_by(&rule.reflexion_id);
-                writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
-            }
-            conflicts.push(Conflict {
-                id: other.reflexion_id,
-                reason: found.reason,
-                rule: other.rule,
-                superseded: supersede,
-            });
-        }
-        Ok(conflicts)
-    }
-
-    fn new_rule(&self, correction: &Correction, draft: Draft, distilled_by: &str) -> Reflexion {
-        Reflexion {
-            reflexion_id: String::new(),
-            skill: correction.skill.clone(),
-            created_at: self.timestamp(),
-            correction_id: correction.correction_id.clone(),
-            mistake: draft.mistake,
-            root_cause: draft.root_cause,
-            rule: draft.rule,
-            applies_when: draft.applies_when,
-            confidence: Some(draft.confidence),
-            validated_by_test: false,
-            generated_test_ids: Vec::new(),
-            breaks_test_ids: Vec::new(),
-            distilled_by: distilled_by.to_owned(),
-            utility_score: None,
-            times_injected: None,
-            times_helped: None,
-            times_harmed: None,
-            source: String::new(),
-            also_corrected_by: Vec::new(),
-            superseded_by: String::new(),
-            observed: false,
-            status: String::new(),
-            guardrails_pending: Vec::new(),
-        }
+fn new_rule(
+    now: DateTime<Utc>,
+    correction: &Correction,
+    draft: Draft,
+    distilled_by: &str,
+) -> Reflexion {
+    Reflexion {
+        reflexion_id: String::new(),
+        skill: correction.skill.clone(),
+        created_at: stamp(now),
+        correction_id: correction.correction_id.clone(),
+        mistake: draft.mistake,
+        root_cause: draft.root_cause,
+        rule: draft.rule,
+        applies_when: draft.applies_when,
+        confidence: Some(draft.confidence),
+        validated_by_test: false,
+        generated_test_ids: Vec::new(),
+        breaks_test_ids: Vec::new(),
+        distilled_by: distilled_by.to_owned(),
+        utility_score: None,
+        times_injected: None,
+        times_helped: None,
+        times_harmed: None,
+        source: String::new(),
+        also_corrected_by: Vec::new(),
+        superseded_by: String::new(),
+        observed: false,
+        status: String::new(),
+        guardrails_pending: Vec::new(),
     }
 }
 

@@ -12,97 +12,114 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
+use super::assemble::{assemble, assemble_without_rules};
 use crate::guard;
 use crate::llm::OnProgress;
 use crate::model::{Kind, Outcome};
+use crate::sessions;
 use crate::skill::{Skill, Skills};
 use crate::store;
+use record::{failed, record};
 
 use crate::workspace::Error;
 use crate::workspace::providers::Chosen;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, milliseconds, repair_warnings};
 
-use answer::Answer;
+use answer::{Answer, answer, answer_offline};
 use state::RunState;
 
 pub(super) use answer::output;
 pub use report::{RunOptions, RunReport};
 
-impl Workspace {
-    /// Runs a skill.
-    pub async fn run(
-        &self,
-        options: RunOptions,
-        progress: OnProgress<'_>,
-    ) -> Result<RunReport, Error> {
-        let (skills, skill) = self.skill(&options.skill)?;
-        // Report a missing session before a model is paid.
-        let session = options.session.as_deref();
-        let session = session.filter(|_| !options.without_memory && options.stateless.is_none());
-        let session = session.map(|id| self.find_session(id)).transpose()?;
-        let session = session.as_ref();
-        let mut warnings = Vec::new();
-        let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
-        let stateless = options.stateless.is_some();
-        warnings.extend(options.stateless.as_deref().map(says_stateless));
-        let assembly = if options.without_memory || stateless {
-            self.assemble_without_rules(&skill)
-        } else {
-            self.assemble(&skill, Some(input.get()), &mut warnings)?
-        };
-        let chosen = self.providers.choose(skill.model.as_deref()).await?;
-        let records =
-            !options.without_memory && !options.without_record && !options.dry_run && !stateless;
-        if records {
-            let mut writer = self.writer()?;
-            writer.check(Kind::Execution)?;
-            warnings.extend(repair_warnings(writer.take_repairs()));
-        }
-        let mut state = RunState::new(
-            skill.path.clone(),
-            &assembly,
-            sample_input,
-            stateless,
-            warnings,
-        );
-        if options.dry_run {
-            return Ok(state.report(Answer::missing(chosen.name()), None, None));
-        }
-        let start = Instant::now();
-        let mut answer = match &chosen {
-            Chosen::Offline => self.answer_offline(&skills, &skill, &input, &mut state)?,
-            Chosen::Model(llm) => match self.answer(llm, &assembly, &input, progress).await {
-                Ok(answer) => answer,
-                Err(error) if !records => return Err(error.into()),
-                Err(error) => {
-                    let latency_ms = milliseconds(start.elapsed());
-                    let model = llm.model();
-                    return Err(self.failed(&state, &input, session, (model, latency_ms), error));
-                }
-            },
-        };
-        // The report shows the output as it is stored.
-        let mut left_out = redact(&mut answer.output);
-        let mut execution_id = None;
-        if records {
-            match self.record(&state, &answer, Outcome::PendingReview, &input, session) {
-                Ok((id, of_record, trouble)) => {
-                    execution_id = Some(id);
-                    left_out.extend(of_record);
-                    state.warnings.extend(trouble);
-                }
-                // The memory was switched off during the run: return the answer anyway.
-                Err(Error::Store(off @ store::Error::Disabled { .. })) => {
-                    let said = format!("not recorded: {off} since the run began");
-                    state.warnings.push(said);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        state.warnings.extend(redaction_warning(left_out));
-        Ok(state.report(answer, Some(Outcome::PendingReview), execution_id))
+/// Runs a skill.
+pub async fn run(
+    workspace: &Workspace,
+    options: RunOptions,
+    progress: OnProgress<'_>,
+) -> Result<RunReport, Error> {
+    let (skills, skill) = workspace.skill(&options.skill)?;
+    // Report a missing session before a model is paid.
+    let session = options.session.as_deref();
+    let session = session.filter(|_| !options.without_memory && options.stateless.is_none());
+    let session = session
+        .map(|id| sessions::find(&workspace.store, id))
+        .transpose()?;
+    let session = session.as_ref();
+    let mut warnings = Vec::new();
+    let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
+    let stateless = options.stateless.is_some();
+    warnings.extend(options.stateless.as_deref().map(says_stateless));
+    let assembly = if options.without_memory || stateless {
+        assemble_without_rules(workspace, &skill)
+    } else {
+        assemble(workspace, &skill, Some(input.get()), &mut warnings)?
+    };
+    let chosen = workspace.providers.choose(skill.model.as_deref()).await?;
+    let records =
+        !options.without_memory && !options.without_record && !options.dry_run && !stateless;
+    if records {
+        let mut writer = workspace.writer()?;
+        writer.check(Kind::Execution)?;
+        warnings.extend(repair_warnings(writer.take_repairs()));
     }
+    let mut state = RunState::new(
+        skill.path.clone(),
+        &assembly,
+        sample_input,
+        stateless,
+        warnings,
+    );
+    if options.dry_run {
+        return Ok(state.report(Answer::missing(chosen.name()), None, None));
+    }
+    let start = Instant::now();
+    let mut answer = match &chosen {
+        Chosen::Offline => answer_offline(workspace, &skills, &skill, &input, &mut state)?,
+        Chosen::Model(llm) => match answer(workspace, llm, &assembly, &input, progress).await {
+            Ok(answer) => answer,
+            Err(error) if !records => return Err(error.into()),
+            Err(error) => {
+                let latency_ms = milliseconds(start.elapsed());
+                let model = llm.model();
+                return Err(failed(
+                    workspace,
+                    &state,
+                    &input,
+                    session,
+                    (model, latency_ms),
+                    error,
+                ));
+            }
+        },
+    };
+    // The report shows the output as it is stored.
+    let mut left_out = redact(&mut answer.output);
+    let mut execution_id = None;
+    if records {
+        match record(
+            workspace,
+            &state,
+            &answer,
+            Outcome::PendingReview,
+            &input,
+            session,
+        ) {
+            Ok((id, of_record, trouble)) => {
+                execution_id = Some(id);
+                left_out.extend(of_record);
+                state.warnings.extend(trouble);
+            }
+            // The memory was switched off during the run: return the answer anyway.
+            Err(Error::Store(off @ store::Error::Disabled { .. })) => {
+                let said = format!("not recorded: {off} since the run began");
+                state.warnings.push(said);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    state.warnings.extend(redaction_warning(left_out));
+    Ok(state.report(answer, Some(Outcome::PendingReview), execution_id))
 }
 
 /// Redacts an output. Returns the kinds of the secrets removed.

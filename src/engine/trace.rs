@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 use crate::workspace::error::chain;
 use crate::workspace::{Error, redacting_writer};
 
-/// Options of [`Workspace::trace`].
+/// Options of [`trace()`].
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
     /// File to append to.
@@ -29,87 +29,84 @@ pub struct TraceOptions {
     pub parent: Option<String>,
 }
 
-impl Workspace {
-    /// Appends the trace of a run, which may have failed. Returns the kinds of the secrets
-    /// redacted.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be written.
-    pub fn trace(
-        &self,
-        options: &TraceOptions,
-        skill: &str,
-        session: Option<&str>,
-        input: Option<&RawValue>,
-        came: Result<&RunReport, &Error>,
-    ) -> Result<Vec<&'static str>, Error> {
-        let digits = |count: usize| -> String {
-            let random = (self.random)();
-            random
-                .chars()
-                .filter(char::is_ascii_hexdigit)
-                .take(count)
-                .collect()
-        };
-        let above = options.parent.as_deref().and_then(parent);
-        let start = self
-            .now
-            .timestamp_nanos_opt()
-            .and_then(|at| u64::try_from(at).ok());
-        let mut run = Traced {
-            trace: above.map_or_else(|| digits(32), |(trace, _)| trace.to_owned()),
-            span: digits(16),
-            parent: above.map(|(_, span)| span.to_owned()),
-            service: options.service.clone(),
-            skill: skill.to_owned(),
-            start: start.unwrap_or(0),
-            session: session.map(str::to_owned),
-            ..Traced::default()
-        };
-        let mut content: (Option<String>, Option<String>) =
-            (input.map(|i| i.get().to_owned()), None);
-        match came {
-            Ok(report) => {
-                run.model.clone_from(&report.model_used);
-                run.latency_ms = report.latency_ms;
-                run.cost_usd = report.cost_usd;
-                run.input_tokens = report.usage.map(|usage| usage.input_tokens);
-                run.output_tokens = report.usage.map(|usage| usage.output_tokens);
-                run.execution_id.clone_from(&report.execution_id);
-                run.injected = report.injected.iter().map(|rule| rule.id.clone()).collect();
-                content.1 = Some(report.output.get().to_owned());
-            }
-            Err(error) => {
-                run.error = Some(chain(error));
-                // The record of the failed run holds the details.
-                if let Error::Asked { execution, .. } = error
-                    && let Ok(known) = self.store.get::<Execution>(execution)
-                {
-                    debug_assert_eq!(known.outcome, Outcome::Error);
-                    run.model = known.model_used;
-                    run.latency_ms = known.latency_ms.unwrap_or(0.0);
-                    run.cost_usd = known.cost_usd;
-                    run.input_tokens = known.usage.map(|usage| usage.input_tokens);
-                    run.output_tokens = known.usage.map(|usage| usage.output_tokens);
-                    run.injected = known.reflexions_injected;
-                    run.execution_id = Some(known.execution_id);
-                }
+/// Appends the trace of a run, which may have failed. Returns the kinds of the secrets
+/// redacted.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written.
+pub fn trace(
+    workspace: &Workspace,
+    options: &TraceOptions,
+    skill: &str,
+    session: Option<&str>,
+    input: Option<&RawValue>,
+    came: Result<&RunReport, &Error>,
+) -> Result<Vec<&'static str>, Error> {
+    let digits = |count: usize| -> String {
+        let random = (workspace.random)();
+        random
+            .chars()
+            .filter(char::is_ascii_hexdigit)
+            .take(count)
+            .collect()
+    };
+    let above = options.parent.as_deref().and_then(parent);
+    let start = workspace
+        .now
+        .timestamp_nanos_opt()
+        .and_then(|at| u64::try_from(at).ok());
+    let mut run = Traced {
+        trace: above.map_or_else(|| digits(32), |(trace, _)| trace.to_owned()),
+        span: digits(16),
+        parent: above.map(|(_, span)| span.to_owned()),
+        service: options.service.clone(),
+        skill: skill.to_owned(),
+        start: start.unwrap_or(0),
+        session: session.map(str::to_owned),
+        ..Traced::default()
+    };
+    let mut content: (Option<String>, Option<String>) = (input.map(|i| i.get().to_owned()), None);
+    match came {
+        Ok(report) => {
+            run.model.clone_from(&report.model_used);
+            run.latency_ms = report.latency_ms;
+            run.cost_usd = report.cost_usd;
+            run.input_tokens = report.usage.map(|usage| usage.input_tokens);
+            run.output_tokens = report.usage.map(|usage| usage.output_tokens);
+            run.execution_id.clone_from(&report.execution_id);
+            run.injected = report.injected.iter().map(|rule| rule.id.clone()).collect();
+            content.1 = Some(report.output.get().to_owned());
+        }
+        Err(error) => {
+            run.error = Some(chain(error));
+            // The record of the failed run holds the details.
+            if let Error::Asked { execution, .. } = error
+                && let Ok(known) = workspace.store.get::<Execution>(execution)
+            {
+                debug_assert_eq!(known.outcome, Outcome::Error);
+                run.model = known.model_used;
+                run.latency_ms = known.latency_ms.unwrap_or(0.0);
+                run.cost_usd = known.cost_usd;
+                run.input_tokens = known.usage.map(|usage| usage.input_tokens);
+                run.output_tokens = known.usage.map(|usage| usage.output_tokens);
+                run.injected = known.reflexions_injected;
+                run.execution_id = Some(known.execution_id);
             }
         }
-        let mut found = Vec::new();
-        if options.with_content {
-            let mut clean = |text: Option<String>| {
-                let redacted = guard::redact_json(text.as_deref()?);
-                found.extend(&redacted.found);
-                Some(redacted.text.into_owned())
-            };
-            run.input = clean(content.0);
-            run.output = clean(content.1);
-        }
-        found.extend(redacting_writer::append_line(&options.file, &line(&run))?);
-        Ok(found)
     }
+    let mut found = Vec::new();
+    if options.with_content {
+        let mut clean = |text: Option<String>| {
+            let redacted = guard::redact_json(text.as_deref()?);
+            found.extend(&redacted.found);
+            Some(redacted.text.into_owned())
+        };
+        run.input = clean(content.0);
+        run.output = clean(content.1);
+    }
+    found.extend(redacting_writer::append_line(&options.file, &line(&run))?);
+    Ok(found)
 }
 
 /// Parses a W3C `traceparent`, `00-<32 digits>-<16 digits>-01`, into trace and span.

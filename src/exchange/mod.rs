@@ -19,8 +19,8 @@ pub mod notes;
 pub mod skill_md;
 pub mod sqlite;
 
-pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords};
-pub use import::{ImportOptions, ImportReport, ImportSource, Renamed};
+pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export};
+pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 
 use serde::Serialize;
 use serde_json::{Map, Value};

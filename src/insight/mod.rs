@@ -18,6 +18,8 @@ pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use evaluate_corrections::{
     CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
 };
-pub use stats::{Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used};
-pub use status::{PulledStatus, StatusReport};
-pub use why::{Link, Relation, WhyReport};
+pub use stats::{
+    Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used, save_page, stats,
+};
+pub use status::{PulledStatus, StatusReport, status};
+pub use why::{Link, Relation, WhyReport, why};

@@ -46,58 +46,56 @@ pub struct PulledStatus {
     pub records: u64,
 }
 
-impl Workspace {
-    /// Counts the records of a workspace without reading one.
-    pub fn status(&self) -> Result<StatusReport, Error> {
-        let mut problems = Vec::new();
-        let mut counts = [0; Kind::ALL.len()];
-        for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
-            *count = self.store.count(kind)?;
-            if self.store.has_problems(kind)? {
-                problems.push(format!(
-                    "`{}` has damaged parts; see `memctl doctor`",
-                    kind.file()
-                ));
-            }
+/// Counts the records of a workspace without reading one.
+pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
+    let mut problems = Vec::new();
+    let mut counts = [0; Kind::ALL.len()];
+    for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
+        *count = workspace.store.count(kind)?;
+        if workspace.store.has_problems(kind)? {
+            problems.push(format!(
+                "`{}` has damaged parts; see `memctl doctor`",
+                kind.file()
+            ));
         }
-        let [
-            executions,
-            corrections,
-            reflexions,
-            procedures,
-            fixes,
-            memories,
-            sessions,
-        ] = counts;
-        let mut pulled = PulledStatus::default();
-        for other in self.store.pulled() {
-            pulled.workspaces += 1;
-            for kind in Kind::ALL {
-                pulled.records += other.store.count(kind)?;
-            }
-        }
-        let skills = Skills::open(&self.skills_dir).ok();
-        Ok(StatusReport {
-            store: if self.store.primary_name()?.is_some() {
-                "PgStore"
-            } else if self.store.is_shared() {
-                "CompositeStore"
-            } else {
-                "JSONStore"
-            },
-            directory: self.store.directory().display().to_string(),
-            executions,
-            corrections,
-            reflexions,
-            procedures,
-            fixes,
-            memories,
-            sessions,
-            tests: skills.map_or(0, |skills| skills.count_generated_tests()),
-            bytes: self.store.bytes(),
-            enabled: !crate::store::is_disabled(self.store.directory()),
-            pulled,
-            problems,
-        })
     }
+    let [
+        executions,
+        corrections,
+        reflexions,
+        procedures,
+        fixes,
+        memories,
+        sessions,
+    ] = counts;
+    let mut pulled = PulledStatus::default();
+    for other in workspace.store.pulled() {
+        pulled.workspaces += 1;
+        for kind in Kind::ALL {
+            pulled.records += other.store.count(kind)?;
+        }
+    }
+    let skills = Skills::open(&workspace.skills_dir).ok();
+    Ok(StatusReport {
+        store: if workspace.store.primary_name()?.is_some() {
+            "PgStore"
+        } else if workspace.store.is_shared() {
+            "CompositeStore"
+        } else {
+            "JSONStore"
+        },
+        directory: workspace.store.directory().display().to_string(),
+        executions,
+        corrections,
+        reflexions,
+        procedures,
+        fixes,
+        memories,
+        sessions,
+        tests: skills.map_or(0, |skills| skills.count_generated_tests()),
+        bytes: workspace.store.bytes(),
+        enabled: !crate::store::is_disabled(workspace.store.directory()),
+        pulled,
+        problems,
+    })
 }

@@ -22,12 +22,12 @@ use crate::store::{ForgottenRecords, Selection, Source, Writer};
 use crate::transcript::Format;
 
 use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
-use crate::sessions::HostSession;
+use crate::sessions::{self, HostSession};
 use crate::workspace::Error;
-use crate::workspace::execution_log_lines::{data, raw};
+use crate::workspace::execution_log_lines::{Scribe, data, raw};
 use crate::workspace::{Workspace, repair_warnings};
 
-/// Options of [`Workspace::learn`].
+/// Options of [`learn()`].
 #[derive(Debug, Clone, Default)]
 pub struct LearnOptions {
     /// Session files, and folders to walk.
@@ -43,7 +43,7 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
 }
 
-/// Outcome of [`Workspace::learn`].
+/// Outcome of [`learn()`].
 #[derive(Debug, Default, Serialize)]
 pub struct LearnReport {
     /// Session files read, in path order; files that are unchanged since they were processed are
@@ -134,214 +134,219 @@ fn status(lesson: &Lesson) -> &'static str {
     }
 }
 
-impl Workspace {
-    /// Learns from session files. An unreadable file yields a warning and does not stop the rest.
-    pub fn learn(
-        &self,
-        options: &LearnOptions,
-        progress: OnBytes<'_>,
-    ) -> Result<LearnReport, Error> {
-        let session = options.session.as_deref();
-        let session = session.map(|id| self.find_session(id)).transpose()?;
-        let options = &LearnOptions {
-            session: session.map(|session| session.session_id),
-            ..options.clone()
-        };
-        let files = session_files::files(&options.paths)?;
-        let total: u64 = files.iter().map(|file| file.size).sum();
-        let mut report = LearnReport {
-            dry_run: options.dry_run,
-            cost_usd: Some(0.0),
-            ..LearnReport::default()
-        };
-        let mut sources = self.store.sources();
-        let mut done = 0;
-        for file in &files {
-            let path = file.path.display().to_string();
-            if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
-                report.unchanged += 1;
-            } else if let Some(session) = read(
-                file,
-                options.format,
-                (&mut report.skipped, &mut report.warnings),
-                &mut |_, _| {},
-                &mut |at| progress((done + at).min(total), total),
-            ) {
-                let steps = session.steps as u64;
-                let ended = options.host_session.as_deref().map(|name| HostSession {
-                    name,
-                    steps: session.steps,
-                    failures: session.failures,
-                    began: session.began,
-                    ended: session.ended,
-                    learned: Vec::new(),
-                });
-                let learned = self.take(&path, session, options, &mut report)?;
-                if let Some(ended) = ended {
-                    self.record_host_session(HostSession { learned, ..ended })?;
-                }
-                if !options.dry_run {
-                    let source = Source {
-                        size: file.size,
-                        mtime: file.mtime,
-                        steps,
-                    };
-                    sources.insert(path, source);
-                }
+/// Learns from session files. An unreadable file yields a warning and does not stop the rest.
+pub fn learn(
+    workspace: &Workspace,
+    options: &LearnOptions,
+    progress: OnBytes<'_>,
+) -> Result<LearnReport, Error> {
+    let session = options.session.as_deref();
+    let session = session
+        .map(|id| sessions::find(&workspace.store, id))
+        .transpose()?;
+    let options = &LearnOptions {
+        session: session.map(|session| session.session_id),
+        ..options.clone()
+    };
+    let files = session_files::files(&options.paths)?;
+    let total: u64 = files.iter().map(|file| file.size).sum();
+    let mut report = LearnReport {
+        dry_run: options.dry_run,
+        cost_usd: Some(0.0),
+        ..LearnReport::default()
+    };
+    let mut sources = workspace.store.sources();
+    let mut done = 0;
+    for file in &files {
+        let path = file.path.display().to_string();
+        if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
+            report.unchanged += 1;
+        } else if let Some(session) = read(
+            file,
+            options.format,
+            (&mut report.skipped, &mut report.warnings),
+            &mut |_, _| {},
+            &mut |at| progress((done + at).min(total), total),
+        ) {
+            let steps = session.steps as u64;
+            let ended = options.host_session.as_deref().map(|name| HostSession {
+                name,
+                steps: session.steps,
+                failures: session.failures,
+                began: session.began,
+                ended: session.ended,
+                learned: Vec::new(),
+            });
+            let learned = take(workspace, &path, session, options, &mut report)?;
+            if let Some(ended) = ended {
+                sessions::record_host_session(workspace, HostSession { learned, ..ended })?;
             }
-            done += file.size;
-            progress(done, total);
+            if !options.dry_run {
+                let source = Source {
+                    size: file.size,
+                    mtime: file.mtime,
+                    steps,
+                };
+                sources.insert(path, source);
+            }
         }
-        sources.save();
-        report.learned.sort_unstable();
-        report.merged.sort_unstable();
-        report.merged.dedup();
-        let learned = &report.learned;
-        report.merged.retain(|id| !learned.contains(id));
-        Ok(report)
+        done += file.size;
+        progress(done, total);
     }
+    sources.save();
+    report.learned.sort_unstable();
+    report.merged.sort_unstable();
+    report.merged.dedup();
+    let learned = &report.learned;
+    report.merged.retain(|id| !learned.contains(id));
+    Ok(report)
+}
 
-    /// Reports a session and stores its lessons. Returns the ids of new and merged records.
-    fn take(
-        &self,
-        path: &str,
-        session: SessionTrace,
-        options: &LearnOptions,
-        report: &mut LearnReport,
-    ) -> Result<Vec<String>, Error> {
-        let learned = session.found.iter().any(|found| found.lesson.is_some());
-        let before = (report.learned.len(), report.merged.len());
-        report.transcripts.push(TranscriptReport {
-            path: path.to_owned(),
-            format: session.format,
-            steps: session.steps,
-            failures: session.failures,
-            status: if learned {
-                distil::LEARNED
-            } else {
-                distil::NOTHING
-            },
-            problems: session.broken,
-        });
-        if learned && !report.dry_run {
-            let name = Path::new(path)
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned());
-            let session_id = session.id.or(name).unwrap_or_default();
-            let mut writer = self.writer()?;
-            // Read once: nothing is removed while the lock is held.
-            let mut known = Known::read(&writer)?;
-            for found in &session.found {
-                if let Some(lesson) = &found.lesson {
-                    let origin = Origin {
-                        session: kept(&session_id),
-                        workspace: found.workspace.clone(),
-                        step: found.episode.fail_step as u64,
-                    };
-                    self.store_lesson(&mut writer, &mut known, lesson, origin, report)?;
-                }
+/// Reports a session and stores its lessons. Returns the ids of new and merged records.
+fn take(
+    workspace: &Workspace,
+    path: &str,
+    session: SessionTrace,
+    options: &LearnOptions,
+    report: &mut LearnReport,
+) -> Result<Vec<String>, Error> {
+    let learned = session.found.iter().any(|found| found.lesson.is_some());
+    let before = (report.learned.len(), report.merged.len());
+    report.transcripts.push(TranscriptReport {
+        path: path.to_owned(),
+        format: session.format,
+        steps: session.steps,
+        failures: session.failures,
+        status: if learned {
+            distil::LEARNED
+        } else {
+            distil::NOTHING
+        },
+        problems: session.broken,
+    });
+    if learned && !report.dry_run {
+        let name = Path::new(path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let session_id = session.id.or(name).unwrap_or_default();
+        let mut writer = workspace.writer()?;
+        // Read once: nothing is removed while the lock is held.
+        let mut known = Known::read(&writer)?;
+        for found in &session.found {
+            if let Some(lesson) = &found.lesson {
+                let origin = Origin {
+                    session: kept(&session_id),
+                    workspace: found.workspace.clone(),
+                    step: found.episode.fail_step as u64,
+                };
+                store_lesson(workspace, &mut writer, &mut known, lesson, origin, report)?;
             }
-            known.write_counts(&mut writer, &self.timestamp())?;
-            self.note_learned(
-                &mut writer,
-                (&session_id, session.format),
-                options,
-                (&report.learned[before.0..], &report.merged[before.1..]),
-            );
-            report
-                .warnings
-                .extend(repair_warnings(writer.take_repairs()));
         }
+        known.write_counts(&mut writer, &workspace.timestamp())?;
+        note_learned(
+            workspace,
+            &mut writer,
+            (&session_id, session.format),
+            options,
+            (&report.learned[before.0..], &report.merged[before.1..]),
+        );
         report
-            .episodes
-            .extend(session.found.into_iter().map(|found| episode(path, found)));
-        let new = report.learned[before.0..].iter();
-        Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+            .warnings
+            .extend(repair_warnings(writer.take_repairs()));
     }
+    report
+        .episodes
+        .extend(session.found.into_iter().map(|found| episode(path, found)));
+    let new = report.learned[before.0..].iter();
+    Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+}
 
-    /// Writes the learned ids to the execution log. A failed log write does not stop learning.
-    fn note_learned(
-        &self,
-        writer: &mut Writer,
-        (session, format): (&str, Option<Format>),
-        options: &LearnOptions,
-        (learned, merged): (&[String], &[String]),
-    ) {
-        if learned.is_empty() && merged.is_empty() {
-            return;
-        }
-        let own = || {
-            format!(
-                "{}/{}",
-                format.map_or("session", Format::name),
-                kept(session)
-            )
-        };
-        let named = options
-            .session
-            .clone()
-            .or_else(|| options.host_session.clone());
-        let scribe = self.scribe(Some(&named.unwrap_or_else(own)));
-        drop(writer.note_execution_logs(vec![ExecutionLog {
-            tool_name: Some("learn".to_owned()),
-            output_data: data(&json!({ "learned": learned, "merged": merged })),
-            ..scribe.line("learn", ActionType::MemoryWrite)
-        }]));
+/// Writes the learned ids to the execution log. A failed log write does not stop learning.
+fn note_learned(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    (session, format): (&str, Option<Format>),
+    options: &LearnOptions,
+    (learned, merged): (&[String], &[String]),
+) {
+    if learned.is_empty() && merged.is_empty() {
+        return;
     }
+    let own = || {
+        format!(
+            "{}/{}",
+            format.map_or("session", Format::name),
+            kept(session)
+        )
+    };
+    let named = options
+        .session
+        .clone()
+        .or_else(|| options.host_session.clone());
+    let scribe = Scribe::new(
+        workspace.now,
+        workspace.random,
+        Some(&named.unwrap_or_else(own)),
+    );
+    drop(writer.note_execution_logs(vec![ExecutionLog {
+        tool_name: Some("learn".to_owned()),
+        output_data: data(&json!({ "learned": learned, "merged": merged })),
+        ..scribe.line("learn", ActionType::MemoryWrite)
+    }]));
+}
 
-    /// Stores a lesson, or counts up the fix that matches it.
-    fn store_lesson(
-        &self,
-        writer: &mut Writer,
-        known: &mut Known,
-        lesson: &Lesson,
-        origin: Origin,
-        report: &mut LearnReport,
-    ) -> Result<(), Error> {
-        let seen = self.timestamp();
-        if let Some(place) = known.same(lesson) {
-            let fix = &mut known.fixes[place];
-            let is_new = count_up(fix, origin);
-            if is_new {
-                report.merged.push(fix.fix_id.clone());
-            }
-            *known.seen.entry(place).or_default() |= is_new;
-            return Ok(());
+/// Stores a lesson, or counts up the fix that matches it.
+fn store_lesson(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    known: &mut Known,
+    lesson: &Lesson,
+    origin: Origin,
+    report: &mut LearnReport,
+) -> Result<(), Error> {
+    let seen = workspace.timestamp();
+    if let Some(place) = known.same(lesson) {
+        let fix = &mut known.fixes[place];
+        let is_new = count_up(fix, origin);
+        if is_new {
+            report.merged.push(fix.fix_id.clone());
         }
-        let mut fix = fix_of(lesson, origin.clone(), &seen);
-        if known.buried.has_content(Kind::Fix, &fix.content()) {
-            report.buried += 1;
-            return Ok(());
-        }
-        let procedure = Procedure {
-            procedure_id: String::new(),
-            skill: None,
-            created_at: seen.clone(),
-            status: distil::LEARNED.to_owned(),
-            data: raw(&lesson.procedure)?,
-            distilled_by: "offline".to_owned(),
-            occurrences: Some(1.0),
-            last_seen: seen,
-            origins: vec![origin],
-            trust: "observed".to_owned(),
-        };
-        // The procedure of a fix that stays may have been removed alone.
-        if !known
-            .buried
-            .has_content(Kind::Procedure, &procedure.content())
-        {
-            let id = match known.alone(writer, &procedure)? {
-                Some(id) => id,
-                None => writer.append(procedure, self.now)?.procedure_id,
-            };
-            fix.procedure_id.clone_from(&id);
-            report.learned.push(id);
-        }
-        let fix = writer.append(fix, self.now)?;
-        report.learned.push(fix.fix_id.clone());
-        known.add(fix);
-        Ok(())
+        *known.seen.entry(place).or_default() |= is_new;
+        return Ok(());
     }
+    let mut fix = fix_of(lesson, origin.clone(), &seen);
+    if known.buried.has_content(Kind::Fix, &fix.content()) {
+        report.buried += 1;
+        return Ok(());
+    }
+    let procedure = Procedure {
+        procedure_id: String::new(),
+        skill: None,
+        created_at: seen.clone(),
+        status: distil::LEARNED.to_owned(),
+        data: raw(&lesson.procedure)?,
+        distilled_by: "offline".to_owned(),
+        occurrences: Some(1.0),
+        last_seen: seen,
+        origins: vec![origin],
+        trust: "observed".to_owned(),
+    };
+    // The procedure of a fix that stays may have been removed alone.
+    if !known
+        .buried
+        .has_content(Kind::Procedure, &procedure.content())
+    {
+        let id = match known.alone(writer, &procedure)? {
+            Some(id) => id,
+            None => writer.append(procedure, workspace.now)?.procedure_id,
+        };
+        fix.procedure_id.clone_from(&id);
+        report.learned.push(id);
+    }
+    let fix = writer.append(fix, workspace.now)?;
+    report.learned.push(fix.fix_id.clone());
+    known.add(fix);
+    Ok(())
 }
 
 /// Maximum number of fixes of one error compared for similarity: the newest.

@@ -7,5 +7,5 @@ pub(crate) mod analyse;
 pub(crate) mod learn;
 pub(crate) mod session_files;
 
-pub use analyse::{AnalysisPlan, AnalysisReport};
-pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport};
+pub use analyse::{AnalysisPlan, AnalysisReport, analyse, plan_analysis};
+pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};

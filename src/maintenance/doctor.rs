@@ -1,13 +1,15 @@
 //! Checks the store, and repairs damage.
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use serde::Serialize;
 
+use crate::merge;
 use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
 use crate::platform::Directory;
 use crate::skill::Skills;
-use crate::store::{Problem, ProblemKind, Repaired, Selection};
+use crate::store::{Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use crate::hints::fixes::doubts;
 use crate::merge::Conflict as MergeConflict;
@@ -43,131 +45,124 @@ pub struct DoctorReport {
     pub git: Vec<String>,
 }
 
-impl Workspace {
-    /// Checks the store; with `repair`, repairs torn and damaged files first.
-    pub fn doctor(&self, repair: bool) -> Result<DoctorReport, Error> {
-        let mut repaired = Vec::new();
-        let (mut finished, mut left) = (Vec::new(), Vec::new());
-        if repair {
-            let done = self.finish_merge()?;
-            finished = done.changed;
-            left = done.left;
-            for kind in Kind::ALL {
-                repaired.extend(self.store.repair(kind, self.now)?);
-            }
-            finished.extend(self.finish_all_guardrails()?);
-        }
-        let mut problems = Vec::new();
+/// Checks the store; with `repair`, repairs torn and damaged files first.
+pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
+    let mut repaired = Vec::new();
+    let (mut finished, mut left) = (Vec::new(), Vec::new());
+    if repair {
+        let done = merge::finish(workspace)?;
+        finished = done.changed;
+        left = done.left;
         for kind in Kind::ALL {
-            problems.extend(self.store.inspect(kind)?);
+            repaired.extend(workspace.store.repair(kind, workspace.now)?);
         }
-        problems.extend(self.store.inspect_execution_logs()?);
-        let dangling = self.dangling()?;
-        let conflicts = self.open_conflicts()?;
-        let mut unfinished = self.unfinished_merge()?;
-        unfinished.append(&mut left);
-        let guardrails: Vec<String> = self.pending_of(None)?.iter().map(pending).collect();
-        let skills = self.check_skills();
-        let irregular = self.irregular();
-        let fixes = self.store.list::<Fix>(&Selection::default())?.records;
-        // A value that only Python can read is kept and does no harm.
-        let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
-        Ok(DoctorReport {
-            healthy: problems.iter().all(harmless)
-                && dangling.is_empty()
-                && conflicts.is_empty()
-                && unfinished.is_empty()
-                && irregular.is_empty()
-                && guardrails.is_empty(),
-            problems,
-            dangling,
-            skills,
-            repaired,
-            guardrails,
-            conflicts,
-            unfinished,
-            finished,
-            irregular,
-            doubtful: doubts(&fixes),
-            git: Vec::new(),
-        })
+        finished.extend(finish_all_guardrails(workspace)?);
     }
-
-    fn irregular(&self) -> Vec<String> {
-        let mut found = self.store.directory().irregular(true);
-        found.extend(Directory::at(&self.skills_dir).irregular(false));
-        found.iter().map(ToString::to_string).collect()
+    let mut problems = Vec::new();
+    for kind in Kind::ALL {
+        problems.extend(workspace.store.inspect(kind)?);
     }
+    problems.extend(workspace.store.inspect_execution_logs()?);
+    let dangling = dangling(&workspace.store)?;
+    let conflicts = merge::open_conflicts(&workspace.store)?;
+    let mut unfinished = merge::unfinished(&workspace.store)?;
+    unfinished.append(&mut left);
+    let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    let skills = check_skills(&workspace.skills_dir);
+    let irregular = irregular(workspace);
+    let fixes = workspace.store.list::<Fix>(&Selection::default())?.records;
+    // A value that only Python can read is kept and does no harm.
+    let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
+    Ok(DoctorReport {
+        healthy: problems.iter().all(harmless)
+            && dangling.is_empty()
+            && conflicts.is_empty()
+            && unfinished.is_empty()
+            && irregular.is_empty()
+            && guardrails.is_empty(),
+        problems,
+        dangling,
+        skills,
+        repaired,
+        guardrails,
+        conflicts,
+        unfinished,
+        finished,
+        irregular,
+        doubtful: doubts(&fixes),
+        git: Vec::new(),
+    })
+}
 
-    /// Retries every guardrail that could not be written. Returns the files that hold it now; the
-    /// rest stays pending.
-    fn finish_all_guardrails(&self) -> Result<Vec<String>, Error> {
-        let pending = self.pending_of(None)?;
-        let skills = pending.iter().filter_map(|rule| rule.skill.parse().ok());
-        let skills: BTreeSet<SkillPath> = skills.collect();
-        let all = skills.iter();
-        Ok(all
-            .flat_map(|skill| self.finish_guardrails(skill, &mut Vec::new()))
-            .collect())
-    }
+fn irregular(workspace: &Workspace) -> Vec<String> {
+    let mut found = workspace.store.directory().irregular(true);
+    found.extend(Directory::at(&workspace.skills_dir).irregular(false));
+    found.iter().map(ToString::to_string).collect()
+}
 
-    fn dangling(&self) -> Result<Vec<String>, Error> {
-        let ids = |kind| -> Result<HashSet<String>, Error> {
-            // References to deleted records are intended.
-            let mut ids = self.store.buried_ids(kind)?;
-            self.store
-                .each_entry(kind, &Selection::default(), &mut |entry| {
-                    ids.insert(entry.id);
-                })?;
-            Ok(ids)
-        };
-        let mut dangling = Vec::new();
-        let executions = ids(Kind::Execution)?;
-        for correction in self
-            .store
-            .list::<Correction>(&Selection::default())?
-            .records
-        {
-            if !executions.contains(&correction.execution_id) {
-                dangling.push(format!(
-                    "{} corrects {}, which is not there",
-                    correction.correction_id, correction.execution_id
-                ));
-            }
+/// Retries every guardrail that could not be written. Returns the files that hold it now; the
+/// rest stays pending.
+fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
+    let pending = workspace.pending_of(None)?;
+    let skills = pending.iter().filter_map(|rule| rule.skill.parse().ok());
+    let skills: BTreeSet<SkillPath> = skills.collect();
+    let all = skills.iter();
+    Ok(all
+        .flat_map(|skill| workspace.finish_guardrails(skill, &mut Vec::new()))
+        .collect())
+}
+
+fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
+    let ids = |kind| -> Result<HashSet<String>, Error> {
+        // References to deleted records are intended.
+        let mut ids = store.buried_ids(kind)?;
+        store.each_entry(kind, &Selection::default(), &mut |entry| {
+            ids.insert(entry.id);
+        })?;
+        Ok(ids)
+    };
+    let mut dangling = Vec::new();
+    let executions = ids(Kind::Execution)?;
+    for correction in store.list::<Correction>(&Selection::default())?.records {
+        if !executions.contains(&correction.execution_id) {
+            dangling.push(format!(
+                "{} corrects {}, which is not there",
+                correction.correction_id, correction.execution_id
+            ));
         }
-        let corrections = ids(Kind::Correction)?;
-        for rule in self.store.list::<Reflexion>(&Selection::default())?.records {
-            // Rules written by hand have no correction.
-            if !rule.correction_id.is_empty() && !corrections.contains(&rule.correction_id) {
-                dangling.push(format!(
-                    "{} comes from {}, which is not there",
-                    rule.reflexion_id, rule.correction_id
-                ));
-            }
-        }
-        Ok(dangling)
     }
+    let corrections = ids(Kind::Correction)?;
+    for rule in store.list::<Reflexion>(&Selection::default())?.records {
+        // Rules written by hand have no correction.
+        if !rule.correction_id.is_empty() && !corrections.contains(&rule.correction_id) {
+            dangling.push(format!(
+                "{} comes from {}, which is not there",
+                rule.reflexion_id, rule.correction_id
+            ));
+        }
+    }
+    Ok(dangling)
+}
 
-    fn check_skills(&self) -> Vec<String> {
-        let Ok(skills) = Skills::open(&self.skills_dir) else {
-            return Vec::new();
-        };
-        let listing = match skills.list() {
-            Ok(listing) => listing,
-            Err(error) => return vec![error.to_string()],
-        };
-        let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
-        for path in &listing.skills {
-            match skills.load(path) {
-                Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
-                Err(error) => found.push(error.to_string()),
-            }
-            if let Ok(examples) = skills.examples(path) {
-                found.extend(examples.problems.iter().map(ToString::to_string));
-            }
+fn check_skills(skills_dir: &Path) -> Vec<String> {
+    let Ok(skills) = Skills::open(skills_dir) else {
+        return Vec::new();
+    };
+    let listing = match skills.list() {
+        Ok(listing) => listing,
+        Err(error) => return vec![error.to_string()],
+    };
+    let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+    for path in &listing.skills {
+        match skills.load(path) {
+            Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
+            Err(error) => found.push(error.to_string()),
         }
-        found
+        if let Ok(examples) = skills.examples(path) {
+            found.extend(examples.problems.iter().map(ToString::to_string));
+        }
     }
+    found
 }
 
 /// Describes a rule whose guardrail is not written yet.

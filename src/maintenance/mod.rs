@@ -8,7 +8,7 @@ pub(crate) mod prune;
 pub(crate) mod purge;
 pub(crate) mod secrets;
 
-pub use doctor::DoctorReport;
-pub use prune::{PruneReport, Pruned};
-pub use purge::{PurgeReport, Removed};
-pub use secrets::{SecretAt, SecretsReport};
+pub use doctor::{DoctorReport, doctor};
+pub use prune::{PruneReport, Pruned, prune};
+pub use purge::{PurgeReport, Removed, purge};
+pub use secrets::{SecretAt, SecretsReport, secrets};

@@ -11,7 +11,7 @@ use crate::workspace::Error;
 use crate::workspace::document::document;
 use crate::workspace::{Workspace, repair_warnings};
 
-/// Outcome of [`Workspace::prune`].
+/// Outcome of [`prune()`].
 #[derive(Debug, Serialize)]
 pub struct PruneReport {
     /// `true` if nothing was removed.
@@ -37,41 +37,39 @@ pub struct Pruned {
     pub expired_at: String,
 }
 
-impl Workspace {
-    /// Removes expired records; with `dry_run`, only reports them.
-    pub fn prune(&self, dry_run: bool) -> Result<PruneReport, Error> {
-        let mut report = PruneReport {
-            dry_run,
-            removed: Vec::new(),
-            unreadable: Vec::new(),
-            warnings: Vec::new(),
-        };
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.may_expire()) {
-            let mut expired = self.store.expired(kind)?;
-            if !dry_run && !expired.over.is_empty() {
-                let mut writer = self.writer()?;
-                let at = self.now.to_rfc3339();
-                expired = writer.remove_expired(kind, &at, &|entry| {
-                    document(entry).map(|d| d.content).unwrap_or_default()
-                })?;
-                report
-                    .warnings
-                    .extend(repair_warnings(writer.take_repairs()));
-            }
-            report.take(kind, expired);
+/// Removes expired records; with `dry_run`, only reports them.
+pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error> {
+    let mut report = PruneReport {
+        dry_run,
+        removed: Vec::new(),
+        unreadable: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.may_expire()) {
+        let mut expired = workspace.store.expired(kind)?;
+        if !dry_run && !expired.over.is_empty() {
+            let mut writer = workspace.writer()?;
+            let at = workspace.now.to_rfc3339();
+            expired = writer.remove_expired(kind, &at, &|entry| {
+                document(entry).map(|d| d.content).unwrap_or_default()
+            })?;
+            report
+                .warnings
+                .extend(repair_warnings(writer.take_repairs()));
         }
-        if !dry_run && !report.removed.is_empty() {
-            // A text can be guessed from its words and its vector, so these go too.
-            Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        }
-        if !report.unreadable.is_empty() {
-            report.warnings.push(format!(
-                "nobody can read when these end, so that they are hidden and stay: {}; see `memctl doctor`",
-                report.unreadable.join(", ")
-            ));
-        }
-        Ok(report)
+        report.take(kind, expired);
     }
+    if !dry_run && !report.removed.is_empty() {
+        // A text can be guessed from its words and its vector, so these go too.
+        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    }
+    if !report.unreadable.is_empty() {
+        report.warnings.push(format!(
+            "nobody can read when these end, so that they are hidden and stay: {}; see `memctl doctor`",
+            report.unreadable.join(", ")
+        ));
+    }
+    Ok(report)
 }
 
 impl PruneReport {

@@ -7,6 +7,7 @@
 //! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// Outcome of [`Workspace::purge`].
+/// Outcome of [`purge()`].
 #[derive(Debug, Serialize)]
 pub struct PurgeReport {
     /// Path of the memory directory.
@@ -57,165 +58,177 @@ pub struct PurgeReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Removes everything that the caller may see. A dry run only reports it.
-    pub fn purge(&self, dry_run: bool) -> Result<PurgeReport, Error> {
-        let directory = self.store.directory();
-        let items = inventory(directory)?;
-        let complete = self.store.sees_all();
-        let mut report = PurgeReport {
-            directory: directory.display().to_string(),
-            complete,
-            records: BTreeMap::new(),
-            lines: 0,
-            removed: Vec::new(),
-            bytes: 0,
-            kept: Vec::new(),
-            unknown: Vec::new(),
-            in_skills: Vec::new(),
-            dry_run,
-            warnings: Vec::new(),
-        };
-        if complete {
-            self.purge_all(items, &mut report)?;
-        } else {
-            self.purge_visible(&items, &mut report)?;
-        }
-        Ok(report)
+/// Removes everything that the caller may see. A dry run only reports it.
+pub fn purge(workspace: &Workspace, dry_run: bool) -> Result<PurgeReport, Error> {
+    let directory = workspace.store.directory();
+    let items = inventory(directory)?;
+    let complete = workspace.store.sees_all();
+    let mut report = PurgeReport {
+        directory: directory.display().to_string(),
+        complete,
+        records: BTreeMap::new(),
+        lines: 0,
+        removed: Vec::new(),
+        bytes: 0,
+        kept: Vec::new(),
+        unknown: Vec::new(),
+        in_skills: Vec::new(),
+        dry_run,
+        warnings: Vec::new(),
+    };
+    if complete {
+        purge_all(workspace, items, &mut report)?;
+    } else {
+        purge_visible(workspace, &items, &mut report)?;
     }
+    Ok(report)
+}
 
-    fn purge_all(&self, items: Vec<Item>, report: &mut PurgeReport) -> Result<(), Error> {
-        for item in &items {
-            if let Role::Records(kind) = item.role {
-                // A damaged file goes too; only its records are not counted.
-                let count = self.store.count(kind).unwrap_or_default();
-                if count > 0 {
-                    report.records.insert(kind.plural().to_owned(), count);
-                }
+fn purge_all(
+    workspace: &Workspace,
+    items: Vec<Item>,
+    report: &mut PurgeReport,
+) -> Result<(), Error> {
+    for item in &items {
+        if let Role::Records(kind) = item.role {
+            // A damaged file goes too; only its records are not counted.
+            let count = workspace.store.count(kind).unwrap_or_default();
+            if count > 0 {
+                report.records.insert(kind.plural().to_owned(), count);
             }
         }
-        for (name, _) in lined() {
-            report.lines += self.store.lines(name).map_or(0, |lines| lines.len() as u64);
-        }
-        for item in items {
-            match item.role {
-                role if role.is_memory() => {
-                    report.bytes += item.bytes;
-                    report.removed.push(Removed {
-                        name: item.name,
-                        files: item.files,
-                        bytes: item.bytes,
-                    });
-                }
-                Role::Unknown => report.unknown.push(item.name),
-                Role::Lock => {}
-                _ => report.kept.push(item.name),
-            }
-        }
-        report.in_skills = self.left_in_skills();
-        // An empty memory is not created just to be purged.
-        if !report.dry_run && !report.removed.is_empty() {
-            self.writer()?.purge()?;
-        }
-        Ok(())
     }
-
-    /// Removes the records visible to a user or in a scope.
-    fn purge_visible(&self, items: &[Item], report: &mut PurgeReport) -> Result<(), Error> {
-        if report.dry_run {
-            for kind in Kind::ALL {
-                let is_own = *self.store.viewer() == Viewer::Owner || kind.has_user();
-                let count = if is_own { self.store.count(kind)? } else { 0 };
-                if count > 0 {
-                    report.records.insert(kind.plural().to_owned(), count);
-                }
+    for (name, _) in lined() {
+        report.lines += workspace
+            .store
+            .lines(name)
+            .map_or(0, |lines| lines.len() as u64);
+    }
+    for item in items {
+        match item.role {
+            role if role.is_memory() => {
+                report.bytes += item.bytes;
+                report.removed.push(Removed {
+                    name: item.name,
+                    files: item.files,
+                    bytes: item.bytes,
+                });
             }
-            return Ok(());
+            Role::Unknown => report.unknown.push(item.name),
+            Role::Lock => {}
+            _ => report.kept.push(item.name),
         }
-        if !self.store.directory().is_there() {
-            return Ok(());
-        }
-        let mut writer = self.writer()?;
-        let before = self.bytes_of(items);
-        let mut gone = Vec::new();
+    }
+    report.in_skills = left_in_skills(&workspace.skills_dir);
+    // An empty memory is not created just to be purged.
+    if !report.dry_run && !report.removed.is_empty() {
+        workspace.writer()?.purge()?;
+    }
+    Ok(())
+}
+
+/// Removes the records visible to a user or in a scope.
+fn purge_visible(
+    workspace: &Workspace,
+    items: &[Item],
+    report: &mut PurgeReport,
+) -> Result<(), Error> {
+    if report.dry_run {
         for kind in Kind::ALL {
-            let ids = writer.remove_visible(kind, &self.timestamp())?;
-            if !ids.is_empty() {
-                report
-                    .records
-                    .insert(kind.plural().to_owned(), ids.len() as u64);
-            }
-            gone.extend(ids);
-        }
-        if *self.store.scope() == Scope::All {
-            // An audit event is chained to its neighbours, and holds no text of a record.
-            let with_words = |role| matches!(role, Role::Log | Role::Journal);
-            for (name, _) in lined().filter(|(_, role)| with_words(*role)) {
-                report.lines += writer.drop_lines(name, &|line| {
-                    let is_own = text_field(line, "user_id")
-                        .is_some_and(|user| self.store.viewer().sees(Some(&user)));
-                    !is_own && !gone.iter().any(|id| names(line, id))
-                })?;
+            let is_own = *workspace.store.viewer() == Viewer::Owner || kind.has_user();
+            let count = if is_own {
+                workspace.store.count(kind)?
+            } else {
+                0
+            };
+            if count > 0 {
+                report.records.insert(kind.plural().to_owned(), count);
             }
         }
-        report
-            .warnings
-            .extend(repair_warnings(writer.take_repairs()));
-        drop(writer);
-        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        report.bytes = before.saturating_sub(self.bytes_of(&inventory(self.store.directory())?));
-        let copies = items
-            .iter()
-            .filter(|item| matches!(item.role, Role::Copies | Role::Leftover));
-        report.warnings.extend(copies.map(|item| {
-            format!(
-                "`{}` may hold copies of what was removed; only a purge of everything removes it",
-                item.name
-            )
-        }));
-        Ok(())
+        return Ok(());
     }
+    if !workspace.store.directory().is_there() {
+        return Ok(());
+    }
+    let mut writer = workspace.writer()?;
+    let before = bytes_of(items);
+    let mut gone = Vec::new();
+    for kind in Kind::ALL {
+        let ids = writer.remove_visible(kind, &workspace.timestamp())?;
+        if !ids.is_empty() {
+            report
+                .records
+                .insert(kind.plural().to_owned(), ids.len() as u64);
+        }
+        gone.extend(ids);
+    }
+    if *workspace.store.scope() == Scope::All {
+        // An audit event is chained to its neighbours, and holds no text of a record.
+        let with_words = |role| matches!(role, Role::Log | Role::Journal);
+        for (name, _) in lined().filter(|(_, role)| with_words(*role)) {
+            report.lines += writer.drop_lines(name, &|line| {
+                let is_own = text_field(line, "user_id")
+                    .is_some_and(|user| workspace.store.viewer().sees(Some(&user)));
+                !is_own && !gone.iter().any(|id| names(line, id))
+            })?;
+        }
+    }
+    report
+        .warnings
+        .extend(repair_warnings(writer.take_repairs()));
+    drop(writer);
+    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    report.bytes = before.saturating_sub(bytes_of(&inventory(workspace.store.directory())?));
+    let copies = items
+        .iter()
+        .filter(|item| matches!(item.role, Role::Copies | Role::Leftover));
+    report.warnings.extend(copies.map(|item| {
+        format!(
+            "`{}` may hold copies of what was removed; only a purge of everything removes it",
+            item.name
+        )
+    }));
+    Ok(())
+}
 
-    #[expect(clippy::unused_self, reason = "a step of the verb")]
-    fn bytes_of(&self, items: &[Item]) -> u64 {
-        items
-            .iter()
-            .filter(|item| item.role.is_memory())
-            .map(|item| item.bytes)
-            .sum()
-    }
+fn bytes_of(items: &[Item]) -> u64 {
+    items
+        .iter()
+        .filter(|item| item.role.is_memory())
+        .map(|item| item.bytes)
+        .sum()
+}
 
-    /// Tests and guardrails that corrections left in skills, relative to the project.
-    fn left_in_skills(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let Ok(skills) = Skills::open(&self.skills_dir) else {
-            return found;
-        };
-        let shown = |path: &std::path::Path| {
-            let path = path.strip_prefix(skills.project()).unwrap_or(path);
-            path.display().to_string()
-        };
-        let listed = skills
-            .list()
-            .map(|listing| listing.skills)
-            .unwrap_or_default();
-        for skill in listed {
-            for case in skills.case_files(&skill).unwrap_or_default() {
-                found.push(shown(&case));
-            }
-            for file in skills.guardrail_files(&skill).unwrap_or_default() {
-                let text = skills.read(&file).ok().flatten().unwrap_or_default();
-                let name = shown(&file);
-                let has_source = text
-                    .lines()
-                    .any(|line| line.starts_with("**Source**: CORR-"));
-                if has_source && !found.contains(&name) {
-                    found.push(name);
-                }
+/// Tests and guardrails that corrections left in skills, relative to the project.
+fn left_in_skills(skills_dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let Ok(skills) = Skills::open(skills_dir) else {
+        return found;
+    };
+    let shown = |path: &Path| {
+        let path = path.strip_prefix(skills.project()).unwrap_or(path);
+        path.display().to_string()
+    };
+    let listed = skills
+        .list()
+        .map(|listing| listing.skills)
+        .unwrap_or_default();
+    for skill in listed {
+        for case in skills.case_files(&skill).unwrap_or_default() {
+            found.push(shown(&case));
+        }
+        for file in skills.guardrail_files(&skill).unwrap_or_default() {
+            let text = skills.read(&file).ok().flatten().unwrap_or_default();
+            let name = shown(&file);
+            let has_source = text
+                .lines()
+                .any(|line| line.starts_with("**Source**: CORR-"));
+            if has_source && !found.contains(&name) {
+                found.push(name);
             }
         }
-        found
     }
+    found
 }
 
 /// Returns `true` if a line holds an id as a whole string.

@@ -27,7 +27,7 @@ const BLOCK: u64 = 16 << 20;
 /// Directories to skip: they hold copies of files scanned elsewhere, or published files of others.
 const PASSED_OVER: &[&str] = &[".git", "node_modules"];
 
-/// Outcome of [`Workspace::secrets`].
+/// Outcome of [`secrets()`].
 #[derive(Debug, Serialize)]
 pub struct SecretsReport {
     /// `true` if no secret was found, or none is left.
@@ -53,69 +53,79 @@ pub struct SecretAt {
     pub kind: &'static str,
 }
 
-impl Workspace {
-    /// Finds secrets in these files and directories, or in the memory and the skills if none are
-    /// given. With `repair`, redacts the records and the guardrail files first.
-    pub fn secrets(&self, paths: &[PathBuf], repair: bool) -> Result<SecretsReport, Error> {
-        if !self.store.sees_all() {
-            let what = "the files as a whole".to_owned();
-            return Err(StoreError::OutOfScope { what }.into());
-        }
-        let redacted = if repair { self.take_out()? } else { Vec::new() };
-        let own = [
-            self.store.directory().path().to_owned(),
-            self.skills_dir.clone(),
-        ];
-        let mut search = Search {
-            // The copies made by the repair hold the secrets, and the report names them.
-            passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
-            ..Search::default()
-        };
-        for path in if paths.is_empty() { &own[..] } else { paths } {
-            if !paths.is_empty() || named::exists(path) {
-                search.look_into(path);
-            }
-        }
-        Ok(SecretsReport {
-            clean: search.found.is_empty(),
-            files: search.files,
-            secrets: search.found.into_iter().collect(),
-            redacted,
-            warnings: search.warnings,
-        })
+/// Finds secrets in these files and directories, or in the memory and the skills if none are
+/// given. With `repair`, redacts the records and the guardrail files first.
+pub fn secrets(
+    workspace: &Workspace,
+    paths: &[PathBuf],
+    repair: bool,
+) -> Result<SecretsReport, Error> {
+    if !workspace.store.sees_all() {
+        let what = "the files as a whole".to_owned();
+        return Err(StoreError::OutOfScope { what }.into());
     }
+    let redacted = if repair {
+        take_out(workspace)?
+    } else {
+        Vec::new()
+    };
+    let own = [
+        workspace.store.directory().path().to_owned(),
+        workspace.skills_dir.clone(),
+    ];
+    let mut search = Search {
+        // The copies made by the repair hold the secrets, and the report names them.
+        passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
+        ..Search::default()
+    };
+    for path in if paths.is_empty() { &own[..] } else { paths } {
+        if !paths.is_empty() || named::exists(path) {
+            search.look_into(path);
+        }
+    }
+    Ok(SecretsReport {
+        clean: search.found.is_empty(),
+        files: search.files,
+        secrets: search.found.into_iter().collect(),
+        redacted,
+        warnings: search.warnings,
+    })
+}
 
-    fn take_out(&self) -> Result<Vec<Cleaned>, Error> {
-        let mut redacted = Vec::new();
-        for kind in Kind::ALL {
-            redacted.extend(self.store.clean(kind, redacting_writer::redact, self.now)?);
-        }
-        if !redacted.is_empty() {
-            // A text can be guessed from its words and its vector.
-            Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        }
-        // The lock also stops corrections from writing the same files now.
-        let _writer = self.writer()?;
-        let Ok(skills) = Skills::open(&self.skills_dir) else {
-            return Ok(redacted);
-        };
-        for path in guardrails(&skills)? {
-            let Some(text) = skills.generated(&path).ok().flatten() else {
-                continue;
-            };
-            if guard::findings(&text).is_empty() {
-                continue;
-            }
-            let copy = self.copy_aside(&path, &text)?;
-            let found = redacting_writer::replace(skills.directory(), &path, &text)?;
-            redacted.push(Cleaned {
-                path,
-                copy,
-                records: found.len(),
-            });
-        }
-        Ok(redacted)
+fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
+    let mut redacted = Vec::new();
+    for kind in Kind::ALL {
+        redacted.extend(
+            workspace
+                .store
+                .clean(kind, redacting_writer::redact, workspace.now)?,
+        );
     }
+    if !redacted.is_empty() {
+        // A text can be guessed from its words and its vector.
+        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    }
+    // The lock also stops corrections from writing the same files now.
+    let _writer = workspace.writer()?;
+    let Ok(skills) = Skills::open(&workspace.skills_dir) else {
+        return Ok(redacted);
+    };
+    for path in guardrails(&skills)? {
+        let Some(text) = skills.generated(&path).ok().flatten() else {
+            continue;
+        };
+        if guard::findings(&text).is_empty() {
+            continue;
+        }
+        let copy = workspace.copy_aside(&path, &text)?;
+        let found = redacting_writer::replace(skills.directory(), &path, &text)?;
+        redacted.push(Cleaned {
+            path,
+            copy,
+            records: found.len(),
+        });
+    }
+    Ok(redacted)
 }
 
 /// Guardrail files of all skills, each once.

@@ -29,8 +29,10 @@ pub(crate) use conflict::CONFLICT;
 pub use conflict::{Conflict, Unjoinable};
 use ids::Ids;
 pub use ids::NewId;
-pub use pending::{Finished, Pending, give_back};
+pub(crate) use pending::unfinished;
+pub use pending::{Finished, Pending, finish, give_back, pending, remember_pending};
 use records::{Union, Versions as RecordVersions};
+pub(crate) use resolve::open_conflicts;
 pub use side::Files;
 use side::Side;
 pub use skills::is_of_corrections;
@@ -224,4 +226,4 @@ fn seed_text(seed: Option<&DataFileText>, kind: Kind) -> String {
 #[cfg(test)]
 mod tests;
 
-pub use resolve::{ResolveReport, Side as ResolveSide};
+pub use resolve::{ResolveReport, Side as ResolveSide, resolve};

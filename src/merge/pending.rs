@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::platform::{Directory, FoundKind, named};
-use crate::store::{AuditAction, DIRECTORY, PENDING, Role, foreign_entries, role};
+use crate::store::{AuditAction, DIRECTORY, PENDING, Role, Scoped, foreign_entries, role};
 
 use super::side::{Files, Side, ids_before};
 use super::{Joined, NewId, Versions};
@@ -188,105 +188,103 @@ fn root_of(memory: &Directory) -> Directory {
     named::directory(memory.parent().unwrap_or(Path::new(".")))
 }
 
-impl Workspace {
-    /// Returns the steps left by merges; `None` if there are none.
-    pub fn pending(&self) -> Option<Pending> {
-        let text = self.store.directory().read(PENDING, LONGEST).ok()??;
-        let pending: Pending = serde_json::from_slice(&text).ok()?;
-        (!pending.is_empty()).then_some(pending)
-    }
+/// Returns the steps left by merges; `None` if there are none.
+pub fn pending(store: &Scoped) -> Option<Pending> {
+    let text = store.directory().read(PENDING, LONGEST).ok()??;
+    let pending: Pending = serde_json::from_slice(&text).ok()?;
+    (!pending.is_empty()).then_some(pending)
+}
 
-    /// Stores the steps that a merge leaves.
-    pub fn remember_pending(&self, pending: &Pending) -> Result<(), Error> {
-        let directory = self.store.directory();
-        if pending.is_empty() {
-            return redacting_writer::remove(directory, Path::new(PENDING));
-        }
-        let text = serde_json::to_vec(pending).map_err(crate::store::Error::from)?;
-        let text = String::from_utf8_lossy(&text);
-        redacting_writer::keep(directory, Path::new(PENDING), &text)
+/// Stores the steps that a merge leaves.
+pub fn remember_pending(store: &Scoped, pending: &Pending) -> Result<(), Error> {
+    let directory = store.directory();
+    if pending.is_empty() {
+        return redacting_writer::remove(directory, Path::new(PENDING));
     }
+    let text = serde_json::to_vec(pending).map_err(crate::store::Error::from)?;
+    let text = String::from_utf8_lossy(&text);
+    redacting_writer::keep(directory, Path::new(PENDING), &text)
+}
 
-    /// Files that still have to be updated to the new ids of a merge.
-    pub(crate) fn unfinished_merge(&self) -> Result<Vec<String>, Error> {
-        let Some(pending) = self.pending() else {
-            return Ok(Vec::new());
-        };
-        if !self.stand(&pending.new_ids)? {
-            return Ok(Vec::new());
-        }
-        let root = root_of(self.store.directory());
-        let applies = |step: &PendingStep| {
-            let bytes = root.read(&step.path, LONGEST).ok().flatten();
-            is_ours(&root, &step.path) && !step.is_done(bytes.as_deref())
-        };
-        let steps = pending.steps.into_iter().filter(applies);
-        Ok(steps.map(|step| step.path).collect())
+/// Files that still have to be updated to the new ids of a merge.
+pub(crate) fn unfinished(store: &Scoped) -> Result<Vec<String>, Error> {
+    let Some(pending) = pending(store) else {
+        return Ok(Vec::new());
+    };
+    if !stand(store, &pending.new_ids)? {
+        return Ok(Vec::new());
     }
+    let root = root_of(store.directory());
+    let applies = |step: &PendingStep| {
+        let bytes = root.read(&step.path, LONGEST).ok().flatten();
+        is_ours(&root, &step.path) && !step.is_done(bytes.as_deref())
+    };
+    let steps = pending.steps.into_iter().filter(applies);
+    Ok(steps.map(|step| step.path).collect())
+}
 
-    /// Does the steps left by merges. A file with neither the expected nor the new content has
-    /// changed since, and is left to a person.
-    pub fn finish_merge(&self) -> Result<Finished, Error> {
-        let mut finished = Finished::default();
-        let Some(pending) = self.pending() else {
-            return Ok(finished);
-        };
-        // The lock keeps other writers out.
-        let mut writer = self.writer()?;
-        if self.stand(&pending.new_ids)? {
-            // Reverting a change by an old id could change another record.
-            let ids = pending.new_ids.iter().map(|id| (id.kind, id.from.as_str()));
-            let ids: Vec<_> = ids.collect();
-            writer.forget_changes(&ids)?;
-            let root = root_of(self.store.directory());
-            // The list of steps is a file that anyone with write access may have edited.
-            let paths = pending.steps.iter().map(|step| (step.path.as_str(), None));
-            let paths: Vec<_> = paths.collect();
-            self.store.audit(AuditAction::Edited, &paths)?;
-            for step in &pending.steps {
-                let path = root.join(&step.path);
-                let bytes = root.read(&path, LONGEST).ok().flatten();
-                if !is_ours(&root, &step.path) {
-                    continue;
-                }
-                if !step.applies(bytes.as_deref()) {
-                    if !step.is_done(bytes.as_deref()) {
-                        finished.left.push(step.path.clone());
-                    }
-                    continue;
-                }
-                match &step.becomes {
-                    Some(text) => drop(redacting_writer::replace(&root, &path, text)?),
-                    None => redacting_writer::remove(&root, &path)?,
-                }
-                finished.changed.push(step.path.clone());
-            }
-        }
-        redacting_writer::remove(self.store.directory(), Path::new(PENDING))?;
-        drop(writer);
-        Ok(finished)
-    }
-
-    /// Returns true if the records have the ids that a merge gave them.
-    fn stand(&self, new_ids: &[NewId]) -> Result<bool, Error> {
-        for kind in Kind::ALL {
-            let wanted: Vec<&NewId> = new_ids.iter().filter(|id| id.kind == kind).collect();
-            if wanted.is_empty() {
+/// Does the steps left by merges. A file with neither the expected nor the new content has
+/// changed since, and is left to a person.
+pub fn finish(workspace: &Workspace) -> Result<Finished, Error> {
+    let mut finished = Finished::default();
+    let Some(pending) = pending(&workspace.store) else {
+        return Ok(finished);
+    };
+    // The lock keeps other writers out.
+    let mut writer = workspace.writer()?;
+    if stand(&workspace.store, &pending.new_ids)? {
+        // Reverting a change by an old id could change another record.
+        let ids = pending.new_ids.iter().map(|id| (id.kind, id.from.as_str()));
+        let ids: Vec<_> = ids.collect();
+        writer.forget_changes(&ids)?;
+        let root = root_of(workspace.store.directory());
+        // The list of steps is a file that anyone with write access may have edited.
+        let paths = pending.steps.iter().map(|step| (step.path.as_str(), None));
+        let paths: Vec<_> = paths.collect();
+        workspace.store.audit(AuditAction::Edited, &paths)?;
+        for step in &pending.steps {
+            let path = root.join(&step.path);
+            let bytes = root.read(&path, LONGEST).ok().flatten();
+            if !is_ours(&root, &step.path) {
                 continue;
             }
-            let buried = self.store.buried_ids(kind)?;
-            let (entries, _) = foreign_entries(self.store.directory(), kind)?;
-            let stands = |id: &&NewId| {
-                buried.contains(&id.to)
-                    || entries.iter().any(|entry| {
-                        let text = String::from_utf8_lossy(&entry.text);
-                        entry.id == id.to && ids_before(&text).contains(&id.from)
-                    })
-            };
-            if !wanted.iter().all(stands) {
-                return Ok(false);
+            if !step.applies(bytes.as_deref()) {
+                if !step.is_done(bytes.as_deref()) {
+                    finished.left.push(step.path.clone());
+                }
+                continue;
             }
+            match &step.becomes {
+                Some(text) => drop(redacting_writer::replace(&root, &path, text)?),
+                None => redacting_writer::remove(&root, &path)?,
+            }
+            finished.changed.push(step.path.clone());
         }
-        Ok(true)
     }
+    redacting_writer::remove(workspace.store.directory(), Path::new(PENDING))?;
+    drop(writer);
+    Ok(finished)
+}
+
+/// Returns true if the records have the ids that a merge gave them.
+fn stand(store: &Scoped, new_ids: &[NewId]) -> Result<bool, Error> {
+    for kind in Kind::ALL {
+        let wanted: Vec<&NewId> = new_ids.iter().filter(|id| id.kind == kind).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let buried = store.buried_ids(kind)?;
+        let (entries, _) = foreign_entries(store.directory(), kind)?;
+        let stands = |id: &&NewId| {
+            buried.contains(&id.to)
+                || entries.iter().any(|entry| {
+                    let text = String::from_utf8_lossy(&entry.text);
+                    entry.id == id.to && ids_before(&text).contains(&id.from)
+                })
+        };
+        if !wanted.iter().all(stands) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -7,10 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::Kind;
-use crate::store::{Selection, raw_field};
+use crate::store::{Scoped, Selection, raw_field};
 
 use super::{CONFLICT, Conflict};
 use crate::workspace::Error;
+use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Side whose value is kept.
@@ -22,7 +23,7 @@ pub enum Side {
     Theirs,
 }
 
-/// Outcome of [`Workspace::resolve`].
+/// Outcome of [`resolve()`].
 #[derive(Debug, Serialize)]
 pub struct ResolveReport {
     /// Id of the record.
@@ -37,105 +38,101 @@ pub struct ResolveReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Resolves fields of a record that two branches set to different values: the named field, or
-    /// all of them.
-    pub fn resolve(
-        &self,
-        id: &str,
-        side: Side,
-        field: Option<&str>,
-    ) -> Result<ResolveReport, Error> {
-        let (kind, id) = self.locate(id)?;
-        let mut writer = self.writer()?;
-        let entry = writer.store().find(kind, &id)?;
-        let text = entry.map(|entry| String::from_utf8_lossy(&entry.text).into_owned());
-        let text = text.unwrap_or_default();
-        let mut open = open_fields(&text);
-        let wanted = field.map(|field| format!("/{}", field.trim_start_matches('/')));
-        let decided: Vec<String> = open
-            .keys()
-            .filter(|pointer| wanted.as_ref().is_none_or(|wanted| wanted == *pointer))
-            .cloned()
-            .collect();
-        if decided.is_empty() {
-            return Err(Error::NothingOpen {
-                id,
-                open: open.keys().cloned().collect(),
-            });
-        }
-        let mut changes: Vec<(String, Box<RawValue>)> = Vec::new();
-        let mut gone: BTreeSet<String> = BTreeSet::new();
-        for pointer in &decided {
-            let theirs = open.shift_remove(pointer).unwrap_or_default();
-            if side == Side::Ours {
-                continue;
-            }
-            let path: Vec<String> = pointer.split('/').skip(1).map(unescaped).collect();
-            let Some((top, rest)) = path.split_first() else {
-                continue;
-            };
-            if rest.is_empty() && theirs.is_null() {
-                gone.insert(top.clone());
-                continue;
-            }
-            let value = if rest.is_empty() {
-                theirs
-            } else {
-                // One object may hold two open fields.
-                let known = changes.iter().find(|(name, _)| name == top);
-                let stored = known.map(|(_, raw)| raw.get().to_owned());
-                let stored = stored.or_else(|| raw_field(&text, top)).unwrap_or_default();
-                let mut value: Value =
-                    serde_json::from_str(&stored).map_err(crate::store::Error::from)?;
-                put(&mut value, rest, theirs);
-                value
-            };
-            let raw = serde_json::value::to_raw_value(&value).map_err(crate::store::Error::from)?;
-            changes.retain(|(name, _)| name != top);
-            changes.push((top.clone(), raw));
-        }
-        if open.is_empty() {
-            gone.insert(CONFLICT.to_owned());
-        } else {
-            let raw = serde_json::value::to_raw_value(&open).map_err(crate::store::Error::from)?;
-            changes.push((CONFLICT.to_owned(), raw));
-        }
-        let changes: Vec<(&str, &RawValue)> =
-            changes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
-        let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
-        writer.update_without(kind, &id, &changes, &gone)?;
-        Ok(ResolveReport {
+/// Resolves fields of a record that two branches set to different values: the named field, or
+/// all of them.
+pub fn resolve(
+    workspace: &Workspace,
+    id: &str,
+    side: Side,
+    field: Option<&str>,
+) -> Result<ResolveReport, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let mut writer = workspace.writer()?;
+    let entry = writer.store().find(kind, &id)?;
+    let text = entry.map(|entry| String::from_utf8_lossy(&entry.text).into_owned());
+    let text = text.unwrap_or_default();
+    let mut open = open_fields(&text);
+    let wanted = field.map(|field| format!("/{}", field.trim_start_matches('/')));
+    let decided: Vec<String> = open
+        .keys()
+        .filter(|pointer| wanted.as_ref().is_none_or(|wanted| wanted == *pointer))
+        .cloned()
+        .collect();
+    if decided.is_empty() {
+        return Err(Error::NothingOpen {
             id,
-            kind,
-            decided,
             open: open.keys().cloned().collect(),
-            warnings: repair_warnings(writer.take_repairs()).collect(),
-        })
+        });
     }
-
-    /// Lists the fields that merges left open in the records.
-    pub(crate) fn open_conflicts(&self) -> Result<Vec<Conflict>, Error> {
-        let mut found = Vec::new();
-        for kind in Kind::ALL {
-            self.store
-                .each_entry(kind, &Selection::default(), &mut |entry| {
-                    let needle = CONFLICT.as_bytes();
-                    // Most records do not contain the key and need no parsing.
-                    if entry.text.windows(needle.len()).any(|part| part == needle) {
-                        let text = String::from_utf8_lossy(&entry.text);
-                        for field in open_fields(&text).keys() {
-                            found.push(Conflict {
-                                kind,
-                                id: entry.id.clone(),
-                                field: field.clone(),
-                            });
-                        }
-                    }
-                })?;
+    let mut changes: Vec<(String, Box<RawValue>)> = Vec::new();
+    let mut gone: BTreeSet<String> = BTreeSet::new();
+    for pointer in &decided {
+        let theirs = open.shift_remove(pointer).unwrap_or_default();
+        if side == Side::Ours {
+            continue;
         }
-        Ok(found)
+        let path: Vec<String> = pointer.split('/').skip(1).map(unescaped).collect();
+        let Some((top, rest)) = path.split_first() else {
+            continue;
+        };
+        if rest.is_empty() && theirs.is_null() {
+            gone.insert(top.clone());
+            continue;
+        }
+        let value = if rest.is_empty() {
+            theirs
+        } else {
+            // One object may hold two open fields.
+            let known = changes.iter().find(|(name, _)| name == top);
+            let stored = known.map(|(_, raw)| raw.get().to_owned());
+            let stored = stored.or_else(|| raw_field(&text, top)).unwrap_or_default();
+            let mut value: Value =
+                serde_json::from_str(&stored).map_err(crate::store::Error::from)?;
+            put(&mut value, rest, theirs);
+            value
+        };
+        let raw = serde_json::value::to_raw_value(&value).map_err(crate::store::Error::from)?;
+        changes.retain(|(name, _)| name != top);
+        changes.push((top.clone(), raw));
     }
+    if open.is_empty() {
+        gone.insert(CONFLICT.to_owned());
+    } else {
+        let raw = serde_json::value::to_raw_value(&open).map_err(crate::store::Error::from)?;
+        changes.push((CONFLICT.to_owned(), raw));
+    }
+    let changes: Vec<(&str, &RawValue)> = changes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
+    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+    writer.update_without(kind, &id, &changes, &gone)?;
+    Ok(ResolveReport {
+        id,
+        kind,
+        decided,
+        open: open.keys().cloned().collect(),
+        warnings: repair_warnings(writer.take_repairs()).collect(),
+    })
+}
+
+/// Lists the fields that merges left open in the records.
+pub(crate) fn open_conflicts(store: &Scoped) -> Result<Vec<Conflict>, Error> {
+    let mut found = Vec::new();
+    for kind in Kind::ALL {
+        store.each_entry(kind, &Selection::default(), &mut |entry| {
+            let needle = CONFLICT.as_bytes();
+            // Most records do not contain the key and need no parsing.
+            if entry.text.windows(needle.len()).any(|part| part == needle) {
+                let text = String::from_utf8_lossy(&entry.text);
+                for field in open_fields(&text).keys() {
+                    found.push(Conflict {
+                        kind,
+                        id: entry.id.clone(),
+                        field: field.clone(),
+                    });
+                }
+            }
+        })?;
+    }
+    Ok(found)
 }
 
 /// Open fields of a record, with the values of the incoming side.

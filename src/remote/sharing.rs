@@ -30,49 +30,47 @@ impl SharedEmbedder {
     }
 }
 
-impl Workspace {
-    /// Returns the store with the redactor for all records that are sent or received.
-    pub fn sharing_store(&self) -> Scoped {
-        self.store.clone().with_redaction(redacting_writer::redact)
-    }
+/// Returns the store with the redactor for all records that are sent or received.
+pub fn sharing_store(store: &Scoped) -> Scoped {
+    store.clone().with_redaction(redacting_writer::redact)
+}
 
-    /// Fetches the writes of other copies of the memory from a primary database; returns `true` if
-    /// there were any. Later reads include everything written before this call.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database does not respond, or if its location is not configured.
-    pub fn catch_up(&self) -> Result<bool, Error> {
-        Ok(self.sharing_store().catch_up()?)
-    }
+/// Fetches the writes of other copies of the memory from a primary database; returns `true` if
+/// there were any. Later reads include everything written before this call.
+///
+/// # Errors
+///
+/// Fails if the database does not respond, or if its location is not configured.
+pub fn catch_up(store: &Scoped) -> Result<bool, Error> {
+    Ok(sharing_store(store).catch_up()?)
+}
 
-    /// Returns the configured embedder.
-    pub fn shared_embedder(&self) -> Result<SharedEmbedder, Error> {
-        let maker = self.providers.embedder.open(Patience::Index, true)?;
-        // A model behind a URL may reveal the size of its vectors only by making one.
-        let known = maker.embedding().map(Ok);
-        let ask = || Ok::<_, Error>(maker.embed(&["size"])?.first().map_or(0, Vec::len));
-        let embedding = known.unwrap_or_else(|| ask().map(|size| maker.embedding_of(size)))?;
-        Ok(SharedEmbedder {
-            name: embedding.name,
-            maker,
-        })
-    }
+/// Returns the configured embedder.
+pub fn shared_embedder(workspace: &Workspace) -> Result<SharedEmbedder, Error> {
+    let maker = workspace.providers.embedder.open(Patience::Index, true)?;
+    // A model behind a URL may reveal the size of its vectors only by making one.
+    let known = maker.embedding().map(Ok);
+    let ask = || Ok::<_, Error>(maker.embed(&["size"])?.first().map_or(0, Vec::len));
+    let embedding = known.unwrap_or_else(|| ask().map(|size| maker.embedding_of(size)))?;
+    Ok(SharedEmbedder {
+        name: embedding.name,
+        maker,
+    })
+}
 
-    /// Writes the audit events of a sync, with the numbers of records sent and received by kind.
-    /// Returns a warning if that fails.
-    pub fn shared(&self, out: &[String], came: &[String]) -> Result<Option<String>, Error> {
-        for (did, what) in [(AuditAction::Exported, out), (AuditAction::Added, came)] {
-            let touched: Vec<_> = what.iter().map(|what| (what.as_str(), None)).collect();
-            if touched.is_empty() {
-                continue;
-            }
-            if let Err(error) = self.store.audit(did, &touched) {
-                let why = chain(&error);
-                return Ok(Some(format!("this sync is not in the audit: {why}")));
-            }
+/// Writes the audit events of a sync, with the numbers of records sent and received by kind.
+/// Returns a warning if that fails.
+pub fn note_sync(store: &Scoped, out: &[String], came: &[String]) -> Result<Option<String>, Error> {
+    for (did, what) in [(AuditAction::Exported, out), (AuditAction::Added, came)] {
+        let touched: Vec<_> = what.iter().map(|what| (what.as_str(), None)).collect();
+        if touched.is_empty() {
+            continue;
         }
-        remote_hints::prepare(&self.store)?;
-        Ok(None)
+        if let Err(error) = store.audit(did, &touched) {
+            let why = chain(&error);
+            return Ok(Some(format!("this sync is not in the audit: {why}")));
+        }
     }
+    remote_hints::prepare(store)?;
+    Ok(None)
 }

@@ -15,10 +15,11 @@ use crate::model::{
 };
 use crate::store::{Entry, Writer};
 
-use crate::engine::passed_on::{Lifted, lift};
+use crate::engine::passed_on::{Lifted, follow_up, lift};
 use crate::hints::fixes::{QUARANTINED, prepare};
 use crate::workspace::Error;
 use crate::workspace::document::level;
+use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Approved record.
@@ -45,72 +46,70 @@ pub struct Approved {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Approves records, named by id or id prefix.
-    pub fn approve(&self, ids: &[String]) -> Result<Vec<Approved>, Error> {
-        let mut named: Vec<(Kind, String)> = Vec::new();
-        for id in ids {
-            let found = self.locate(id)?;
-            if matches!(found.0, Kind::Execution | Kind::Session) {
-                return Err(Error::NotApprovable {
-                    id: found.1,
-                    kind: found.0,
-                });
-            }
-            if !named.contains(&found) {
-                named.push(found);
-            }
-        }
-        let mut writer = self.writer()?;
-        let mut entries = Vec::new();
-        for (kind, id) in &named {
-            let entry = writer.store().find(*kind, id)?;
-            entries.push(entry.ok_or_else(|| crate::store::Error::NotFound {
-                kind: Some(*kind),
-                id: id.clone(),
-                similar: Vec::new(),
-            })?);
-        }
-        let mut approved = Vec::new();
-        let mut lifted = Vec::new();
-        for entry in &entries {
-            let counted = level(writer.store(), entry) != Trust::Observed;
-            let record = match entry.kind {
-                Kind::Fix => approve_fix(&mut writer, entry)?,
-                Kind::Procedure => approve_procedure(&mut writer, entry)?,
-                Kind::Memory => approve_memory(&mut writer, entry)?,
-                Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
-                Kind::Correction => approve_correction(&mut writer, entry)?,
-                _ => said(entry),
-            };
-            writer.vouch(record.kind, &record.id)?;
-            approved.push(match record.before {
-                // The data file claims this trust level; no user of this machine has granted it.
-                "approved" | "user" if !counted => Approved {
-                    warnings: suspicions(&record.id, &record.says),
-                    before: "observed",
-                    ..record
-                },
-                _ => record,
+/// Approves records, named by id or id prefix.
+pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, Error> {
+    let mut named: Vec<(Kind, String)> = Vec::new();
+    for id in ids {
+        let found = locate(&workspace.store, id)?;
+        if matches!(found.0, Kind::Execution | Kind::Session) {
+            return Err(Error::NotApprovable {
+                id: found.1,
+                kind: found.0,
             });
         }
-        if approved.iter().any(|record| record.kind == Kind::Fix) {
-            prepare(writer.store())?;
+        if !named.contains(&found) {
+            named.push(found);
         }
-        let trouble: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        if let Some(first) = approved.first_mut() {
-            first.warnings.extend(trouble);
-        }
-        drop(writer);
-        for rule in lifted {
-            let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
-            if let Some(record) = approved.iter_mut().find(of_it) {
-                let Lifted { guardrails, tests } = self.follow_up(&rule, &mut record.warnings);
-                (record.guardrails, record.tests) = (guardrails, tests);
-            }
-        }
-        Ok(approved)
     }
+    let mut writer = workspace.writer()?;
+    let mut entries = Vec::new();
+    for (kind, id) in &named {
+        let entry = writer.store().find(*kind, id)?;
+        entries.push(entry.ok_or_else(|| crate::store::Error::NotFound {
+            kind: Some(*kind),
+            id: id.clone(),
+            similar: Vec::new(),
+        })?);
+    }
+    let mut approved = Vec::new();
+    let mut lifted = Vec::new();
+    for entry in &entries {
+        let counted = level(writer.store(), entry) != Trust::Observed;
+        let record = match entry.kind {
+            Kind::Fix => approve_fix(&mut writer, entry)?,
+            Kind::Procedure => approve_procedure(&mut writer, entry)?,
+            Kind::Memory => approve_memory(&mut writer, entry)?,
+            Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
+            Kind::Correction => approve_correction(&mut writer, entry)?,
+            _ => said(entry),
+        };
+        writer.vouch(record.kind, &record.id)?;
+        approved.push(match record.before {
+            // The data file claims this trust level; no user of this machine has granted it.
+            "approved" | "user" if !counted => Approved {
+                warnings: suspicions(&record.id, &record.says),
+                before: "observed",
+                ..record
+            },
+            _ => record,
+        });
+    }
+    if approved.iter().any(|record| record.kind == Kind::Fix) {
+        prepare(writer.store())?;
+    }
+    let trouble: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    if let Some(first) = approved.first_mut() {
+        first.warnings.extend(trouble);
+    }
+    drop(writer);
+    for rule in lifted {
+        let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
+        if let Some(record) = approved.iter_mut().find(of_it) {
+            let Lifted { guardrails, tests } = follow_up(workspace, &rule, &mut record.warnings);
+            (record.guardrails, record.tests) = (guardrails, tests);
+        }
+    }
+    Ok(approved)
 }
 
 fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {

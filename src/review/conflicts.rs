@@ -11,10 +11,9 @@ use serde::Serialize;
 use crate::embedder::{EmbedError, Vector, built_in};
 use crate::learn::conflict::{Finding, Relation, Statement, compare, same_words};
 use crate::model::{Reflexion, SkillPath};
-use crate::store::Selection;
+use crate::store::{Scoped, Selection};
 
 use crate::workspace::Error;
-use crate::workspace::Workspace;
 
 /// Number of rules to embed between two progress reports.
 const BATCH: usize = 32;
@@ -49,58 +48,56 @@ pub struct RulePair {
     pub text_b: String,
 }
 
-impl Workspace {
-    /// Compares the rules of a skill, or of each skill. `progress` gets the number embedded and the
-    /// total.
-    pub fn conflicts(
-        &self,
-        skill: Option<&SkillPath>,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<ConflictsReport, Error> {
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
-        let rules = self.store.list::<Reflexion>(&selection)?;
-        let mut report = ConflictsReport {
-            warnings: rules.problems.iter().map(ToString::to_string).collect(),
-            ..ConflictsReport::default()
-        };
-        let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
-        for rule in rules.records.iter().filter(|rule| rule.is_in_use()) {
-            by_skill.entry(&rule.skill).or_default().push(rule);
-        }
-        by_skill.retain(|_, rules| rules.len() > 1);
-        let all = by_skill.values().map(Vec::len).sum();
-        report.rules = all;
-        let mut done = 0;
-        for (skill, rules) in by_skill {
-            let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-            let vectors = vectors(&texts, &mut |made| progress(done + made, all));
-            done += texts.len();
-            let vectors = vectors.unwrap_or_else(|error| {
-                report
-                    .warnings
-                    .push(format!("compared by words alone: {error}"));
-                Vec::new()
-            });
-            for (a, b, finding) in pairs(&texts, &vectors) {
-                let pair = RulePair {
-                    a: rules[a].reflexion_id.clone(),
-                    b: rules[b].reflexion_id.clone(),
-                    reason: finding.reason,
-                    skill: skill.to_owned(),
-                    text_a: rules[a].rule.clone(),
-                    text_b: rules[b].rule.clone(),
-                };
-                match finding.relation {
-                    Relation::Duplicate => report.duplicates.push(pair),
-                    Relation::Contradiction => report.contradictions.push(pair),
-                }
+/// Compares the rules of a skill, or of each skill. `progress` gets the number embedded and the
+/// total.
+pub fn conflicts(
+    store: &Scoped,
+    skill: Option<&SkillPath>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<ConflictsReport, Error> {
+    let selection = Selection {
+        skill,
+        newest: None,
+    };
+    let rules = store.list::<Reflexion>(&selection)?;
+    let mut report = ConflictsReport {
+        warnings: rules.problems.iter().map(ToString::to_string).collect(),
+        ..ConflictsReport::default()
+    };
+    let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
+    for rule in rules.records.iter().filter(|rule| rule.is_in_use()) {
+        by_skill.entry(&rule.skill).or_default().push(rule);
+    }
+    by_skill.retain(|_, rules| rules.len() > 1);
+    let all = by_skill.values().map(Vec::len).sum();
+    report.rules = all;
+    let mut done = 0;
+    for (skill, rules) in by_skill {
+        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+        let vectors = vectors(&texts, &mut |made| progress(done + made, all));
+        done += texts.len();
+        let vectors = vectors.unwrap_or_else(|error| {
+            report
+                .warnings
+                .push(format!("compared by words alone: {error}"));
+            Vec::new()
+        });
+        for (a, b, finding) in pairs(&texts, &vectors) {
+            let pair = RulePair {
+                a: rules[a].reflexion_id.clone(),
+                b: rules[b].reflexion_id.clone(),
+                reason: finding.reason,
+                skill: skill.to_owned(),
+                text_a: rules[a].rule.clone(),
+                text_b: rules[b].rule.clone(),
+            };
+            match finding.relation {
+                Relation::Duplicate => report.duplicates.push(pair),
+                Relation::Contradiction => report.contradictions.push(pair),
             }
         }
-        Ok(report)
     }
+    Ok(report)
 }
 
 /// Embeds the texts. `progress` gets the number embedded so far.

@@ -16,9 +16,10 @@ use crate::store::Writer;
 use crate::engine::evidence::counts;
 use crate::engine::rules::{replaced_by, said_again};
 use crate::workspace::Error;
+use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};
 
-/// Outcome of [`Workspace::merge`].
+/// Outcome of [`merge()`].
 #[derive(Debug, Serialize)]
 pub struct MergeReport {
     /// Id of the rule that stays in force.
@@ -34,58 +35,56 @@ pub struct MergeReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Merges a rule into another of the same skill, both given by id or id prefix.
-    pub fn merge(&self, keep: &str, other: &str) -> Result<MergeReport, Error> {
-        let (kept_kind, keep) = self.locate(keep)?;
-        let (other_kind, other) = self.locate(other)?;
-        let refused = |reason: String| Error::NotMergeable {
-            keep: keep.clone(),
-            other: other.clone(),
-            reason,
-        };
-        for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
-            if kind != Kind::Reflexion {
-                return Err(refused(format!("`{id}` is no rule but of kind `{kind}`")));
-            }
+/// Merges a rule into another of the same skill, both given by id or id prefix.
+pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeReport, Error> {
+    let (kept_kind, keep) = locate(&workspace.store, keep)?;
+    let (other_kind, other) = locate(&workspace.store, other)?;
+    let refused = |reason: String| Error::NotMergeable {
+        keep: keep.clone(),
+        other: other.clone(),
+        reason,
+    };
+    for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
+        if kind != Kind::Reflexion {
+            return Err(refused(format!("`{id}` is no rule but of kind `{kind}`")));
         }
-        if keep == other {
-            return Err(refused("it is the same rule".to_owned()));
-        }
-        let mut writer = self.writer()?;
-        let mut kept: Reflexion = writer.store().get(&keep)?;
-        let merged: Reflexion = writer.store().get(&other)?;
-        if kept.skill != merged.skill {
-            return Err(refused(format!(
-                "one is a rule of `{}`, the other of `{}`",
-                merged.skill, kept.skill
-            )));
-        }
-        if let Some(reason) = [&kept, &merged].into_iter().find_map(out_of_use) {
-            return Err(refused(reason));
-        }
-        let mut warnings = Vec::new();
-        let found = relation(
-            &Statement::of(&kept.rule),
-            &Statement::of(&merged.rule),
-            None,
-        );
-        if let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) {
-            warnings.push(format!(
-                "`{keep}` and `{other}` contradict each other: {}; `{keep}` holds now",
-                found.reason
-            ));
-        }
-        take_over(&mut writer, &mut kept, &merged)?;
-        warnings.extend(repair_warnings(writer.take_repairs()));
-        Ok(MergeReport {
-            evidence: kept.evidence(),
-            rule: kept.rule,
-            kept: keep,
-            merged: other,
-            warnings,
-        })
     }
+    if keep == other {
+        return Err(refused("it is the same rule".to_owned()));
+    }
+    let mut writer = workspace.writer()?;
+    let mut kept: Reflexion = writer.store().get(&keep)?;
+    let merged: Reflexion = writer.store().get(&other)?;
+    if kept.skill != merged.skill {
+        return Err(refused(format!(
+            "one is a rule of `{}`, the other of `{}`",
+            merged.skill, kept.skill
+        )));
+    }
+    if let Some(reason) = [&kept, &merged].into_iter().find_map(out_of_use) {
+        return Err(refused(reason));
+    }
+    let mut warnings = Vec::new();
+    let found = relation(
+        &Statement::of(&kept.rule),
+        &Statement::of(&merged.rule),
+        None,
+    );
+    if let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) {
+        warnings.push(format!(
+            "`{keep}` and `{other}` contradict each other: {}; `{keep}` holds now",
+            found.reason
+        ));
+    }
+    take_over(&mut writer, &mut kept, &merged)?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    Ok(MergeReport {
+        evidence: kept.evidence(),
+        rule: kept.rule,
+        kept: keep,
+        merged: other,
+        warnings,
+    })
 }
 
 fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> Result<(), Error> {

@@ -11,9 +11,9 @@ pub(crate) mod merge_rules;
 pub(crate) mod trust;
 pub(crate) mod verdict;
 
-pub use approve::Approved;
-pub use conflicts::{ConflictsReport, RulePair};
-pub use edit::{Draft, EditReport};
-pub use merge_rules::MergeReport;
-pub use trust::{TrustMode, Untrusted, UntrustedRecord};
-pub use verdict::ReviewReport;
+pub use approve::{Approved, approve};
+pub use conflicts::{ConflictsReport, RulePair, conflicts};
+pub use edit::{Draft, EditReport, draft, edit};
+pub use merge_rules::{MergeReport, merge};
+pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
+pub use verdict::{ReviewReport, give_verdict};

@@ -72,62 +72,60 @@ impl Untrusted {
     }
 }
 
-impl Workspace {
-    /// Returns the records that trust in this workspace, or in the remote `origin`, would unlock.
-    pub fn untrusted(&self, origin: Option<&str>) -> Result<Untrusted, Error> {
-        let mut found = Untrusted::default();
-        let (store, origin) = match origin {
-            Some(beginning) => {
-                let pulled = self.store.pulled_as(beginning)?;
-                (pulled.store, Some(pulled.origin))
-            }
-            None => (self.store.clone(), None),
-        };
-        for kind in ACTING {
-            for entry in untrusted(&store, kind)? {
-                let Some(document) = document(&entry) else {
-                    continue;
-                };
-                found.of_kind(kind).push(UntrustedRecord {
-                    id: match &origin {
-                        Some(origin) => abroad(&document.id, origin),
-                        None => document.id,
-                    },
-                    skill: document.skill,
-                    suspicious: guard::admit(&document.content).quarantine,
-                    text: guard::redact(document.content.trim()).text.into_owned(),
-                });
+/// Returns the records that trust in this workspace, or in the remote `origin`, would unlock.
+pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Error> {
+    let mut found = Untrusted::default();
+    let (store, origin) = match origin {
+        Some(beginning) => {
+            let pulled = store.pulled_as(beginning)?;
+            (pulled.store, Some(pulled.origin))
+        }
+        None => (store.clone(), None),
+    };
+    for kind in ACTING {
+        for entry in untrusted_entries(&store, kind)? {
+            let Some(document) = document(&entry) else {
+                continue;
+            };
+            found.of_kind(kind).push(UntrustedRecord {
+                id: match &origin {
+                    Some(origin) => abroad(&document.id, origin),
+                    None => document.id,
+                },
+                skill: document.skill,
+                suspicious: guard::admit(&document.content).quarantine,
+                text: guard::redact(document.content.trim()).text.into_owned(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Makes the approvals of this workspace count.
+pub fn trust(workspace: &Workspace, mode: TrustMode) -> Result<(), Error> {
+    let mut random = || (workspace.random)();
+    let approvals = workspace.store.approvals();
+    match mode {
+        TrustMode::Standing => approvals.trust(&workspace.timestamp(), &mut random)?,
+        TrustMode::Once => {
+            for kind in ACTING {
+                approvals.approve(&untrusted_entries(&workspace.store, kind)?, &mut random)?;
             }
         }
-        Ok(found)
     }
+    Ok(())
+}
 
-    /// Makes the approvals of this workspace count.
-    pub fn trust(&self, mode: TrustMode) -> Result<(), Error> {
-        let mut random = || (self.random)();
-        let approvals = self.store.approvals();
-        match mode {
-            TrustMode::Standing => approvals.trust(&self.timestamp(), &mut random)?,
-            TrustMode::Once => {
-                for kind in ACTING {
-                    approvals.approve(&untrusted(&self.store, kind)?, &mut random)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the approvals of a remote origin count. Returns the full origin.
-    pub fn trust_origin(&self, beginning: &str) -> Result<String, Error> {
-        let pulled = self.store.pulled_as(beginning)?;
-        let approvals = self.store.approvals();
-        approvals.trust_origin(&pulled.origin, &mut || (self.random)())?;
-        Ok(pulled.origin)
-    }
+/// Makes the approvals of a remote origin count. Returns the full origin.
+pub fn trust_origin(workspace: &Workspace, beginning: &str) -> Result<String, Error> {
+    let pulled = workspace.store.pulled_as(beginning)?;
+    let approvals = workspace.store.approvals();
+    approvals.trust_origin(&pulled.origin, &mut || (workspace.random)())?;
+    Ok(pulled.origin)
 }
 
 /// Entries of a kind that are trusted by their file, but by no one here.
-fn untrusted(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
+fn untrusted_entries(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
     let standing = store.standing();
     let mut found = Vec::new();
     store.each_entry(kind, &Selection::default(), &mut |entry| {

@@ -12,7 +12,7 @@ use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
-/// Outcome of [`Workspace::review`].
+/// Outcome of [`give_verdict()`].
 #[derive(Debug, Serialize)]
 pub struct ReviewReport {
     /// Execution id.
@@ -32,60 +32,58 @@ pub struct ReviewReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Records a verdict. `id` is an execution id, an id prefix, or `latest`.
-    pub fn review(
-        &self,
-        id: &str,
-        outcome: Outcome,
-        reason: Option<String>,
-    ) -> Result<ReviewReport, Error> {
-        let id = self.store.resolve(Kind::Execution, id, None)?;
-        let mut left_out = Vec::new();
-        // The report shows the reason as it is stored.
-        let reason = reason.map(|reason| {
-            let redacted = guard::redact(&reason);
-            left_out = redacted.found;
-            redacted.text.into_owned()
-        });
-        let mut writer = self.writer()?;
-        let execution: Execution = writer.store().get(&id)?;
-        let mut changes: Vec<(&str, Value)> = Vec::new();
-        if execution.outcome != outcome {
-            changes.push(("outcome", json!(outcome)));
-        }
-        let before_by = Witness::of(&execution.judged_by);
-        if !execution.judged_by.is_empty() {
-            changes.push(("judged_by", json!("")));
-        }
-        let notes = reason.clone().unwrap_or_default();
-        if execution.reviewer_notes != notes {
-            changes.push(("reviewer_notes", json!(notes)));
-        }
-        if !changes.is_empty() {
-            writer.update(Kind::Execution, &id, &changes)?;
-        }
-        evidence::count_verdict(
-            &mut writer,
-            &execution,
-            (&execution.outcome, before_by),
-            (&outcome, Witness::Person),
-        )?;
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(redaction_warning(left_out));
-        drop(writer);
-        let guardrails = match execution.skill.parse() {
-            Ok(skill) => self.finish_guardrails(&skill, &mut warnings),
-            Err(_) => Vec::new(),
-        };
-        Ok(ReviewReport {
-            execution_id: id,
-            skill: execution.skill,
-            before: execution.outcome,
-            outcome,
-            reason,
-            guardrails,
-            warnings,
-        })
+/// Records a verdict. `id` is an execution id, an id prefix, or `latest`.
+pub fn give_verdict(
+    workspace: &Workspace,
+    id: &str,
+    outcome: Outcome,
+    reason: Option<String>,
+) -> Result<ReviewReport, Error> {
+    let id = workspace.store.resolve(Kind::Execution, id, None)?;
+    let mut left_out = Vec::new();
+    // The report shows the reason as it is stored.
+    let reason = reason.map(|reason| {
+        let redacted = guard::redact(&reason);
+        left_out = redacted.found;
+        redacted.text.into_owned()
+    });
+    let mut writer = workspace.writer()?;
+    let execution: Execution = writer.store().get(&id)?;
+    let mut changes: Vec<(&str, Value)> = Vec::new();
+    if execution.outcome != outcome {
+        changes.push(("outcome", json!(outcome)));
     }
+    let before_by = Witness::of(&execution.judged_by);
+    if !execution.judged_by.is_empty() {
+        changes.push(("judged_by", json!("")));
+    }
+    let notes = reason.clone().unwrap_or_default();
+    if execution.reviewer_notes != notes {
+        changes.push(("reviewer_notes", json!(notes)));
+    }
+    if !changes.is_empty() {
+        writer.update(Kind::Execution, &id, &changes)?;
+    }
+    evidence::count_verdict(
+        &mut writer,
+        &execution,
+        (&execution.outcome, before_by),
+        (&outcome, Witness::Person),
+    )?;
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(left_out));
+    drop(writer);
+    let guardrails = match execution.skill.parse() {
+        Ok(skill) => workspace.finish_guardrails(&skill, &mut warnings),
+        Err(_) => Vec::new(),
+    };
+    Ok(ReviewReport {
+        execution_id: id,
+        skill: execution.skill,
+        before: execution.outcome,
+        outcome,
+        reason,
+        guardrails,
+        warnings,
+    })
 }

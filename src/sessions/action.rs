@@ -5,6 +5,7 @@
 //! hold the same facts.
 
 use crate::workspace::execution_log_lines::Scribe;
+use crate::workspace::locate::locate_as;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -41,7 +42,7 @@ pub struct NewAction {
     pub error: Option<String>,
 }
 
-/// Outcome of [`Workspace::log_action`].
+/// Outcome of [`log_action()`].
 #[derive(Debug, Serialize)]
 pub struct ActionReport {
     /// Stored line of the log.
@@ -51,42 +52,38 @@ pub struct ActionReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Adds an action to the log of a session, even of one that has ended: an agent often reports
-    /// its last action last.
-    pub fn log_action(&self, session: &str, new: NewAction) -> Result<ActionReport, Error> {
-        if let Some(score) = new.confidence
-            && !(0.0..=1.0).contains(&score)
-        {
-            let given = score.to_string();
-            return Err(
-                SessionError::value("confidence_score", &given, "a number from 0 to 1").into(),
-            );
-        }
-        let id = self.locate_as(Kind::Session, session)?;
-        let mut writer = self.writer()?;
-        let session: Session = writer.store().get(&id)?;
-        let scribe = self.scribe(Some(&id));
-        let line = ExecutionLog {
-            // The line belongs to the user of the session, not to the writer.
-            user_id: session.user_id,
-            tool_name: new.tool,
-            input_data: new.input,
-            output_data: new.output,
-            reasoning: new.reasoning,
-            confidence_score: new.confidence,
-            execution_time_ms: new.took_ms,
-            status: new.status,
-            error_message: new.error,
-            ..scribe.line(said("step_name", &new.step)?, new.action)
-        };
-        let line = writer.append_execution_logs(vec![line])?.remove(0);
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        Ok(ActionReport { line, warnings })
+/// Adds an action to the log of a session, even of one that has ended: an agent often reports
+/// its last action last.
+pub fn log_action(
+    workspace: &Workspace,
+    session: &str,
+    new: NewAction,
+) -> Result<ActionReport, Error> {
+    if let Some(score) = new.confidence
+        && !(0.0..=1.0).contains(&score)
+    {
+        let given = score.to_string();
+        return Err(SessionError::value("confidence_score", &given, "a number from 0 to 1").into());
     }
-
-    pub(crate) fn scribe(&self, session: Option<&str>) -> Scribe {
-        Scribe::new(self.now, self.random, session)
-    }
+    let id = locate_as(&workspace.store, Kind::Session, session)?;
+    let mut writer = workspace.writer()?;
+    let session: Session = writer.store().get(&id)?;
+    let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
+    let line = ExecutionLog {
+        // The line belongs to the user of the session, not to the writer.
+        user_id: session.user_id,
+        tool_name: new.tool,
+        input_data: new.input,
+        output_data: new.output,
+        reasoning: new.reasoning,
+        confidence_score: new.confidence,
+        execution_time_ms: new.took_ms,
+        status: new.status,
+        error_message: new.error,
+        ..scribe.line(said("step_name", &new.step)?, new.action)
+    };
+    let line = writer.append_execution_logs(vec![line])?.remove(0);
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(ActionReport { line, warnings })
 }

@@ -16,6 +16,7 @@ use super::{ChangedSession, said, start};
 use crate::workspace::Error;
 use crate::workspace::SessionError;
 use crate::workspace::execution_log_lines::raw;
+use crate::workspace::locate::locate_as;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
@@ -51,24 +52,26 @@ impl SessionChange {
 /// Fields of an entry to set, with their values.
 type Fields = Vec<(&'static str, Box<RawValue>)>;
 
-impl Workspace {
-    /// Changes a session; fails if it has ended.
-    pub fn change_session(&self, id: &str, change: SessionChange) -> Result<ChangedSession, Error> {
-        let id = self.locate_as(Kind::Session, id)?;
-        let mut writer = self.writer()?;
-        let session: Session = writer.store().get(&id)?;
-        let now = self.timestamp();
-        let (mut fields, mut warnings) = changes(&session, change, &now)?;
-        if fields.is_empty() {
-            return Ok(ChangedSession { session, warnings });
-        }
-        set(&mut fields, "updated_at", &now)?;
-        let entry = writer.update(Kind::Session, &id, &fields)?;
-        warnings.extend(repair_warnings(writer.take_repairs()));
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        let session = entry.parse().map_err(crate::store::Error::from)?;
-        Ok(ChangedSession { session, warnings })
+/// Changes a session; fails if it has ended.
+pub fn change(
+    workspace: &Workspace,
+    id: &str,
+    change: SessionChange,
+) -> Result<ChangedSession, Error> {
+    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let mut writer = workspace.writer()?;
+    let session: Session = writer.store().get(&id)?;
+    let now = workspace.timestamp();
+    let (mut fields, mut warnings) = changes(&session, change, &now)?;
+    if fields.is_empty() {
+        return Ok(ChangedSession { session, warnings });
     }
+    set(&mut fields, "updated_at", &now)?;
+    let entry = writer.update(Kind::Session, &id, &fields)?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    let session = entry.parse().map_err(crate::store::Error::from)?;
+    Ok(ChangedSession { session, warnings })
 }
 
 /// Returns the fields that a change sets, and warnings.

@@ -17,16 +17,17 @@ mod view;
 use serde::Serialize;
 
 use crate::model::{Kind, Session};
+use crate::store::Scoped;
 
 use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::workspace::locate::locate_as;
 
 pub use crate::workspace::session_error::SessionError;
-pub use action::{ActionReport, NewAction};
-pub use change::SessionChange;
-pub(crate) use of_host::HostSession;
-pub use start::NewSession;
-pub use view::{SessionReport, SessionsReport};
+pub use action::{ActionReport, NewAction, log_action};
+pub use change::{SessionChange, change};
+pub(crate) use of_host::{HostSession, record_host_session};
+pub use start::{NewSession, start};
+pub use view::{SessionReport, SessionsReport, list, show};
 
 /// Session after a change.
 #[derive(Debug, Serialize)]
@@ -38,12 +39,10 @@ pub struct ChangedSession {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Returns the session for an id, an id prefix, or `latest`.
-    pub fn find_session(&self, id: &str) -> Result<Session, Error> {
-        let id = self.locate_as(Kind::Session, id)?;
-        Ok(self.store.get(&id)?)
-    }
+/// Returns the session for an id, an id prefix, or `latest`.
+pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
+    let id = locate_as(store, Kind::Session, id)?;
+    Ok(store.get(&id)?)
 }
 
 /// Returns the value; fails if it is blank.

@@ -17,8 +17,8 @@ use crate::store::{Error as StoreError, Selection};
 
 use super::change;
 use crate::workspace::Error;
-use crate::workspace::execution_log_lines::data;
 use crate::workspace::execution_log_lines::raw;
+use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::{Workspace, stamp};
 
 /// Summary of a host session that ended.
@@ -47,86 +47,87 @@ struct Before {
     pitfalls: Vec<Pitfall>,
 }
 
-impl Workspace {
-    /// Records a session of a host that has ended. One in which nothing was done leaves no record.
-    pub(crate) fn record_host_session(&self, host: HostSession<'_>) -> Result<(), Error> {
-        let notes = SessionNotes::read(&self.store.read_notes(host.name));
-        if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
-            return Ok(());
-        }
-        let name = guard::redact(host.name).text.into_owned();
-        let at = |micros: Option<i64>| {
-            let at = micros.and_then(DateTime::from_timestamp_micros);
-            stamp(at.unwrap_or(self.now))
-        };
-        let mut writer = self.writer()?;
-        let known = named(writer.store(), &name)?;
-        let Before {
-            mut learned,
-            mut pitfalls,
-        } = known
-            .as_ref()
-            .and_then(|session| serde_json::from_str(session.session_data.get()).ok())
-            .unwrap_or_default();
-        learned.extend(host.learned);
-        learned.sort_unstable();
-        learned.dedup();
-        for pitfall in notes.pitfalls {
-            if !pitfalls.contains(&pitfall) {
-                pitfalls.push(pitfall);
-            }
-        }
-        let helped = notes
-            .shown
-            .iter()
-            .filter(|s| s.outcome == Some(Outcome::Helped));
-        let found = raw(&json!({
-            "host": name.split('/').next(),
-            "native_id": name,
-            "steps": host.steps,
-            "failures": host.failures,
-            "hints_shown": notes.shown.len(),
-            "hints_helped": helped.count(),
-            "learned": learned,
-            "pitfalls": pitfalls,
-        }))?;
-        let now = self.timestamp();
-        let id = if let Some(session) = known {
-            let changes = [
-                (
-                    "session_data",
-                    change::merged(&session.session_data, found)?,
-                ),
-                ("completed_at", raw(&at(host.ended))?),
-                ("updated_at", raw(&now)?),
-            ];
-            writer.update(Kind::Session, &session.session_id, &changes)?;
-            session.session_id
-        } else {
-            let session = Session {
-                session_id: String::new(),
-                user_id: None,
-                status: SessionState::Completed,
-                current_step: None,
-                progress_percentage: Some(100.0),
-                total_steps: None,
-                completed_steps: Vec::new(),
-                error_message: None,
-                session_data: found,
-                started_at: at(host.began),
-                completed_at: Some(at(host.ended)),
-                created_at: now.clone(),
-                updated_at: now,
-            };
-            writer.append(session, self.now)?.session_id
-        };
-        let scribe = self.scribe(Some(&name));
-        writer.note_execution_logs(vec![ExecutionLog {
-            output_data: data(&json!({ "session": id })),
-            ..scribe.line("session_end", ActionType::MemoryWrite)
-        }])?;
-        Ok(())
+/// Records a session of a host that has ended. One in which nothing was done leaves no record.
+pub(crate) fn record_host_session(
+    workspace: &Workspace,
+    host: HostSession<'_>,
+) -> Result<(), Error> {
+    let notes = SessionNotes::read(&workspace.store.read_notes(host.name));
+    if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
+        return Ok(());
     }
+    let name = guard::redact(host.name).text.into_owned();
+    let at = |micros: Option<i64>| {
+        let at = micros.and_then(DateTime::from_timestamp_micros);
+        stamp(at.unwrap_or(workspace.now))
+    };
+    let mut writer = workspace.writer()?;
+    let known = named(writer.store(), &name)?;
+    let Before {
+        mut learned,
+        mut pitfalls,
+    } = known
+        .as_ref()
+        .and_then(|session| serde_json::from_str(session.session_data.get()).ok())
+        .unwrap_or_default();
+    learned.extend(host.learned);
+    learned.sort_unstable();
+    learned.dedup();
+    for pitfall in notes.pitfalls {
+        if !pitfalls.contains(&pitfall) {
+            pitfalls.push(pitfall);
+        }
+    }
+    let helped = notes
+        .shown
+        .iter()
+        .filter(|s| s.outcome == Some(Outcome::Helped));
+    let found = raw(&json!({
+        "host": name.split('/').next(),
+        "native_id": name,
+        "steps": host.steps,
+        "failures": host.failures,
+        "hints_shown": notes.shown.len(),
+        "hints_helped": helped.count(),
+        "learned": learned,
+        "pitfalls": pitfalls,
+    }))?;
+    let now = workspace.timestamp();
+    let id = if let Some(session) = known {
+        let changes = [
+            (
+                "session_data",
+                change::merged(&session.session_data, found)?,
+            ),
+            ("completed_at", raw(&at(host.ended))?),
+            ("updated_at", raw(&now)?),
+        ];
+        writer.update(Kind::Session, &session.session_id, &changes)?;
+        session.session_id
+    } else {
+        let session = Session {
+            session_id: String::new(),
+            user_id: None,
+            status: SessionState::Completed,
+            current_step: None,
+            progress_percentage: Some(100.0),
+            total_steps: None,
+            completed_steps: Vec::new(),
+            error_message: None,
+            session_data: found,
+            started_at: at(host.began),
+            completed_at: Some(at(host.ended)),
+            created_at: now.clone(),
+            updated_at: now,
+        };
+        writer.append(session, workspace.now)?.session_id
+    };
+    let scribe = Scribe::new(workspace.now, workspace.random, Some(&name));
+    writer.note_execution_logs(vec![ExecutionLog {
+        output_data: data(&json!({ "session": id })),
+        ..scribe.line("session_end", ActionType::MemoryWrite)
+    }])?;
+    Ok(())
 }
 
 /// Returns the record of the session with this host name.

@@ -21,36 +21,34 @@ pub struct NewSession {
     pub step: Option<String>,
 }
 
-impl Workspace {
-    /// Starts a session in the state `initializing`.
-    pub fn start_session(&self, new: NewSession) -> Result<ChangedSession, Error> {
-        let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
-        if total_steps == 0 {
-            return Err(SessionError::value("total_steps", "0", "a whole number from 1").into());
-        }
-        let current_step = new.step.as_deref().map(|step| said("current_step", step));
-        let now = self.timestamp();
-        let session = Session {
-            session_id: String::new(),
-            user_id: None,
-            status: SessionState::Initializing,
-            current_step: current_step.transpose()?.map(str::to_owned),
-            progress_percentage: Some(0.0),
-            total_steps: Some(total_steps),
-            completed_steps: Vec::new(),
-            error_message: None,
-            session_data: object(new.data)?,
-            started_at: now.clone(),
-            completed_at: None,
-            created_at: now.clone(),
-            updated_at: now,
-        };
-        let mut writer = self.writer()?;
-        let session = writer.append(session, self.now)?;
-        let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-        warnings.extend(redaction_warning(writer.take_left_out()));
-        Ok(ChangedSession { session, warnings })
+/// Starts a session in the state `initializing`.
+pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, Error> {
+    let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
+    if total_steps == 0 {
+        return Err(SessionError::value("total_steps", "0", "a whole number from 1").into());
     }
+    let current_step = new.step.as_deref().map(|step| said("current_step", step));
+    let now = workspace.timestamp();
+    let session = Session {
+        session_id: String::new(),
+        user_id: None,
+        status: SessionState::Initializing,
+        current_step: current_step.transpose()?.map(str::to_owned),
+        progress_percentage: Some(0.0),
+        total_steps: Some(total_steps),
+        completed_steps: Vec::new(),
+        error_message: None,
+        session_data: object(new.data)?,
+        started_at: now.clone(),
+        completed_at: None,
+        created_at: now.clone(),
+        updated_at: now,
+    };
+    let mut writer = workspace.writer()?;
+    let session = writer.append(session, workspace.now)?;
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(ChangedSession { session, warnings })
 }
 
 /// Returns the data of a session: a JSON object, empty if none is given.

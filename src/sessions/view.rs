@@ -8,6 +8,7 @@ use crate::model::{ExecutionLog, Kind, Session, SessionState};
 use crate::store::{Error as StoreError, LogSelection, Selection};
 
 use crate::workspace::Error;
+use crate::workspace::locate::locate_as;
 use crate::workspace::{Workspace, stamp};
 
 /// Time before the start of a session in which its log lines are still searched, because clocks and
@@ -42,71 +43,69 @@ pub struct SessionReport {
     pub warnings: Vec<String>,
 }
 
-impl Workspace {
-    /// Returns the newest sessions, of one state if given.
-    pub fn sessions(
-        &self,
-        status: Option<&SessionState>,
-        limit: usize,
-    ) -> Result<SessionsReport, Error> {
-        let selection = Selection {
-            skill: None,
-            newest: status.is_none().then_some(limit),
-        };
-        let listing = self.store.list::<Session>(&selection)?;
-        let mut sessions = listing.records;
-        let total = match status {
-            None => self.store.count(Kind::Session)?,
-            Some(status) => {
-                sessions.retain(|session| session.status == *status);
-                sessions.len() as u64
-            }
-        };
-        sessions.reverse();
-        sessions.truncate(limit);
-        let read = sessions.iter().map(|session| {
-            let touched = (session.session_id.as_str(), session.user_id.as_deref());
-            (Kind::Session, touched)
-        });
-        let unnoted = self.note_read(read);
-        let warnings = listing.problems.iter().map(ToString::to_string);
-        Ok(SessionsReport {
-            total,
-            warnings: warnings.chain(unnoted).collect(),
-            sessions,
-        })
-    }
+/// Returns the newest sessions, of one state if given.
+pub fn list(
+    workspace: &Workspace,
+    status: Option<&SessionState>,
+    limit: usize,
+) -> Result<SessionsReport, Error> {
+    let selection = Selection {
+        skill: None,
+        newest: status.is_none().then_some(limit),
+    };
+    let listing = workspace.store.list::<Session>(&selection)?;
+    let mut sessions = listing.records;
+    let total = match status {
+        None => workspace.store.count(Kind::Session)?,
+        Some(status) => {
+            sessions.retain(|session| session.status == *status);
+            sessions.len() as u64
+        }
+    };
+    sessions.reverse();
+    sessions.truncate(limit);
+    let read = sessions.iter().map(|session| {
+        let touched = (session.session_id.as_str(), session.user_id.as_deref());
+        (Kind::Session, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let warnings = listing.problems.iter().map(ToString::to_string);
+    Ok(SessionsReport {
+        total,
+        warnings: warnings.chain(unnoted).collect(),
+        sessions,
+    })
+}
 
-    /// Returns a session with its newest log lines.
-    pub fn session(&self, id: &str, logs: usize) -> Result<SessionReport, Error> {
-        let id = self.locate_as(Kind::Session, id)?;
-        let session: Session = self.store.get(&id)?;
-        let entry = self.store.find(Kind::Session, &id)?;
-        let entry = entry.ok_or_else(|| StoreError::NotFound {
-            kind: Some(Kind::Session),
-            id: id.clone(),
-            similar: Vec::new(),
-        })?;
-        let record = serde_json::from_slice(&entry.text).map_err(StoreError::from)?;
-        // For a host session, the start is a time of the host, and the creation is ours.
-        let times = [&session.started_at, &session.created_at];
-        let times = times
-            .into_iter()
-            .filter_map(|at| DateTime::parse_from_rfc3339(at).ok());
-        let began = times.min().map(|at| at.to_utc());
-        let since = began.and_then(|at| at.checked_sub_signed(SLACK));
-        let listing = self.store.execution_logs(LogSelection {
-            sessions: &session.names(),
-            since: &since.map(stamp).unwrap_or_default(),
-            newest: logs,
-        })?;
-        let unnoted = self.note_read([(Kind::Session, (id.as_str(), entry.user_id().as_deref()))]);
-        Ok(SessionReport {
-            record,
-            session,
-            logs: listing.lines,
-            has_older_logs: listing.has_older,
-            warnings: unnoted.into_iter().collect(),
-        })
-    }
+/// Returns a session with its newest log lines.
+pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionReport, Error> {
+    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let session: Session = workspace.store.get(&id)?;
+    let entry = workspace.store.find(Kind::Session, &id)?;
+    let entry = entry.ok_or_else(|| StoreError::NotFound {
+        kind: Some(Kind::Session),
+        id: id.clone(),
+        similar: Vec::new(),
+    })?;
+    let record = serde_json::from_slice(&entry.text).map_err(StoreError::from)?;
+    // For a host session, the start is a time of the host, and the creation is ours.
+    let times = [&session.started_at, &session.created_at];
+    let times = times
+        .into_iter()
+        .filter_map(|at| DateTime::parse_from_rfc3339(at).ok());
+    let began = times.min().map(|at| at.to_utc());
+    let since = began.and_then(|at| at.checked_sub_signed(SLACK));
+    let listing = workspace.store.execution_logs(LogSelection {
+        sessions: &session.names(),
+        since: &since.map(stamp).unwrap_or_default(),
+        newest: logs,
+    })?;
+    let unnoted = workspace.note_read([(Kind::Session, (id.as_str(), entry.user_id().as_deref()))]);
+    Ok(SessionReport {
+        record,
+        session,
+        logs: listing.lines,
+        has_older_logs: listing.has_older,
+        warnings: unnoted.into_iter().collect(),
+    })
 }

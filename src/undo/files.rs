@@ -16,57 +16,59 @@ use crate::workspace::{Error, redacting_writer};
 /// Path of a file, its text now, and its text before; `None` for a missing file.
 type Texts = (PathBuf, Option<String>, Option<String>);
 
-impl Workspace {
-    /// Returns a file with these splices reverted, the last one first.
-    pub(crate) fn file_before(&self, path: &str, splices: &[Splice]) -> Result<Texts, String> {
-        let skills = self.skills().map_err(|error| chain(&error))?;
-        let place = place(&skills, path).map_err(|error| chain(&error))?;
-        let place = place.ok_or("it is no file that corrections write")?;
-        let now = skills.generated(&place).map_err(|error| chain(&error))?;
-        let mut text = now.clone();
-        for splice in splices {
-            text = match (text, &splice.before, &splice.after) {
-                // The file is as before already.
-                (None, None, _) => None,
-                (Some(text), None, Some(after)) if text == *after => None,
-                (None, Some(before), None) => Some(before.clone()),
-                (Some(text), Some(_), Some(_)) => Some(splice.revert(&text)?),
-                (None, _, _) => return Err("it is not there any more".to_owned()),
-                (Some(_), _, _) => return Err("it has been changed since".to_owned()),
-            };
-        }
-        Ok((place, now, text))
+/// Returns a file with these splices reverted, the last one first.
+pub(crate) fn file_before(
+    workspace: &Workspace,
+    path: &str,
+    splices: &[Splice],
+) -> Result<Texts, String> {
+    let skills = workspace.skills().map_err(|error| chain(&error))?;
+    let place = place(&skills, path).map_err(|error| chain(&error))?;
+    let place = place.ok_or("it is no file that corrections write")?;
+    let now = skills.generated(&place).map_err(|error| chain(&error))?;
+    let mut text = now.clone();
+    for splice in splices {
+        text = match (text, &splice.before, &splice.after) {
+            // The file is as before already.
+            (None, None, _) => None,
+            (Some(text), None, Some(after)) if text == *after => None,
+            (None, Some(before), None) => Some(before.clone()),
+            (Some(text), Some(_), Some(_)) => Some(splice.revert(&text)?),
+            (None, _, _) => return Err("it is not there any more".to_owned()),
+            (Some(_), _, _) => return Err("it has been changed since".to_owned()),
+        };
     }
+    Ok((place, now, text))
+}
 
-    pub(crate) fn revert_file(
-        &self,
-        writer: &mut Writer,
-        path: &str,
-        splices: &[Splice],
-        dry_run: bool,
-    ) -> Result<&'static str, Error> {
-        let found = self.file_before(path, splices);
-        let (place, now, before) = found.map_err(|reason| Error::NotUndoable {
-            change: path.to_owned(),
-            reasons: vec![reason],
-        })?;
-        if now == before {
-            return Ok("unchanged");
-        }
-        if !dry_run {
-            let skills = self.skills()?;
-            writer.note_file(path, now.as_deref(), before.as_deref());
-            match &before {
-                Some(text) => drop(redacting_writer::replace(skills.directory(), &place, text)?),
-                None => redacting_writer::remove(skills.directory(), &place)?,
-            }
-        }
-        Ok(if before.is_some() {
-            "reverted"
-        } else {
-            "removed"
-        })
+pub(crate) fn revert_file(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    path: &str,
+    splices: &[Splice],
+    dry_run: bool,
+) -> Result<&'static str, Error> {
+    let found = file_before(workspace, path, splices);
+    let (place, now, before) = found.map_err(|reason| Error::NotUndoable {
+        change: path.to_owned(),
+        reasons: vec![reason],
+    })?;
+    if now == before {
+        return Ok("unchanged");
     }
+    if !dry_run {
+        let skills = workspace.skills()?;
+        writer.note_file(path, now.as_deref(), before.as_deref());
+        match &before {
+            Some(text) => drop(redacting_writer::replace(skills.directory(), &place, text)?),
+            None => redacting_writer::remove(skills.directory(), &place)?,
+        }
+    }
+    Ok(if before.is_some() {
+        "reverted"
+    } else {
+        "removed"
+    })
 }
 
 /// Resolves a path of the undo journal; `None` if corrections write no such file.

@@ -13,18 +13,20 @@ mod plan;
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::{ChangeLine, Returning, Reverted, Writer};
+use crate::store::{ChangeLine, Returning, Reverted, Scoped, Writer};
 
 use crate::hints::fixes::prepare;
 use crate::indexing::Index;
 use crate::workspace::Error;
 use crate::workspace::document::document;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Workspace, repair_warnings, stamp};
 
-use plan::{Back, Change, back, changes};
+use files::{file_before, revert_file};
+use plan::{Back, Change, back, changes_of};
 
 /// Change in a list.
 #[derive(Debug, Serialize)]
@@ -43,7 +45,7 @@ pub struct ChangeReport {
     pub undone: bool,
 }
 
-/// Outcome of [`Workspace::undo`].
+/// Outcome of [`revert()`].
 #[derive(Debug, Serialize)]
 pub struct UndoReport {
     /// Reverted change.
@@ -70,217 +72,220 @@ pub struct Undone {
     pub what: String,
 }
 
-impl Workspace {
-    /// Returns the newest changes, newest first.
-    pub fn changes(&self, limit: usize) -> Result<Vec<ChangeReport>, Error> {
-        let lines = self.store.changes()?;
-        let changes = changes(&lines);
-        Ok(changes.iter().rev().take(limit).map(report).collect())
-    }
+/// Returns the newest changes, newest first.
+pub fn changes(store: &Scoped, limit: usize) -> Result<Vec<ChangeReport>, Error> {
+    let lines = store.changes()?;
+    let changes = changes_of(&lines);
+    Ok(changes.iter().rev().take(limit).map(report).collect())
+}
 
-    /// Reverts the change whose name starts with `name`, else the last one that a user's command
-    /// made. With `dry_run`, nothing is written.
-    pub fn undo(&self, name: Option<&str>, dry_run: bool) -> Result<UndoReport, Error> {
-        let mut writer = self.writer()?;
-        let lines = writer.store().changes()?;
-        let changes = changes(&lines);
-        let place = pick(&changes, name)?;
-        let change = &changes[place];
-        let backs = back(change);
-        let reasons = self.against(&mut writer, &changes, place, &backs)?;
-        if !reasons.is_empty() {
-            return Err(Error::NotUndoable {
-                change: short(change.name).to_owned(),
-                reasons,
-            });
-        }
-        let mut done = UndoReport {
-            change: report(change),
-            steps: Vec::new(),
-            undo: None,
-            dry_run,
-            warnings: Vec::new(),
-        };
-        if !dry_run {
-            // Note the revert first. After a crash, a partial revert is then a known change that
-            // can itself be reverted by its name.
-            writer.note_undone(change.name)?;
-            done.undo = Some(short(&self.store.audit_context().change).to_owned());
-        }
-        for run in runs(&backs) {
-            done.steps
-                .extend(self.take_back(&mut writer, run, dry_run)?);
-        }
-        let touches = |kind| backs.iter().any(|back| kind_of(back) == Some(kind));
-        if !dry_run && touches(Kind::Fix) {
-            prepare(writer.store())?;
-        }
-        done.warnings.extend(repair_warnings(writer.take_repairs()));
-        drop(writer);
-        if !dry_run && backs.iter().any(|back| matches!(back, Back::Remove { .. })) {
-            // A text can be guessed from its words and its vector, so these go too.
-            Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        }
-        Ok(done)
-    }
-
-    /// Returns the reasons why a change cannot be reverted.
-    fn against(
-        &self,
-        writer: &mut Writer,
-        changes: &[Change<'_>],
-        place: usize,
-        backs: &[Back],
-    ) -> Result<Vec<String>, Error> {
-        let mut reasons = Vec::new();
-        let removed = backs.iter().filter_map(|back| match back {
-            Back::Remove { id, .. } => Some(id.as_str()),
-            _ => None,
+/// Reverts the change whose name starts with `name`, else the last one that a user's command
+/// made. With `dry_run`, nothing is written.
+pub fn revert(
+    workspace: &Workspace,
+    name: Option<&str>,
+    dry_run: bool,
+) -> Result<UndoReport, Error> {
+    let mut writer = workspace.writer()?;
+    let lines = writer.store().changes()?;
+    let changes = changes_of(&lines);
+    let place = pick(&changes, name)?;
+    let change = &changes[place];
+    let backs = back(change);
+    let reasons = against(workspace, &mut writer, &changes, place, &backs)?;
+    if !reasons.is_empty() {
+        return Err(Error::NotUndoable {
+            change: short(change.name).to_owned(),
+            reasons,
         });
-        let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
-        for back in backs {
-            reasons.extend(match back {
-                Back::Remove { id, .. } => resting.remove(id.as_str()),
-                Back::Restore { id, text: None, .. } => {
-                    Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
-                }
-                Back::Restore { .. } | Back::Lines { .. } => None,
-                Back::Fields { kind, id, fields } => {
-                    match writer.revert_fields(*kind, id, fields, true)? {
-                        Reverted::ChangedSince(field) => {
-                            Some(format!("`{field}` of `{id}` has been changed since"))
-                        }
-                        // A record removed by the same change is restored first.
-                        Reverted::Gone if comes_back(backs, id) => None,
-                        Reverted::Gone => Some(format!("`{id}` is not there any more")),
-                        Reverted::Done | Reverted::Already => None,
-                    }
-                }
-                Back::File { path, splices } => self
-                    .file_before(path, splices)
-                    .err()
-                    .map(|reason| format!("`{path}`: {reason}")),
-            });
-        }
-        Ok(reasons)
     }
-
-    /// Removes records of a kind that the change added.
-    fn remove_run(
-        &self,
-        writer: &mut Writer,
-        kind: Kind,
-        run: &[Back],
-        dry_run: bool,
-    ) -> Result<Vec<Undone>, Error> {
-        let mut there = HashMap::new();
-        writer.store().each_of(kind, &ids_of(run), &mut |entry| {
-            let document = document(&entry);
-            there.insert(entry.id, document.map(|d| (d.summary, d.content)));
-        })?;
-        let mut steps = Vec::new();
-        let mut contents = Vec::new();
-        for id in run.iter().filter_map(id_of) {
-            let Some(document) = there.remove(id) else {
-                steps.push(undone("unchanged", id, String::new()));
-                continue;
-            };
-            let (summary, content) = document.unzip();
-            steps.push(undone("removed", id, summary.unwrap_or_default()));
-            // Fixes and procedures would be learned again, so their tombstone holds the content. A
-            // person may add any other reverted record again.
-            let content = match kind {
-                Kind::Fix | Kind::Procedure => content,
-                _ => None,
-            };
-            contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
-        }
-        if !dry_run {
-            let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
-            writer.remove_several(kind, &removals, self.now)?;
-        }
-        Ok(steps)
+    let mut done = UndoReport {
+        change: report(change),
+        steps: Vec::new(),
+        undo: None,
+        dry_run,
+        warnings: Vec::new(),
+    };
+    if !dry_run {
+        // Note the revert first. After a crash, a partial revert is then a known change that
+        // can itself be reverted by its name.
+        writer.note_undone(change.name)?;
+        done.undo = Some(short(&workspace.store.act().change).to_owned());
     }
-
-    /// Restores records of a kind that the change removed, each after its predecessor.
-    fn restore_run(
-        &self,
-        writer: &mut Writer,
-        kind: Kind,
-        run: &[Back],
-        dry_run: bool,
-    ) -> Result<Vec<Undone>, Error> {
-        let mut there = HashSet::new();
-        writer.store().each_of(kind, &ids_of(run), &mut |entry| {
-            there.insert(entry.id);
-        })?;
-        let mut steps = Vec::new();
-        let mut returning = Vec::new();
-        for back in run {
-            let Back::Restore {
-                id, after, text, ..
-            } = back
-            else {
-                continue;
-            };
-            let is_there = there.contains(id.as_str());
-            let did = if is_there { "unchanged" } else { "restored" };
-            steps.push(undone(did, id, String::new()));
-            returning.push(Returning {
-                id,
-                after: after.as_deref(),
-                text: text.as_deref().unwrap_or_default(),
-            });
-        }
-        if !dry_run {
-            writer.put_back(kind, &returning, &self.timestamp())?;
-        }
-        Ok(steps)
+    for run in runs(&backs) {
+        done.steps
+            .extend(take_back(workspace, &mut writer, run, dry_run)?);
     }
+    let touches = |kind| backs.iter().any(|back| kind_of(back) == Some(kind));
+    if !dry_run && touches(Kind::Fix) {
+        prepare(writer.store())?;
+    }
+    done.warnings.extend(repair_warnings(writer.take_repairs()));
+    drop(writer);
+    if !dry_run && backs.iter().any(|back| matches!(back, Back::Remove { .. })) {
+        // A text can be guessed from its words and its vector, so these go too.
+        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    }
+    Ok(done)
+}
 
-    /// Performs one run of steps.
-    fn take_back(
-        &self,
-        writer: &mut Writer,
-        run: &[Back],
-        dry_run: bool,
-    ) -> Result<Vec<Undone>, Error> {
-        let Some(back) = run.first() else {
-            return Ok(Vec::new());
-        };
-        let one = match back {
-            Back::Remove { kind, .. } => return self.remove_run(writer, *kind, run, dry_run),
-            Back::Restore { kind, .. } => return self.restore_run(writer, *kind, run, dry_run),
+/// Returns the reasons why a change cannot be reverted.
+fn against(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    changes: &[Change<'_>],
+    place: usize,
+    backs: &[Back],
+) -> Result<Vec<String>, Error> {
+    let mut reasons = Vec::new();
+    let removed = backs.iter().filter_map(|back| match back {
+        Back::Remove { id, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
+    for back in backs {
+        reasons.extend(match back {
+            Back::Remove { id, .. } => resting.remove(id.as_str()),
+            Back::Restore { id, text: None, .. } => {
+                Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
+            }
+            Back::Restore { .. } | Back::Lines { .. } => None,
             Back::Fields { kind, id, fields } => {
-                let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-                let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
-                    Reverted::Done => "reverted",
-                    _ => "unchanged",
-                };
-                undone(did, id, names.join(", "))
+                match writer.revert_fields(*kind, id, fields, true)? {
+                    Reverted::ChangedSince(field) => {
+                        Some(format!("`{field}` of `{id}` has been changed since"))
+                    }
+                    // A record removed by the same change is restored first.
+                    Reverted::Gone if comes_back(backs, id) => None,
+                    Reverted::Gone => Some(format!("`{id}` is not there any more")),
+                    Reverted::Done | Reverted::Already => None,
+                }
             }
-            Back::Lines { id, go, lines } => {
-                let count = if dry_run {
-                    lines.len()
-                } else if *go {
-                    writer.take_out_lines(id, lines)?
-                } else {
-                    writer.put_lines_back(id, lines)?
-                };
-                let did = match (count, go) {
-                    (0, _) => "unchanged",
-                    (_, true) => "removed",
-                    (_, false) => "restored",
-                };
-                undone(did, id, format!("{count} actions"))
-            }
-            Back::File { path, splices } => {
-                let did = self.revert_file(writer, path, splices, dry_run)?;
-                undone(did, path, String::new())
-            }
-        };
-        Ok(vec![one])
+            Back::File { path, splices } => file_before(workspace, path, splices)
+                .err()
+                .map(|reason| format!("`{path}`: {reason}")),
+        });
     }
+    Ok(reasons)
+}
+
+/// Removes records of a kind that the change added.
+fn remove_run(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    kind: Kind,
+    run: &[Back],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let mut there = HashMap::new();
+    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+        let document = document(&entry);
+        there.insert(entry.id, document.map(|d| (d.summary, d.content)));
+    })?;
+    let mut steps = Vec::new();
+    let mut contents = Vec::new();
+    for id in run.iter().filter_map(id_of) {
+        let Some(document) = there.remove(id) else {
+            steps.push(undone("unchanged", id, String::new()));
+            continue;
+        };
+        let (summary, content) = document.unzip();
+        steps.push(undone("removed", id, summary.unwrap_or_default()));
+        // Fixes and procedures would be learned again, so their tombstone holds the content. A
+        // person may add any other reverted record again.
+        let content = match kind {
+            Kind::Fix | Kind::Procedure => content,
+            _ => None,
+        };
+        contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
+    }
+    if !dry_run {
+        let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
+        writer.remove_several(kind, &removals, now)?;
+    }
+    Ok(steps)
+}
+
+/// Restores records of a kind that the change removed, each after its predecessor.
+fn restore_run(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    kind: Kind,
+    run: &[Back],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let mut there = HashSet::new();
+    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+        there.insert(entry.id);
+    })?;
+    let mut steps = Vec::new();
+    let mut returning = Vec::new();
+    for back in run {
+        let Back::Restore {
+            id, after, text, ..
+        } = back
+        else {
+            continue;
+        };
+        let is_there = there.contains(id.as_str());
+        let did = if is_there { "unchanged" } else { "restored" };
+        steps.push(undone(did, id, String::new()));
+        returning.push(Returning {
+            id,
+            after: after.as_deref(),
+            text: text.as_deref().unwrap_or_default(),
+        });
+    }
+    if !dry_run {
+        writer.put_back(kind, &returning, &stamp(now))?;
+    }
+    Ok(steps)
+}
+
+/// Performs one run of steps.
+fn take_back(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    run: &[Back],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let Some(back) = run.first() else {
+        return Ok(Vec::new());
+    };
+    let one = match back {
+        Back::Remove { kind, .. } => return remove_run(workspace.now, writer, *kind, run, dry_run),
+        Back::Restore { kind, .. } => {
+            return restore_run(workspace.now, writer, *kind, run, dry_run);
+        }
+        Back::Fields { kind, id, fields } => {
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
+                Reverted::Done => "reverted",
+                _ => "unchanged",
+            };
+            undone(did, id, names.join(", "))
+        }
+        Back::Lines { id, go, lines } => {
+            let count = if dry_run {
+                lines.len()
+            } else if *go {
+                writer.take_out_lines(id, lines)?
+            } else {
+                writer.put_lines_back(id, lines)?
+            };
+            let did = match (count, go) {
+                (0, _) => "unchanged",
+                (_, true) => "removed",
+                (_, false) => "restored",
+            };
+            undone(did, id, format!("{count} actions"))
+        }
+        Back::File { path, splices } => {
+            let did = revert_file(workspace, writer, path, splices, dry_run)?;
+            undone(did, path, String::new())
+        }
+    };
+    Ok(vec![one])
 }
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of

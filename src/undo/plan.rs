@@ -43,7 +43,7 @@ impl Change<'_> {
 }
 
 /// Groups the lines of an undo journal into changes, oldest first.
-pub(crate) fn changes(lines: &[ChangeLine]) -> Vec<Change<'_>> {
+pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut changes: Vec<Change<'_>> = Vec::new();
     for line in lines {
@@ -234,7 +234,7 @@ mod tests {
     fn an_undoing_that_was_undone_undoes_nothing() {
         let check = |steps: &[(&str, Step)], expected: &[(&str, bool)]| {
             let lines: Vec<_> = steps.iter().map(|(c, s)| line(c, s.clone())).collect();
-            let changes = changes(&lines);
+            let changes = changes_of(&lines);
             let found: Vec<_> = changes.iter().map(|c| (c.name, c.is_undone)).collect();
             assert_eq!(found, expected);
         };
@@ -253,7 +253,7 @@ mod tests {
     fn the_lines_on_a_target_become_one_effect() {
         let check = |steps: &[Step], expected: &[Back]| {
             let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
-            assert_eq!(back(&changes(&lines)[0]), expected);
+            assert_eq!(back(&changes_of(&lines)[0]), expected);
         };
         let (kind, id) = (Kind::Memory, "1".to_owned());
         let remove = Back::Remove {

@@ -1,12 +1,14 @@
 //! A workspace, opened: its records, its skills, its settings, and what verbs share.
 //!
-//! - [`Workspace`]: context of every verb. [`Settings`], [`Providers`]: what the configuration says.
+//! - [`Workspace`]: context of every verb; a verb is a function over it, such as `engine::run`.
+//! - [`Settings`], [`Providers`]: what the configuration says.
 //! - `redacting_writer`: every write of user text, without its secrets.
 //! - `read_audit`: audit events of reads. `execution_log_lines`: lines of the execution log.
+//! - `locate`: the record that an id, an id prefix or `latest` means.
 //! - `document`: records of any kind in one form. `rules`: rules in use, own and remote.
 //! - `error`: errors of the verbs.
 //!
-//! Deliberately absent: the verbs themselves (`engine` and the rooms beside it).
+//! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
 
 pub(crate) mod cases;
 pub(crate) mod document;
@@ -14,6 +16,7 @@ pub(crate) mod error;
 pub(crate) mod execution_log_lines;
 pub(crate) mod experiment;
 pub(crate) mod guardrails;
+pub(crate) mod locate;
 pub(crate) mod providers;
 pub(crate) mod read_audit;
 pub(crate) mod redacting_writer;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use chrono::Utc;
-use memctl::engine::FindOptions;
+use memctl::engine::{self, FindOptions};
 use memctl::learn::rewrite::{Rewrite, RewriteBy};
 use memctl::model::{Correction, Scope};
 use memctl::search::{Filter, Fusion};
@@ -81,7 +81,7 @@ fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
         explain: false,
     };
     let mut analysed = 0;
-    let report = engine.find(&options, &mut |_, of| analysed = of).unwrap();
+    let report = engine::find(engine, &options, &mut |_, of| analysed = of).unwrap();
     let ids = report.results.into_iter().map(|found| found.id);
     (ids.collect(), analysed)
 }
@@ -369,7 +369,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             rewrite: Rewrite::Not,
             explain: false,
         };
-        let report = engine.find(&options, &mut |_, _| {}).unwrap();
+        let report = engine::find(&engine, &options, &mut |_, _| {}).unwrap();
         let found = report.results.into_iter();
         found
             .map(|f| (f.snippet, f.score.to_string()))

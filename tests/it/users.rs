@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use memctl::engine::FindOptions;
+use memctl::engine::{self, FindOptions};
 use memctl::learn::rewrite::Rewrite;
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
 use memctl::search::{Filter, Fusion};
@@ -157,7 +157,7 @@ fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<S
         rewrite: Rewrite::Not,
         explain: false,
     };
-    let report = engine.find(&options, &mut |_, _| {}).unwrap();
+    let report = engine::find(&engine, &options, &mut |_, _| {}).unwrap();
     report.results.into_iter().map(|found| found.id).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::cli::primary;
 use crate::error::{self, UserError};
 use crate::json::compact;
 use crate::model::{ExecutionLog, Kind, Session, SessionState};
-use crate::sessions::{SessionReport, SessionsReport};
+use crate::sessions::{self, SessionReport, SessionsReport};
 use crate::store::Scoped;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -53,7 +53,7 @@ pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, UserError> 
     primary::follow(&context.environment, &engine)?;
     let mut follower = Follower::new(&context.places.memory, SHOW)?;
     // A missing session is an error now; later reads use its full id.
-    let seen = engine.session(&args.session, args.limit as usize)?;
+    let seen = sessions::show(&engine, &args.session, args.limit as usize)?;
     let mut show = Show {
         context,
         engine,
@@ -84,7 +84,7 @@ struct List<'a> {
 impl Live for List<'_> {
     fn look(&mut self) {
         // A file that cannot be read yet is read again at the next event.
-        if let Ok(seen) = self.engine.sessions(self.status.as_ref(), self.limit) {
+        if let Ok(seen) = sessions::list(&self.engine, self.status.as_ref(), self.limit) {
             self.seen = seen;
         }
     }
@@ -222,7 +222,7 @@ impl Show<'_> {
     /// Reads the session with its newest `limit` actions. Returns `false` if that fails. A file
     /// that cannot be read yet is read again at the next event.
     fn look_at(&mut self, limit: usize) -> bool {
-        match self.engine.session(&self.seen.session.session_id, limit) {
+        match sessions::show(&self.engine, &self.seen.session.session_id, limit) {
             Ok(seen) => {
                 self.seen = seen;
                 return true;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
-use crate::sessions::{NewAction, NewSession, SessionChange};
+use crate::sessions::{self, NewAction, NewSession, SessionChange};
 
 use super::context::Context;
 use super::output::Report;
@@ -74,11 +74,14 @@ pub(super) struct StartArgs {
 
 fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, UserError> {
     let data = json(context, "--data", args.data.as_deref())?;
-    let session = context.engine(None)?.start_session(NewSession {
-        data,
-        total_steps: Some(args.total_steps),
-        step: args.step,
-    })?;
+    let session = sessions::start(
+        &context.engine(None)?,
+        NewSession {
+            data,
+            total_steps: Some(args.total_steps),
+            step: args.step,
+        },
+    )?;
     Ok(Box::new(pages::Changed {
         done: "started",
         session,
@@ -148,7 +151,7 @@ fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, UserError> {
         took_ms: args.ms,
         error: args.error,
     };
-    let report = context.engine(None)?.log_action(&args.session, action)?;
+    let report = sessions::log_action(&context.engine(None)?, &args.session, action)?;
     Ok(Box::new(report))
 }
 
@@ -197,9 +200,7 @@ fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, Us
         let example = format!("memctl session progress {} --percent 50", args.session);
         return Err(UserError::usage("nothing to change", example));
     }
-    let session = context
-        .engine(None)?
-        .change_session(&args.session, change)?;
+    let session = sessions::change(&context.engine(None)?, &args.session, change)?;
     Ok(Box::new(pages::Changed {
         done: "updated",
         session,
@@ -233,9 +234,7 @@ fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
         error: args.error,
         ..SessionChange::default()
     };
-    let session = context
-        .engine(None)?
-        .change_session(&args.session, change)?;
+    let session = sessions::change(&context.engine(None)?, &args.session, change)?;
     Ok(Box::new(pages::Changed {
         done: "ended",
         session,

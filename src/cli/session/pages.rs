@@ -9,7 +9,7 @@ use crate::cli::run::latency;
 use crate::error::UserError;
 use crate::hints::pitfall::{MAX_RULES, Pitfall};
 use crate::model::{ExecutionLog, LogStatus, Session, SessionState};
-use crate::sessions::{ActionReport, ChangedSession, SessionReport, SessionsReport};
+use crate::sessions::{self, ActionReport, ChangedSession, SessionReport, SessionsReport};
 
 use super::{ListArgs, ShowArgs};
 
@@ -72,7 +72,7 @@ struct Sessions {
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(Sessions {
-        report: engine.sessions(args.status.as_ref(), args.limit as usize)?,
+        report: sessions::list(&engine, args.status.as_ref(), args.limit as usize)?,
         now: context.environment.now,
     }))
 }
@@ -109,7 +109,7 @@ struct Shown {
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
     let engine = context.engine(None)?;
     Ok(Box::new(Shown {
-        report: engine.session(&args.session, args.limit as usize)?,
+        report: sessions::show(&engine, &args.session, args.limit as usize)?,
         now: context.environment.now,
     }))
 }

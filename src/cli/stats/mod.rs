@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::error::UserError;
-use crate::insight::{Part, StatsReport, Used};
+use crate::insight::{self, Part, StatsReport, Used};
 use crate::platform::named;
 
 use super::context::Context;
@@ -50,11 +50,11 @@ pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Repor
         refuse(path)?;
     }
     let spinner = context.printer.spinner("counting");
-    let report = engine.stats();
+    let report = insight::stats(&engine);
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        engine.save_page(path, &html::page(&report, engine.now))?;
+        insight::save_page(path, &html::page(&report, engine.now))?;
     }
     Ok(Box::new(Shown { report, page: path }))
 }

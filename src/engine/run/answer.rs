@@ -43,95 +43,93 @@ impl Answer {
     }
 }
 
-impl Workspace {
-    /// Answers with a model.
-    pub(super) async fn answer(
-        &self,
-        llm: &Llm,
-        assembly: &Assembly,
-        input: &RawValue,
-        progress: OnProgress<'_>,
-    ) -> Result<Answer, llm::Error> {
-        let request = Request {
-            system: assembly.prompt.clone(),
-            user: input.get().to_owned(),
-            schema: None,
-            max_tokens: self.settings.max_output_tokens,
-        };
-        let Reply {
-            text,
-            model,
-            usage,
-            cost_usd,
-            latency,
-            ..
-        } = llm.ask(&request, progress).await?;
-        Ok(Answer {
-            output: output(&text),
-            model,
-            cost_usd: cost_usd.map(dollars),
-            latency_ms: milliseconds(latency),
-            usage: usage.map(|u| Usage {
-                input_tokens: u.input_tokens,
-                output_tokens: u.output_tokens,
-            }),
-            nearest_case: None,
-        })
-    }
+/// Answers with a model.
+pub(super) async fn answer(
+    workspace: &Workspace,
+    llm: &Llm,
+    assembly: &Assembly,
+    input: &RawValue,
+    progress: OnProgress<'_>,
+) -> Result<Answer, llm::Error> {
+    let request = Request {
+        system: assembly.prompt.clone(),
+        user: input.get().to_owned(),
+        schema: None,
+        max_tokens: workspace.settings.max_output_tokens,
+    };
+    let Reply {
+        text,
+        model,
+        usage,
+        cost_usd,
+        latency,
+        ..
+    } = llm.ask(&request, progress).await?;
+    Ok(Answer {
+        output: output(&text),
+        model,
+        cost_usd: cost_usd.map(dollars),
+        latency_ms: milliseconds(latency),
+        usage: usage.map(|u| Usage {
+            input_tokens: u.input_tokens,
+            output_tokens: u.output_tokens,
+        }),
+        nearest_case: None,
+    })
+}
 
-    /// Answers with the nearest known case.
-    pub(super) fn answer_offline(
-        &self,
-        skills: &Skills,
-        skill: &Skill,
-        input: &RawValue,
-        state: &mut RunState,
-    ) -> Result<Answer, Error> {
-        let start = Instant::now();
-        let of_skill = Selection {
-            skill: Some(&skill.path),
-            newest: None,
-        };
-        let warnings = &mut state.warnings;
-        let examples = skills.examples(&skill.path)?;
-        warnings.extend(examples.problems.iter().map(ToString::to_string));
-        let (executions, corrections) = if state.stateless {
-            (Vec::new(), Vec::new())
-        } else {
-            let executions = self.store.list(&of_skill)?.records;
-            (executions, self.store.list(&of_skill)?.records)
-        };
-        let cases = nearest::cases(examples.cases, &executions, &corrections);
-        let known = cases.len();
-        let (found, greatest) = nearest::nearest(cases, input, self.settings.min_similarity);
-        let Some(nearest::Nearest { case, similarity }) = found else {
-            return Err(Error::NoAnswer {
-                skill: skill.path.clone(),
-                nearest: match known {
-                    0 => "it has no cases yet".to_owned(),
-                    _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
-                },
-            });
-        };
-        if let Some(correction) = &case.wrong {
-            warnings.push(format!(
-                "this output is known to be wrong: {correction} corrected it without saying what it \
-                 should be; give that with `memctl correct {} --execution-id … --expected FILE`",
-                skill.path
-            ));
-        }
-        Ok(Answer {
-            output: case.output,
-            model: OFFLINE.to_owned(),
-            cost_usd: Some(0.0),
-            latency_ms: milliseconds(start.elapsed()),
-            usage: None,
-            nearest_case: Some(NearestCase {
-                source: case.source,
-                similarity: (similarity * 1000.0).round() / 1000.0,
-            }),
-        })
+/// Answers with the nearest known case.
+pub(super) fn answer_offline(
+    workspace: &Workspace,
+    skills: &Skills,
+    skill: &Skill,
+    input: &RawValue,
+    state: &mut RunState,
+) -> Result<Answer, Error> {
+    let start = Instant::now();
+    let of_skill = Selection {
+        skill: Some(&skill.path),
+        newest: None,
+    };
+    let warnings = &mut state.warnings;
+    let examples = skills.examples(&skill.path)?;
+    warnings.extend(examples.problems.iter().map(ToString::to_string));
+    let (executions, corrections) = if state.stateless {
+        (Vec::new(), Vec::new())
+    } else {
+        let executions = workspace.store.list(&of_skill)?.records;
+        (executions, workspace.store.list(&of_skill)?.records)
+    };
+    let cases = nearest::cases(examples.cases, &executions, &corrections);
+    let known = cases.len();
+    let (found, greatest) = nearest::nearest(cases, input, workspace.settings.min_similarity);
+    let Some(nearest::Nearest { case, similarity }) = found else {
+        return Err(Error::NoAnswer {
+            skill: skill.path.clone(),
+            nearest: match known {
+                0 => "it has no cases yet".to_owned(),
+                _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
+            },
+        });
+    };
+    if let Some(correction) = &case.wrong {
+        warnings.push(format!(
+            "this output is known to be wrong: {correction} corrected it without saying what it \
+             should be; give that with `memctl correct {} --execution-id … --expected FILE`",
+            skill.path
+        ));
     }
+    Ok(Answer {
+        output: case.output,
+        model: OFFLINE.to_owned(),
+        cost_usd: Some(0.0),
+        latency_ms: milliseconds(start.elapsed()),
+        usage: None,
+        nearest_case: Some(NearestCase {
+            source: case.source,
+            similarity: (similarity * 1000.0).round() / 1000.0,
+        }),
+    })
 }
 
 /// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes

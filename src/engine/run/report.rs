@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::model::{NearestCase, Outcome, SkillPath, Usage};
 use crate::prompt::{Injected, LayerSize, Omitted};
 
-/// Options of `Workspace::run`.
+/// Options of [`run()`](crate::engine::run()).
 #[derive(Debug)]
 pub struct RunOptions {
     /// Skill to run.
@@ -26,7 +26,7 @@ pub struct RunOptions {
     pub stateless: Option<String>,
 }
 
-/// Outcome of `Workspace::run`.
+/// Outcome of [`run()`](crate::engine::run()).
 #[derive(Debug, Serialize)]
 pub struct RunReport {
     /// Id of the recorded execution; `None` if it is not recorded.

@@ -10,27 +10,22 @@ use crate::store::Writer;
 
 use super::super::evidence::counts;
 use super::{CaseReport, Error, Status};
-use crate::workspace::Workspace;
 
-impl Workspace {
-    /// Stores the result of a case for the rules of its skill.
-    #[expect(clippy::unused_self, reason = "a step of the verb")]
-    pub(crate) fn credit(
-        &self,
-        writer: &mut Writer,
-        rules: &[Reflexion],
-        report: &CaseReport,
-    ) -> Result<(), Error> {
-        let changes = rules.iter().map(|rule| {
-            let validates = report.status == Status::Passed
-                && report.reflexion_id.as_ref() == Some(&rule.reflexion_id);
-            let breaks = report.broken_by.contains(&rule.reflexion_id);
-            let changes = changes(rule, &report.id, validates, breaks);
-            (rule.reflexion_id.clone(), changes)
-        });
-        let changes: Vec<_> = changes.filter(|(_, fields)| !fields.is_empty()).collect();
-        Ok(writer.update_all(Kind::Reflexion, &changes)?)
-    }
+/// Stores the result of a case for the rules of its skill.
+pub(crate) fn credit(
+    writer: &mut Writer,
+    rules: &[Reflexion],
+    report: &CaseReport,
+) -> Result<(), Error> {
+    let changes = rules.iter().map(|rule| {
+        let validates = report.status == Status::Passed
+            && report.reflexion_id.as_ref() == Some(&rule.reflexion_id);
+        let breaks = report.broken_by.contains(&rule.reflexion_id);
+        let changes = changes(rule, &report.id, validates, breaks);
+        (rule.reflexion_id.clone(), changes)
+    });
+    let changes: Vec<_> = changes.filter(|(_, fields)| !fields.is_empty()).collect();
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
 /// Returns the fields of a rule that a test changes.

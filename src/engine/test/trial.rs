@@ -9,6 +9,7 @@ use crate::llm::{self, Llm, OnProgress, Request};
 use crate::model::{Reflexion, SkillPath};
 use crate::skill::Skill;
 
+use super::super::assemble::assemble_layers;
 use super::super::run::output;
 use super::report::{CaseReport, Status};
 use crate::workspace::Workspace;
@@ -123,10 +124,7 @@ impl Trial<'_, '_> {
     async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
         let input = self.case.input.get();
         let request = Request {
-            system: self
-                .engine
-                .assemble_layers(&self.group.skill, rules, Some(input), &[])
-                .prompt,
+            system: assemble_layers(self.engine, &self.group.skill, rules, Some(input), &[]).prompt,
             user: input.to_owned(),
             schema: None,
             max_tokens: self.engine.settings.max_output_tokens,

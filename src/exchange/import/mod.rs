@@ -159,20 +159,18 @@ impl ImportReport {
     }
 }
 
-impl Workspace {
-    /// Imports a file or a directory.
-    pub fn import(&self, options: &ImportOptions) -> Result<ImportReport, Error> {
-        let found = detect::open(&options.path, options.from)?;
-        let mut report = ImportReport::new(found.source, options);
-        report.warnings.extend(found.warnings);
-        match found.content {
-            detect::Content::Own(carried) => exact::import(self, options, &carried, &mut report)?,
-            detect::Content::Foreign(found) => {
-                candidates::import(self, options, found, &mut report)?;
-            }
+/// Imports a file or a directory.
+pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
+    let found = detect::open(&options.path, options.from)?;
+    let mut report = ImportReport::new(found.source, options);
+    report.warnings.extend(found.warnings);
+    match found.content {
+        detect::Content::Own(carried) => exact::import(workspace, options, &carried, &mut report)?,
+        detect::Content::Foreign(found) => {
+            candidates::import(workspace, options, found, &mut report)?;
         }
-        Ok(report)
     }
+    Ok(report)
 }
 
 fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {

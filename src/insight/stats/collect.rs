@@ -20,110 +20,116 @@ use crate::workspace::{Workspace, dollars};
 /// Maximum number of rules, and of fixes, in a report.
 const TOLD: usize = 20;
 
-impl Workspace {
-    /// Returns statistics on the value of memory, for all records in the scope.
-    pub fn stats(&self) -> Result<StatsReport, Error> {
-        let all = Selection::default();
-        let mut days = Days::default();
-        let mut warnings = Vec::new();
-        let corrections = self.store.list::<Correction>(&all)?;
-        let mut corrected: HashMap<String, u64> = HashMap::new();
-        // A correction passed on by an agent marks no run as wrong before a person approves it.
-        let counting = corrections.records.iter();
-        for correction in counting.filter(|one| one.trust() > Trust::Observed) {
-            let of = correction.execution_id.clone();
-            *corrected.entry(of).or_default() += 1;
-        }
-        let mut runs = Runs::default();
-        let mut executions = 0;
-        let problems = self.store.each_entry(Kind::Execution, &all, &mut |entry| {
+/// Returns statistics on the value of memory, for all records in the scope.
+pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
+    let all = Selection::default();
+    let mut days = Days::default();
+    let mut warnings = Vec::new();
+    let corrections = workspace.store.list::<Correction>(&all)?;
+    let mut corrected: HashMap<String, u64> = HashMap::new();
+    // A correction passed on by an agent marks no run as wrong before a person approves it.
+    let counting = corrections.records.iter();
+    for correction in counting.filter(|one| one.trust() > Trust::Observed) {
+        let of = correction.execution_id.clone();
+        *corrected.entry(of).or_default() += 1;
+    }
+    let mut runs = Runs::default();
+    let mut executions = 0;
+    let problems = workspace
+        .store
+        .each_entry(Kind::Execution, &all, &mut |entry| {
             executions += 1;
             if let Ok(execution) = entry.parse::<Execution>() {
                 runs.take(&execution, &corrected, &mut days);
             }
         })?;
-        let mut rules = self.store.list::<Reflexion>(&all)?;
-        let fixes = self.store.list::<Fix>(&all)?;
-        for problem in [
-            problems, corrections.problems, rules.problems, fixes.problems,
-        ]
-        .concat()
-        {
-            warnings.push(problem.to_string());
-        }
-        warnings.extend(self.note_counted(&[
-            (Kind::Execution, executions),
-            (Kind::Correction, corrections.records.len() as u64),
-            (Kind::Reflexion, rules.records.len() as u64),
-            (Kind::Fix, fixes.records.len() as u64),
-        ]));
-        warnings.extend(doubts(&fixes.records));
-        rules.records.retain(|rule| !rule.is_candidate());
-        let trials = self.store.trials()?;
-        let mut learning = Learning {
-            corrections: corrections.records.len() as u64,
-            reflexions: rules.records.len() as u64,
-            validated: rules
-                .records
-                .iter()
-                .filter(|rule| rule.validated_by_test)
-                .count() as u64,
-            fixes: fixes.records.len() as u64,
-            procedures: self.store.count(Kind::Procedure)?,
-            ..Learning::default()
-        };
-        let reused = rules.records.iter().filter(|rule| {
-            runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0
-        });
-        let met_again =
-            |fix: &&Fix| fix.evidence().shown > 0 || fix.occurrences.is_some_and(|n| n > 1.0);
-        let reused = reused.count() + fixes.records.iter().filter(met_again).count();
-        learning.reused = Part::new(reused as u64, learning.reflexions + learning.fixes);
-        for rule in &rules.records {
-            days.at(&rule.created_at).rules += 1;
-        }
-        for fix in &fixes.records {
-            days.at(&fix.created_at).fixes += 1;
-        }
-        for trial in &trials {
-            let piece = days.at(&trial.at);
-            piece.hints_withheld += u64::from(trial.withheld);
-            piece.hints_shown += u64::from(!trial.withheld);
-            piece.hints_helped += u64::from(trial.helped);
-        }
-        learning.a_week = days.a_week(learning.reflexions + learning.fixes);
-        let of_hints = compare::of_hints(&trials);
-        let hints = hints(&trials, &fixes.records, of_hints.as_ref());
-        let comparisons: Vec<Comparison> = of_hints
-            .into_iter()
-            .flatten()
-            .chain(runs.experiment.compare(&corrected))
-            .collect();
-        let experiment = (!comparisons.is_empty()).then_some(Experiment { comparisons });
-        let rules = rules.records.iter().map(|rule| {
-            let mut evidence = rule.evidence();
-            let injected = runs.injected.get(&rule.reflexion_id);
-            evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
-            used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
-        });
-        let rules = most_used(rules);
-        let fixes = fixes.records.iter();
-        let fixes = most_used(fixes.map(|f| used(&f.fix_id, &f.tool, &f.error_key, f.evidence())));
-        let executions = runs.end();
-        let first_and_last = days.first_and_last();
-        let (period, over_time) = days.pieces();
-        Ok(StatsReport {
-            days: first_and_last.map(|days| days.map(|day| day.to_string())),
-            executions,
-            hints,
-            learning,
-            rules,
-            fixes,
-            experiment,
-            period,
-            over_time,
-            warnings,
-        })
+    let mut rules = workspace.store.list::<Reflexion>(&all)?;
+    let fixes = workspace.store.list::<Fix>(&all)?;
+    for problem in [
+        problems, corrections.problems, rules.problems, fixes.problems,
+    ]
+    .concat()
+    {
+        warnings.push(problem.to_string());
+    }
+    warnings.extend(workspace.note_counted(&[
+        (Kind::Execution, executions),
+        (Kind::Correction, corrections.records.len() as u64),
+        (Kind::Reflexion, rules.records.len() as u64),
+        (Kind::Fix, fixes.records.len() as u64),
+    ]));
+    warnings.extend(doubts(&fixes.records));
+    rules.records.retain(|rule| !rule.is_candidate());
+    let trials = workspace.store.trials()?;
+    let mut learning = Learning {
+        corrections: corrections.records.len() as u64,
+        reflexions: rules.records.len() as u64,
+        validated: rules
+            .records
+            .iter()
+            .filter(|rule| rule.validated_by_test)
+            .count() as u64,
+        fixes: fixes.records.len() as u64,
+        procedures: workspace.store.count(Kind::Procedure)?,
+        ..Learning::default()
+    };
+    let reused = rules
+        .records
+        .iter()
+        .filter(|rule| runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0);
+    let met_again =
+        |fix: &&Fix| fix.evidence().shown > 0 || fix.occurrences.is_some_and(|n| n > 1.0);
+    let reused = reused.count() + fixes.records.iter().filter(met_again).count();
+    learning.reused = Part::new(reused as u64, learning.reflexions + learning.fixes);
+    count_by_day(&mut days, &rules.records, &fixes.records, &trials);
+    learning.a_week = days.a_week(learning.reflexions + learning.fixes);
+    let of_hints = compare::of_hints(&trials);
+    let hints = hints(&trials, &fixes.records, of_hints.as_ref());
+    let comparisons: Vec<Comparison> = of_hints
+        .into_iter()
+        .flatten()
+        .chain(runs.experiment.compare(&corrected))
+        .collect();
+    let experiment = (!comparisons.is_empty()).then_some(Experiment { comparisons });
+    let rules = rules.records.iter().map(|rule| {
+        let mut evidence = rule.evidence();
+        let injected = runs.injected.get(&rule.reflexion_id);
+        evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
+        used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
+    });
+    let rules = most_used(rules);
+    let fixes = fixes.records.iter();
+    let fixes = most_used(fixes.map(|f| used(&f.fix_id, &f.tool, &f.error_key, f.evidence())));
+    let executions = runs.end();
+    let first_and_last = days.first_and_last();
+    let (period, over_time) = days.pieces();
+    Ok(StatsReport {
+        days: first_and_last.map(|days| days.map(|day| day.to_string())),
+        executions,
+        hints,
+        learning,
+        rules,
+        fixes,
+        experiment,
+        period,
+        over_time,
+        warnings,
+    })
+}
+
+/// Adds new rules, new fixes and trials of hints to their days.
+fn count_by_day(days: &mut Days, rules: &[Reflexion], fixes: &[Fix], trials: &[Trial]) {
+    for rule in rules {
+        days.at(&rule.created_at).rules += 1;
+    }
+    for fix in fixes {
+        days.at(&fix.created_at).fixes += 1;
+    }
+    for trial in trials {
+        let piece = days.at(&trial.at);
+        piece.hints_withheld += u64::from(trial.withheld);
+        piece.hints_shown += u64::from(!trial.withheld);
+        piece.hints_helped += u64::from(trial.helped);
     }
 }
 

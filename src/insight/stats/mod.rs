@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use crate::model::Evidence;
 
-use crate::workspace::Workspace;
 use crate::workspace::{Error, redacting_writer};
 
+pub use collect::stats;
 pub use compare::{Arm, Comparison};
 pub use time::Period;
 
@@ -221,11 +221,9 @@ impl StatsReport {
     }
 }
 
-impl Workspace {
-    /// Writes a page of statistics to a file atomically. Returns the kinds of the secrets redacted.
-    pub fn save_page(&self, path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
-        redacting_writer::create(path, page)
-    }
+/// Writes a page of statistics to a file atomically. Returns the kinds of the secrets redacted.
+pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
+    redacting_writer::create(path, page)
 }
 
 #[expect(

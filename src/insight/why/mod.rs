@@ -17,8 +17,9 @@ use crate::model::{Evidence, Kind, Trust};
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use crate::workspace::locate::locate;
 
-/// Outcome of [`Workspace::why`].
+/// Outcome of [`why()`].
 #[derive(Debug, Serialize)]
 pub struct WhyReport {
     /// Id of the record.
@@ -131,25 +132,23 @@ impl Relation {
     }
 }
 
-impl Workspace {
-    /// Explains the origin and the effects of a record. `id` is an id, an id prefix, or `latest`.
-    pub fn why(&self, id: &str) -> Result<WhyReport, Error> {
-        let (kind, id) = self.locate(id)?;
-        let chain = walk::chain(&self.store, kind, &id)?;
-        let read = chain.read.iter();
-        let unnoted =
-            self.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
-        let warnings = Kind::ALL.into_iter().filter_map(|kind| {
-            let damaged = self.store.has_problems(kind).unwrap_or(false);
-            let file = kind.file();
-            damaged.then(|| format!("`{file}` has damaged parts; see `memctl doctor`"))
-        });
-        Ok(WhyReport {
-            id,
-            kind,
-            warnings: warnings.chain(unnoted).collect(),
-            chain: chain.links,
-            evidence: chain.evidence,
-        })
-    }
+/// Explains the origin and the effects of a record. `id` is an id, an id prefix, or `latest`.
+pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let chain = walk::chain(&workspace.store, kind, &id)?;
+    let read = chain.read.iter();
+    let unnoted =
+        workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
+    let warnings = Kind::ALL.into_iter().filter_map(|kind| {
+        let damaged = workspace.store.has_problems(kind).unwrap_or(false);
+        let file = kind.file();
+        damaged.then(|| format!("`{file}` has damaged parts; see `memctl doctor`"))
+    });
+    Ok(WhyReport {
+        id,
+        kind,
+        warnings: warnings.chain(unnoted).collect(),
+        chain: chain.links,
+        evidence: chain.evidence,
+    })
 }

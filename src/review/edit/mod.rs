@@ -12,6 +12,7 @@ mod memory;
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,11 +24,13 @@ use crate::store::{Entry, Selection};
 
 use crate::engine::assemble::suspicion;
 use crate::engine::remember::timestamp;
+use crate::engine::rules::settle;
 use crate::hints::fixes::{QUARANTINED, key_of, prepare};
 use crate::indexing::Index;
 use crate::workspace::Error;
 use crate::workspace::document::level;
 use crate::workspace::execution_log_lines::raw;
+use crate::workspace::locate::locate;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
@@ -65,209 +68,211 @@ pub struct Draft {
 /// Fields of an entry as JSON text, by name.
 type Fields = HashMap<String, Box<RawValue>>;
 
-impl Workspace {
-    /// Returns a record with its editable fields.
-    pub fn draft(&self, id: &str) -> Result<Draft, Error> {
-        let (kind, id) = self.locate(id)?;
-        let fields = editable(kind);
-        if fields.is_empty() {
-            return Err(not_editable(kind, id, None));
-        }
-        let entry = self.store.find(kind, &id)?;
-        let entry = entry.ok_or_else(|| not_found(kind, &id))?;
-        // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
-        drop(self.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
-        let stored = fields_of(&entry)?;
-        let text = |field: &Field| {
-            let stored = stored.get(field.name).map(Box::as_ref);
-            (field.name, field.form.text(stored))
-        };
-        Ok(Draft {
-            fields: fields.iter().map(text).collect(),
-            id,
-            kind,
-        })
+/// Returns a record with its editable fields.
+pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let fields = editable(kind);
+    if fields.is_empty() {
+        return Err(not_editable(kind, id, None));
     }
+    let entry = workspace.store.find(kind, &id)?;
+    let entry = entry.ok_or_else(|| not_found(kind, &id))?;
+    // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
+    drop(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
+    let stored = fields_of(&entry)?;
+    let text = |field: &Field| {
+        let stored = stored.get(field.name).map(Box::as_ref);
+        (field.name, field.form.text(stored))
+    };
+    Ok(Draft {
+        fields: fields.iter().map(text).collect(),
+        id,
+        kind,
+    })
+}
 
-    /// Sets fields of a record: all of them, or none if one value does not fit.
-    pub fn edit(&self, id: &str, given: &[(String, String)]) -> Result<EditReport, Error> {
-        let (kind, id) = self.locate(id)?;
-        let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
-        let mut paths: Vec<(&str, String)> = Vec::new();
-        for (name, text) in given {
-            if let Some(path) = memory::path(name).filter(|_| kind == Kind::Memory) {
-                paths.push((path, text.clone()));
-                continue;
-            }
-            let known = editable(kind).iter().find(|field| field.name == name);
-            let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
-            // Fixes are looked up by error key, so a raw error message is converted to its key.
-            let key = (field.name == "error_key").then(|| key_of(text)).flatten();
-            let unfit = |reason| Error::BadField {
-                field: field.name,
-                reason,
+/// Sets fields of a record: all of them, or none if one value does not fit.
+pub fn edit(
+    workspace: &Workspace,
+    id: &str,
+    given: &[(String, String)],
+) -> Result<EditReport, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
+    let mut paths: Vec<(&str, String)> = Vec::new();
+    for (name, text) in given {
+        if let Some(path) = memory::path(name).filter(|_| kind == Kind::Memory) {
+            paths.push((path, text.clone()));
+            continue;
+        }
+        let known = editable(kind).iter().find(|field| field.name == name);
+        let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
+        // Fixes are looked up by error key, so a raw error message is converted to its key.
+        let key = (field.name == "error_key").then(|| key_of(text)).flatten();
+        let unfit = |reason| Error::BadField {
+            field: field.name,
+            reason,
+        };
+        let end = ending(workspace.now, field, text).map_err(unfit)?;
+        let value = field
+            .form
+            .json(key.as_deref().or(end.as_deref()).unwrap_or(text));
+        let value = value.map_err(unfit)?;
+        values.retain(|(other, _)| *other != field);
+        values.push((field, value));
+    }
+    let mut writer = workspace.writer()?;
+    let entry = writer.store().find(kind, &id)?;
+    let entry = entry.ok_or_else(|| not_found(kind, &id))?;
+    let stored = fields_of(&entry)?;
+    if kind == Kind::Memory
+        && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
+    {
+        memory::fit(&mut values, &paths, *metadata, &stored)?;
+    }
+    values.retain(|(field, value)| {
+        let before = stored.get(field.name);
+        before.is_none_or(|before| !is_same(before, value))
+    });
+    let changed: Vec<&'static str> = values.iter().map(|(field, _)| field.name).collect();
+    let mut report = EditReport {
+        changed,
+        reset: Vec::new(),
+        now: Vec::new(),
+        warnings: Vec::new(),
+        id,
+        kind,
+    };
+    if values.is_empty() {
+        return Ok(report);
+    }
+    let mut update: Vec<(&str, Box<RawValue>)> = match kind {
+        Kind::Procedure => vec![("data", with_data(&entry, &values)?)],
+        _ => values
+            .into_iter()
+            .map(|(f, value)| (f.name, value))
+            .collect(),
+    };
+    for (name, value) in afresh(&entry, &report.changed) {
+        report.reset.push(name);
+        update.push((name, raw(&value)?));
+    }
+    if kind == Kind::Memory {
+        update.push(("updated_at", raw(&workspace.timestamp())?));
+    }
+    let counted = level(writer.store(), &entry) != Trust::Observed;
+    let entry = writer.update(kind, &report.id, &update)?;
+    if counted {
+        // An edit does not approve a record that was not approved before.
+        writer.vouch(kind, &report.id)?;
+    }
+    report
+        .warnings
+        .extend(repair_warnings(writer.take_repairs()));
+    report
+        .warnings
+        .extend(redaction_warning(writer.take_left_out()));
+    if kind == Kind::Fix {
+        prepare(writer.store())?;
+    }
+    drop(writer);
+    let stored = fields_of(&entry)?;
+    for field in editable(kind) {
+        if report.changed.contains(&field.name) {
+            let new = stored.get(field.name).map(Box::as_ref);
+            let text = match (field.form, new) {
+                (Form::Object, Some(object)) => crate::json::compact(object.get()),
+                (form, new) => form.text(new),
             };
-            let end = self.ending(field, text).map_err(unfit)?;
-            let value = field
-                .form
-                .json(key.as_deref().or(end.as_deref()).unwrap_or(text));
-            let value = value.map_err(unfit)?;
-            values.retain(|(other, _)| *other != field);
-            values.push((field, value));
+            report.now.push((field.name, text));
         }
-        let mut writer = self.writer()?;
-        let entry = writer.store().find(kind, &id)?;
-        let entry = entry.ok_or_else(|| not_found(kind, &id))?;
-        let stored = fields_of(&entry)?;
-        if kind == Kind::Memory
-            && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
-        {
-            memory::fit(&mut values, &paths, *metadata, &stored)?;
-        }
-        values.retain(|(field, value)| {
-            let before = stored.get(field.name);
-            before.is_none_or(|before| !is_same(before, value))
-        });
-        let changed: Vec<&'static str> = values.iter().map(|(field, _)| field.name).collect();
-        let mut report = EditReport {
-            changed,
-            reset: Vec::new(),
-            now: Vec::new(),
-            warnings: Vec::new(),
-            id,
-            kind,
-        };
-        if values.is_empty() {
-            return Ok(report);
-        }
-        let mut update: Vec<(&str, Box<RawValue>)> = match kind {
-            Kind::Procedure => vec![("data", with_data(&entry, &values)?)],
-            _ => values
-                .into_iter()
-                .map(|(f, value)| (f.name, value))
-                .collect(),
-        };
-        for (name, value) in afresh(&entry, &report.changed) {
-            report.reset.push(name);
-            update.push((name, raw(&value)?));
-        }
-        if kind == Kind::Memory {
-            update.push(("updated_at", raw(&self.timestamp())?));
-        }
-        let counted = level(writer.store(), &entry) != Trust::Observed;
-        let entry = writer.update(kind, &report.id, &update)?;
-        if counted {
-            // An edit does not approve a record that was not approved before.
-            writer.vouch(kind, &report.id)?;
-        }
-        report
-            .warnings
-            .extend(repair_warnings(writer.take_repairs()));
-        report
-            .warnings
-            .extend(redaction_warning(writer.take_left_out()));
-        if kind == Kind::Fix {
-            prepare(writer.store())?;
-        }
-        drop(writer);
-        let stored = fields_of(&entry)?;
-        for field in editable(kind) {
-            if report.changed.contains(&field.name) {
-                let new = stored.get(field.name).map(Box::as_ref);
-                let text = match (field.form, new) {
-                    (Form::Object, Some(object)) => crate::json::compact(object.get()),
-                    (form, new) => form.text(new),
-                };
-                report.now.push((field.name, text));
-            }
-        }
-        self.still_says(&entry, &mut report)?;
-        // The index could reveal the old text through its terms and vectors, so they go as well.
-        Index::open(&self.store)?.drop_gone(&mut |_, _| {})?;
-        Ok(report)
     }
+    still_says(workspace, &entry, &mut report)?;
+    // The index could reveal the old text through its terms and vectors, so they go as well.
+    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    Ok(report)
+}
 
-    /// Returns the expiry time in its stored form; `None` for other fields and for no expiry.
-    fn ending(&self, field: Field, given: &str) -> Result<Option<String>, &'static str> {
-        if field.form != Form::Time || matches!(given.trim(), "" | "null") {
-            return Ok(None);
-        }
-        let end = crate::model::ending(given, self.now)?;
-        Ok(Some(end.map_or_else(String::new, timestamp)))
+/// Returns the expiry time in its stored form; `None` for other fields and for no expiry.
+fn ending(now: DateTime<Utc>, field: Field, given: &str) -> Result<Option<String>, &'static str> {
+    if field.form != Form::Time || matches!(given.trim(), "" | "null") {
+        return Ok(None);
     }
+    let end = crate::model::ending(given, now)?;
+    Ok(Some(end.map_or_else(String::new, timestamp)))
+}
 
-    /// Warns about text derived from the old record, and about new conflicts and suspicious text.
-    fn still_says(&self, entry: &Entry, report: &mut EditReport) -> Result<(), Error> {
-        let changed = |name| report.changed.contains(&name);
-        let mut warnings = Vec::new();
-        match entry.kind {
-            Kind::Reflexion if changed("rule") || changed("mistake") => {
-                let rule: Reflexion = self.store.get(&entry.id)?;
-                warnings.extend(suspicion(&rule));
-                for file in self.guardrails_of(&rule) {
-                    warnings.push(format!(
-                        "the guardrail of `{}` in `{file}` stays as it was: mend it there",
-                        rule.correction_id
-                    ));
-                }
-                if !rule.skill.is_empty() {
-                    for conflict in self.settle(&rule, false)? {
-                        warnings.push(format!(
-                            "it contradicts `{}` now: {}",
-                            conflict.id, conflict.reason
-                        ));
-                    }
-                }
+/// Warns about text derived from the old record, and about new conflicts and suspicious text.
+fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> Result<(), Error> {
+    let changed = |name| report.changed.contains(&name);
+    let mut warnings = Vec::new();
+    match entry.kind {
+        Kind::Reflexion if changed("rule") || changed("mistake") => {
+            let rule: Reflexion = workspace.store.get(&entry.id)?;
+            warnings.extend(suspicion(&rule));
+            for file in guardrails_of(workspace, &rule) {
+                warnings.push(format!(
+                    "the guardrail of `{}` in `{file}` stays as it was: mend it there",
+                    rule.correction_id
+                ));
             }
-            Kind::Correction if changed("user_correction") => {
-                let correction: Correction = self.store.get(&entry.id)?;
-                let skill = correction.skill.parse().ok();
-                let of_skill = Selection {
-                    skill: skill.as_ref(),
-                    newest: None,
-                };
-                let rules = self.store.list::<Reflexion>(&of_skill)?.records;
-                let made = rules.iter().filter(|r| r.correction_id == entry.id);
-                warnings.extend(made.map(|rule| {
-                    let id = &rule.reflexion_id;
-                    format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
-                }));
-            }
-            Kind::Fix => {
-                let fix: Fix = self.store.get(&entry.id)?;
-                if let Some(reason) = guard::admit(&fix.content()).quarantine {
-                    warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
-                }
-                if fix.status == QUARANTINED {
+            if !rule.skill.is_empty() {
+                for conflict in settle(workspace, &rule, false)? {
                     warnings.push(format!(
-                        "`{0}` is still quarantined: memctl memory approve {0}",
-                        entry.id
+                        "it contradicts `{}` now: {}",
+                        conflict.id, conflict.reason
                     ));
                 }
             }
-            _ => {}
         }
-        report.warnings.extend(warnings);
-        Ok(())
+        Kind::Correction if changed("user_correction") => {
+            let correction: Correction = workspace.store.get(&entry.id)?;
+            let skill = correction.skill.parse().ok();
+            let of_skill = Selection {
+                skill: skill.as_ref(),
+                newest: None,
+            };
+            let rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
+            let made = rules.iter().filter(|r| r.correction_id == entry.id);
+            warnings.extend(made.map(|rule| {
+                let id = &rule.reflexion_id;
+                format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
+            }));
+        }
+        Kind::Fix => {
+            let fix: Fix = workspace.store.get(&entry.id)?;
+            if let Some(reason) = guard::admit(&fix.content()).quarantine {
+                warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
+            }
+            if fix.status == QUARANTINED {
+                warnings.push(format!(
+                    "`{0}` is still quarantined: memctl memory approve {0}",
+                    entry.id
+                ));
+            }
+        }
+        _ => {}
     }
+    report.warnings.extend(warnings);
+    Ok(())
+}
 
-    /// Files that hold the guardrail of a rule.
-    fn guardrails_of(&self, rule: &Reflexion) -> Vec<String> {
-        let source = format!("**Source**: {}", rule.correction_id);
-        let (Ok(skills), Ok(skill)) = (self.skills(), rule.skill.parse()) else {
-            return Vec::new();
-        };
-        let files = skills.guardrail_files(&skill).unwrap_or_default();
-        let holds = |text: String| text.lines().any(|line| line.trim_end() == source);
-        files
-            .iter()
-            .filter(|file| skills.read(file).ok().flatten().is_some_and(holds))
-            .map(|file| {
-                let shown = file.strip_prefix(skills.project()).unwrap_or(file);
-                shown.display().to_string()
-            })
-            .collect()
-    }
+/// Files that hold the guardrail of a rule.
+fn guardrails_of(workspace: &Workspace, rule: &Reflexion) -> Vec<String> {
+    let source = format!("**Source**: {}", rule.correction_id);
+    let (Ok(skills), Ok(skill)) = (workspace.skills(), rule.skill.parse()) else {
+        return Vec::new();
+    };
+    let files = skills.guardrail_files(&skill).unwrap_or_default();
+    let holds = |text: String| text.lines().any(|line| line.trim_end() == source);
+    files
+        .iter()
+        .filter(|file| skills.read(file).ok().flatten().is_some_and(holds))
+        .map(|file| {
+            let shown = file.strip_prefix(skills.project()).unwrap_or(file);
+            shown.display().to_string()
+        })
+        .collect()
 }
 
 /// Returns the fields of an entry; for a procedure, the fields of its `data`.

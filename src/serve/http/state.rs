@@ -15,6 +15,7 @@ use crate::embedder::EmbedderCache;
 use crate::error::Kind;
 use crate::model::Viewer;
 use crate::platform::Directory;
+use crate::remote;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::{Approvals, AuditContext, Primary, Scoped, is_disabled};
 use crate::workspace::Providers;
@@ -154,7 +155,7 @@ impl Server {
         why: &str,
     ) -> Result<Workspace, crate::workspace::Error> {
         let engine = self.engine(caller, why);
-        engine.catch_up()?;
+        remote::catch_up(&engine.store)?;
         Ok(engine)
     }
 

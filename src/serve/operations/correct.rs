@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{Conflict, CorrectOptions};
+use crate::engine::{self, Conflict, CorrectOptions};
 use crate::error::UserError;
 use crate::guard::{fence, screen};
 use crate::model::{CANDIDATE, Trust};
@@ -94,8 +94,7 @@ pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Cor
         supersede: false,
         by_agent: true,
     };
-    let report = engine
-        .correct(options, &mut |_| {})
+    let report = engine::correct(engine, options, &mut |_| {})
         .await
         .map_err(user_error)?;
     let sanitize = |text: String| token_budget::sanitize(&text);

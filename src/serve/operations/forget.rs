@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::engine;
 use crate::error::UserError;
 use crate::guard::fence;
 use crate::model::Kind;
@@ -39,7 +40,7 @@ pub struct Forgotten {
 }
 
 pub(super) fn forget(engine: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
-    let report = engine.forget(&args.id, false).map_err(user_error)?;
+    let report = engine::forget(engine, &args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{AddOptions, Success};
+use crate::engine::{self, AddOptions, Success};
 use crate::error::UserError;
 use crate::model::MemoryType;
 use crate::store;
@@ -121,7 +121,7 @@ pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembe
 }
 
 fn note(engine: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
-    let report = engine.add_observed(options).map_err(user_error)?;
+    let report = engine::add_observed(engine, options).map_err(user_error)?;
     Ok(Remembered {
         approve: report.added.then(|| approval(&report.id)),
         undo: report.added.then(|| undo(engine)).flatten(),

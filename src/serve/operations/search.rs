@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{FindOptions, Found};
+use crate::engine::{self, FindOptions, Found};
 use crate::error::UserError;
 use crate::guard;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
@@ -123,7 +123,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
-            let rewritten = engine.rewrite(&args.query, &mut |_| {}).await;
+            let rewritten = engine::rewrite(engine, &args.query, &mut |_| {}).await;
             rewritten.map_err(user_error)?
         }
     };
@@ -139,7 +139,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         rewrite,
         explain: false,
     };
-    let report = engine.find(&options, &mut |_, _| {}).map_err(user_error)?;
+    let report = engine::find(engine, &options, &mut |_, _| {}).map_err(user_error)?;
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
     let mut warnings = report.warnings;
     warnings.extend(warning);

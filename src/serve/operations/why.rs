@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UserError;
 use crate::guard::fence;
-use crate::insight::Link;
+use crate::insight::{self, Link};
 use crate::model::{CANDIDATE, Evidence, Kind, mark};
 use crate::workspace::Workspace;
 
@@ -53,7 +53,7 @@ pub struct Reasons {
 
 pub(super) fn why(engine: &Workspace, args: &WhyArgs) -> Result<Reasons, UserError> {
     let (engine, id) = engine.of_id(&args.id).map_err(user_error)?;
-    let report = engine.why(&id).map_err(user_error)?;
+    let report = insight::why(&engine, &id).map_err(user_error)?;
     let chain = report.chain.into_iter().map(|link| Link {
         summary: token_budget::beginning(&token_budget::sanitize(&link.summary), LONG).into_owned(),
         // Names of sessions and tests come from agent hosts and files.

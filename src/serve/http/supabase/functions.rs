@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::engine::AddOptions;
+use crate::engine::{self, AddOptions};
 use crate::model::{Memory, MemoryType, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
@@ -146,9 +146,9 @@ pub(crate) async fn write(
     let is_agent = caller.is_agent();
     let work = server.write(&caller, "serve agent-memory-write", move |engine| {
         let report = if is_agent {
-            engine.add_observed(&options)?
+            engine::add_observed(engine, &options)?
         } else {
-            engine.add_memory(&options)?
+            engine::add_memory(engine, &options)?
         };
         let memory: Memory = engine.store.get(&report.id)?;
         Ok(Row {

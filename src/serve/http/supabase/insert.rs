@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use crate::engine;
 use crate::model::{Procedure, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
@@ -79,7 +80,7 @@ pub(crate) async fn insert(
     let work = server.write(&caller, "serve context_eng_memories", move |engine| {
         let mut kept = Vec::new();
         for document in &documents {
-            let report = engine.add_procedure(document)?;
+            let report = engine::add_procedure(engine, document)?;
             kept.push(StoredRow::of(engine.store.get(&report.id)?));
         }
         Ok(kept)

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::engine::{FindOptions, Found};
+use crate::engine::{self, FindOptions, Found};
 use crate::learn::rewrite::Rewrite;
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::search::{Filter, Fusion, Rrf};
@@ -68,7 +68,12 @@ impl Hybrid {
             rewrite: Rewrite::Not,
             explain: false,
         };
-        let found = engine.find_near(&options, self.query_embedding.as_deref(), &mut |_, _| {})?;
+        let found = engine::find_near(
+            engine,
+            &options,
+            self.query_embedding.as_deref(),
+            &mut |_, _| {},
+        )?;
         let part = |weight: f64, rank: Option<usize>| {
             #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
             let part = rank.map_or(0.0, |rank| weight / (self.rrf_k + rank as f64));
@@ -139,7 +144,12 @@ impl Near {
             rewrite: Rewrite::Not,
             explain: true,
         };
-        let found = engine.find_near(&options, self.query_embedding.as_deref(), &mut |_, _| {})?;
+        let found = engine::find_near(
+            engine,
+            &options,
+            self.query_embedding.as_deref(),
+            &mut |_, _| {},
+        )?;
         let similarity =
             |found: &Found| found.explain.as_ref().and_then(|explain| explain.semantic);
         let mut rows = Vec::new();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
 use tokio::runtime::Handle;
 
-use crate::engine::{CorrectOptions, ExecutionOptions, LoggedExecution};
+use crate::engine::{self, CorrectOptions, ExecutionOptions, LoggedExecution};
 use crate::guard;
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::serve::token::Caller;
@@ -50,7 +50,7 @@ pub(crate) async fn executions(
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
     let work = server.work(&caller, "serve executions", move |engine| {
-        Ok(engine.records::<Execution>(skill.as_ref(), limit)?)
+        Ok(engine::records::<Execution>(engine, skill.as_ref(), limit)?)
     });
     let found = work.await?;
     reply(&json!({ "executions": found.records, "warnings": found.warnings }))
@@ -64,7 +64,11 @@ pub(crate) async fn corrections(
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
     let work = server.work(&caller, "serve corrections", move |engine| {
-        Ok(engine.records::<Correction>(skill.as_ref(), limit)?)
+        Ok(engine::records::<Correction>(
+            engine,
+            skill.as_ref(),
+            limit,
+        )?)
     });
     let found = work.await?;
     reply(&json!({ "corrections": found.records, "warnings": found.warnings }))
@@ -149,7 +153,7 @@ pub(crate) async fn log_execution(
         reflexions_injected: body.reflexions_injected,
     };
     let work = server.write(&caller, "serve executions", move |engine| {
-        Ok(engine.log_execution(options)?)
+        Ok(engine::log_execution(engine, options)?)
     });
     let logged: LoggedExecution = work.await?;
     Ok((StatusCode::CREATED, reply(&logged)?))
@@ -219,7 +223,7 @@ pub(crate) async fn correct(
     // The correction may call a model, which blocks the worker thread.
     let handle = Handle::current();
     let work = server.work(&caller, "serve corrections", move |engine| {
-        Ok(handle.block_on(engine.correct(options, &mut |_| {}))?)
+        Ok(handle.block_on(engine::correct(engine, options, &mut |_| {}))?)
     });
     reply(&work.await?)
 }

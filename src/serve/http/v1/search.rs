@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::FindOptions;
+use crate::engine::{self, FindOptions};
 use crate::learn::rewrite::Rewrite;
 use crate::model::Kind;
 use crate::search::{Filter, Fusion, Rrf};
@@ -122,7 +122,7 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
         explain: false,
     };
     let work = server.work(caller, "serve search", move |engine| {
-        Ok(engine.find(&options, &mut |_, _| {})?)
+        Ok(engine::find(engine, &options, &mut |_, _| {})?)
     });
     reply(&work.await?)
 }
@@ -135,7 +135,7 @@ pub(crate) async fn prompt(
 ) -> Result<Response, Problem> {
     let skill = skill(&format!("{domain}/{name}"))?;
     let work = server.work(&caller, "serve prompt", move |engine| {
-        Ok(engine.prompt(&skill, None)?)
+        Ok(engine::prompt(engine, &skill, None)?)
     });
     reply(&work.await?)
 }
@@ -179,7 +179,7 @@ pub(crate) async fn embeddings(
     let filled = within("dimensions", body.dimensions, FILLED, (1, 4_096))?;
     let work = server.work(&caller, "serve embeddings", move |engine| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        Ok(engine.embed(&texts)?)
+        Ok(engine::embed(engine, &texts)?)
     });
     let embedded = work.await?;
     let mut data = Vec::new();

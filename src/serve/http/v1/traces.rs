@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use crate::engine::ExecutionOptions;
+use crate::engine::{self, ExecutionOptions};
 use crate::model::{Execution, Outcome, Reflexion, SkillPath, Usage};
 use crate::serve::token::Caller;
 use crate::store;
@@ -168,8 +168,6 @@ fn kept(engine: &Workspace, run: Traced) -> Result<String, String> {
             .cloned()
             .collect(),
     };
-    let logged = engine
-        .log_execution(options)
-        .map_err(|error| error.to_string())?;
+    let logged = engine::log_execution(engine, options).map_err(|error| error.to_string())?;
     Ok(logged.execution_id)
 }
