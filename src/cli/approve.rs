@@ -27,7 +27,7 @@ pub(super) struct ApproveArgs {
 }
 
 pub(super) fn approve(context: &Context, args: &ApproveArgs) -> Result<Box<dyn Report>, UserError> {
-    let records = review::approve(&context.engine(None)?, &args.ids)?;
+    let records = review::approve(&context.workspace(None)?, &args.ids)?;
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
         warnings: warnings.collect(),

@@ -72,7 +72,7 @@ pub(super) fn audit(context: &Context, args: AuditArgs) -> Result<Box<dyn Report
         limit: args.limit as usize,
     };
     Ok(Box::new(Lines {
-        report: engine::audit(&context.engine(None)?.store, &filter)?,
+        report: engine::audit(&context.workspace(None)?.store, &filter)?,
         now: context.environment.now,
     }))
 }

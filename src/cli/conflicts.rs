@@ -31,13 +31,13 @@ pub(super) fn conflicts(
     context: &Context,
     args: &ConflictsArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
-        return Ok(Box::new(review::merge(&engine, keep, other)?));
+        return Ok(Box::new(review::merge(&workspace, keep, other)?));
     }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
-    let report = review::conflicts(&engine.store, skill.as_ref(), &mut |done, of| {
+    let report = review::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
         bar.reach(done, of);
     });
     drop(bar);

@@ -129,18 +129,18 @@ impl Context {
         Ok(Config::load(&self.environment, &self.places.memory, &[])?)
     }
 
-    /// Opens the engine and applies what other copies of the memory have written. `model` is the
+    /// Opens the workspace and applies what other copies of the memory have written. `model` is the
     /// model of the command line.
-    pub(super) fn engine(&self, model: Option<&str>) -> Result<Workspace, UserError> {
-        let engine = self.engine_over_files(model)?;
+    pub(super) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+        let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() {
-            remote::catch_up(&engine.store)?;
+            remote::catch_up(&workspace.store)?;
         }
-        Ok(engine)
+        Ok(workspace)
     }
 
-    /// Opens the engine over the files as they are.
-    pub(super) fn engine_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+    /// Opens the workspace over the files as they are.
+    pub(super) fn workspace_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let flags: Vec<(&str, String)> =
             model.map(|m| ("model", m.to_owned())).into_iter().collect();
         let config = self.config(&flags)?;

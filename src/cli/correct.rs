@@ -55,7 +55,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
         .map(|path| context.json(path))
         .transpose()?;
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let engine = context.engine(args.model.as_deref())?;
+    let workspace = context.workspace(args.model.as_deref())?;
     let options = match (skill, args.execution_id, args.correction) {
         (Some(skill), Some(execution), Some(correction)) => CorrectOptions {
             skill,
@@ -69,7 +69,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
             if !context.is_interactive() {
                 return Err(missing(skill.as_ref(), execution.as_deref()));
             }
-            let execution = pick(context, &engine, skill.as_ref(), execution)?;
+            let execution = pick(context, &workspace, skill.as_ref(), execution)?;
             let correction = match correction {
                 Some(correction) => context.text(&correction)?,
                 None => write(&execution)?,
@@ -85,7 +85,7 @@ pub(super) fn correct(context: &Context, args: CorrectArgs) -> Result<Box<dyn Re
         }
     };
     let spinner = context.printer.spinner("learning");
-    let report = wait(engine::correct(&engine, options, &mut follow(&spinner)))?;
+    let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
     drop(spinner);
     Ok(Box::new(report?))
 }
@@ -107,17 +107,17 @@ fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
 /// Asks the user for one of the newest executions.
 fn pick(
     context: &Context,
-    engine: &Workspace,
+    workspace: &Workspace,
     skill: Option<&SkillPath>,
     given: Option<String>,
 ) -> Result<Execution, UserError> {
     if let Some(given) = given {
-        let id = engine
+        let id = workspace
             .store
             .resolve(crate::model::Kind::Execution, &given, skill)?;
-        return Ok(engine.store.get(&id)?);
+        return Ok(workspace.store.get(&id)?);
     }
-    let (mut executions, _) = engine::recent_executions(&engine.store, skill, 30)?;
+    let (mut executions, _) = engine::recent_executions(&workspace.store, skill, 30)?;
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(

@@ -42,12 +42,12 @@ pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Result<Box<dyn Rep
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect();
-        let report = maintenance::secrets(&context.engine(None)?, &paths, args.repair);
+        let report = maintenance::secrets(&context.workspace(None)?, &paths, args.repair);
         drop(spinner);
         return Ok(Box::new(report?));
     }
     let spinner = context.printer.spinner("reading every record");
-    let report = maintenance::doctor(&context.engine_over_files(None)?, args.repair);
+    let report = maintenance::doctor(&context.workspace_over_files(None)?, args.repair);
     drop(spinner);
     let mut report = report?;
     report.git = setup_git::problems(project(&context.places));

@@ -35,15 +35,15 @@ fn assignment(given: &str) -> Result<(String, String), &'static str> {
 }
 
 pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     if !args.set.is_empty() {
         let mut given = Vec::new();
         for (name, value) in &args.set {
             given.push((name.clone(), context.text(value)?));
         }
-        return Ok(Box::new(review::edit(&engine, &args.id, &given)?));
+        return Ok(Box::new(review::edit(&workspace, &args.id, &given)?));
     }
-    let draft = review::draft(&engine, &args.id)?;
+    let draft = review::draft(&workspace, &args.id)?;
     if !context.is_interactive() {
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
         return Err(UserError::usage(
@@ -51,13 +51,13 @@ pub(super) fn edit(context: &Context, args: &EditArgs) -> Result<Box<dyn Report>
             format!("memctl memory edit {} --set {name}=…", draft.id),
         ));
     }
-    Ok(Box::new(in_editor(context, &engine, &draft)?))
+    Ok(Box::new(in_editor(context, &workspace, &draft)?))
 }
 
 /// Opens the editor until the text is valid or the user gives up.
 fn in_editor(
     context: &Context,
-    engine: &Workspace,
+    workspace: &Workspace,
     draft: &Draft,
 ) -> Result<EditReport, UserError> {
     let mut text = sheet(draft);
@@ -74,10 +74,10 @@ fn in_editor(
             )
         })?;
         let Some(edited) = edited else {
-            return Ok(review::edit(engine, &draft.id, &[])?);
+            return Ok(review::edit(workspace, &draft.id, &[])?);
         };
         let done = match changes(draft, &edited) {
-            Ok(given) => review::edit(engine, &draft.id, &given).map_err(UserError::from),
+            Ok(given) => review::edit(workspace, &draft.id, &given).map_err(UserError::from),
             Err(missing) => Err(UserError::usage(
                 format!("the line `{}` is missing", heading(missing)),
                 "do not change the headings".to_owned(),

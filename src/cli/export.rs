@@ -73,7 +73,7 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Box<dyn Rep
         force: args.force,
     };
     let bar = context.printer.bar("exporting");
-    let report = exchange::export(&context.engine(None)?, &options, &mut |done, of| {
+    let report = exchange::export(&context.workspace(None)?, &options, &mut |done, of| {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         bar.reach(count(done), count(of));
     });

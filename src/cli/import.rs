@@ -57,7 +57,7 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Box<dyn Rep
         trust: args.trust,
     };
     let spinner = context.printer.spinner("importing");
-    let report = exchange::import(&context.engine(None)?, &options);
+    let report = exchange::import(&context.workspace(None)?, &options);
     drop(spinner);
     Ok(Box::new(report?))
 }

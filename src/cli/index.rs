@@ -32,10 +32,10 @@ pub(super) fn index(context: &Context, args: &IndexArgs) -> Result<Box<dyn Repor
         keyword: args.keyword,
         rebuild: args.rebuild,
     };
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     let printer = &context.printer;
     let (mut words, mut vectors) = (None, None);
-    let report = engine::index(&engine, options, &mut |stage| match stage {
+    let report = engine::index(&workspace, options, &mut |stage| match stage {
         IndexStage::Words(done, of) => words
             .get_or_insert_with(|| printer.bar("words"))
             .reach(done, of),

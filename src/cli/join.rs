@@ -38,20 +38,20 @@ pub(super) fn join(
     args: &JoinArgs,
     address: Address,
 ) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine_over_files(None)?;
+    let workspace = context.workspace_over_files(None)?;
     let mut bars = Bars::new(&context.printer);
     let mut report: JoinReport = wait(async {
-        let store = remote::sharing_store(&engine.store);
+        let store = remote::sharing_store(&workspace.store);
         let on = &mut |stage| bars.on(stage);
         remote::join(&address, &store, &args.name, &mut random, on).await
     })??;
     drop(bars);
-    let Some(name) = engine.store.primary_name()? else {
+    let Some(name) = workspace.store.primary_name()? else {
         return Ok(Box::new(report));
     };
     let primary = Arc::new(PgStore::new(address, name)?);
     let spinner = context.printer.spinner("fetching");
-    let store = remote::sharing_store(&engine.store).backed_by(primary);
+    let store = remote::sharing_store(&workspace.store).backed_by(primary);
     store.catch_up()?;
     drop(spinner);
     for kind in Kind::ALL {
@@ -68,10 +68,10 @@ pub(super) fn join(
 pub(super) struct LeaveArgs {}
 
 pub(super) fn leave(context: &Context, _args: &LeaveArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine_over_files(None)?;
-    let left = engine.store.primary_name()?;
+    let workspace = context.workspace_over_files(None)?;
+    let left = workspace.store.primary_name()?;
     if left.is_some() {
-        engine.store.leave_primary(&mut random)?;
+        workspace.store.leave_primary(&mut random)?;
     }
     Ok(Box::new(LeaveReport {
         memory: left.as_ref().map(|name| name.origin.clone()),

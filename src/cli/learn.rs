@@ -45,7 +45,7 @@ pub(super) struct LearnArgs {
 }
 
 pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(args.model.as_deref())?;
+    let workspace = context.workspace(args.model.as_deref())?;
     let options = LearnOptions {
         paths: args
             .paths
@@ -58,10 +58,10 @@ pub(super) fn learn(context: &Context, args: &LearnArgs) -> Result<Box<dyn Repor
         host_session: None,
     };
     let mut report = reading(context, |progress| {
-        learning::learn(&engine, &options, progress)
+        learning::learn(&workspace, &options, progress)
     })?;
     if args.llm {
-        word(context, &engine, args.max_calls, &mut report)?;
+        word(context, &workspace, args.max_calls, &mut report)?;
     }
     Ok(Box::new(report))
 }
@@ -88,11 +88,13 @@ pub(super) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str
 /// Lets a model reword new records. They are stored already, so an error here is a warning.
 fn word(
     context: &Context,
-    engine: &Workspace,
+    workspace: &Workspace,
     max_calls: usize,
     report: &mut LearnReport,
 ) -> Result<(), UserError> {
-    let plan = match wait(learning::plan_analysis(engine, &report.learned, max_calls))? {
+    let plan = match wait(learning::plan_analysis(
+        workspace, &report.learned, max_calls,
+    ))? {
         Ok(Some(plan)) => plan,
         Ok(None) => {
             report
@@ -123,7 +125,7 @@ fn word(
         plural(plan.calls as u64, "call"),
     ));
     let spinner = context.printer.spinner("calling the model");
-    let analysis = wait(learning::analyse(engine, plan, &mut follow(&spinner)))?;
+    let analysis = wait(learning::analyse(workspace, plan, &mut follow(&spinner)))?;
     drop(spinner);
     match analysis {
         Ok(analysis) => {

@@ -180,9 +180,9 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     let (environment, global) = (context.environment.clone(), global.clone());
     let kept = EmbedderCache::default();
     let open = move |operation: Operation| {
-        let mut engine = open(&environment.later(), &global, operation)?;
-        engine.providers.kept = Some(kept.clone());
-        Ok::<_, UserError>(engine)
+        let mut workspace = open(&environment.later(), &global, operation)?;
+        workspace.providers.kept = Some(kept.clone());
+        Ok::<_, UserError>(workspace)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -214,7 +214,7 @@ fn open(
             "the user can create one there: memctl init",
         ));
     }
-    context.engine(None)
+    context.workspace(None)
 }
 
 /// Returns the file in which an agent host looks for servers.

@@ -113,7 +113,7 @@ pub(super) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, U
         expires_at: args.expires_at,
     };
     Ok(Box::new(engine::add_memory(
-        &context.engine(None)?,
+        &context.workspace(None)?,
         &options,
     )?))
 }
@@ -179,7 +179,7 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Box<dyn Repor
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
     }
     Ok(Box::new(maintenance::prune(
-        &context.engine(None)?,
+        &context.workspace(None)?,
         args.dry_run,
     )?))
 }

@@ -101,7 +101,7 @@ pub(super) fn memory(
 pub(super) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
-    let mut report = insight::status(&context.engine(None)?)?;
+    let mut report = insight::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
     Ok(Box::new(report))
 }
@@ -173,9 +173,9 @@ fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserE
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     let report = engine::prompt(
-        &engine,
+        &workspace,
         &skill,
         input.as_deref().map(serde_json::value::RawValue::get),
     )?;

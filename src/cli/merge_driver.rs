@@ -190,18 +190,17 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         memory: root.join(DIRECTORY),
         skills: root.join("skills"),
     });
-    let engine = context.engine(None).map_err(|error| error.message)?;
+    let workspace = context.workspace(None).map_err(|error| error.message)?;
     let merge = [sides.ours, sides.theirs];
-    let mut pending = merge::pending(&engine.store)
+    let mut pending = merge::pending(&workspace.store)
         .unwrap_or_default()
         .of_merge(merge);
     let as_git_has_it = versions.ours.clone();
     versions.ours = pending.settle(&versions.ours);
-    let joined =
-        join(&versions, &engine.store.audit_context().who).map_err(|error| message(&error))?;
+    let joined = join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
     versions.ours = as_git_has_it;
     pending.plan(&versions, &joined);
-    merge::remember_pending(&engine.store, &pending).map_err(|error| message(&error))?;
+    merge::remember_pending(&workspace.store, &pending).map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }
@@ -329,7 +328,7 @@ fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, User
     if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
         return Ok(report(Finished::default()));
     }
-    Ok(report(merge::finish(&context.engine(None)?)?))
+    Ok(report(merge::finish(&context.workspace(None)?)?))
 }
 
 /// Files in which references were repaired.

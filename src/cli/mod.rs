@@ -1,7 +1,7 @@
-//! Command line: parses the arguments, calls the engine, and prints its report as text or JSON.
+//! Command line: parses the arguments, calls a verb, and prints its report as text or JSON.
 //!
 //! One file per group of commands, with its argument structs (their doc comments are the help) and
-//! its functions. Decisions about memory belong to the engine.
+//! its functions. Decisions about memory belong to the verbs.
 
 mod approve;
 mod audit;

@@ -40,12 +40,12 @@ pub(super) fn primary(
 
 /// Fetches the writes of other copies until the program ends. Followers of the files then see them.
 /// Does nothing if the memory is in its files.
-pub(super) fn follow(environment: &Environment, engine: &Workspace) -> Result<(), UserError> {
-    let Some(primary) = primary(environment, &engine.store)? else {
+pub(super) fn follow(environment: &Environment, workspace: &Workspace) -> Result<(), UserError> {
+    let Some(primary) = primary(environment, &workspace.store)? else {
         return Ok(());
     };
-    let engine = engine.clone();
+    let workspace = workspace.clone();
     // The next caller fetches what fails here, and gets the error.
-    primary.listen(Arc::new(move || drop(remote::catch_up(&engine.store))));
+    primary.listen(Arc::new(move || drop(remote::catch_up(&workspace.store))));
     Ok(())
 }

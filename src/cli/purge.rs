@@ -31,13 +31,13 @@ pub(super) struct PurgeArgs {
 }
 
 pub(super) fn purge(context: &Context, args: &PurgeArgs) -> Result<Box<dyn Report>, UserError> {
-    let mut engine = context.engine(None)?;
+    let mut workspace = context.workspace(None)?;
     // A purge works while memory is switched off.
-    engine.store = engine.store.even_if_disabled();
+    workspace.store = workspace.store.even_if_disabled();
     if !args.dry_run && !args.yes {
-        confirm(context, &maintenance::purge(&engine, true)?)?;
+        confirm(context, &maintenance::purge(&workspace, true)?)?;
     }
-    Ok(Box::new(maintenance::purge(&engine, args.dry_run)?))
+    Ok(Box::new(maintenance::purge(&workspace, args.dry_run)?))
 }
 
 /// Asks the user to type the name of the workspace.

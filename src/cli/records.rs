@@ -88,13 +88,13 @@ pub(super) struct ListArgs {
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     let limit = args.limit as usize;
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
     let report = match args.kind.map(KindName::kind) {
         Some(Kind::Memory) | None if asks_memories => {
             let memory_type = args.memory_type.map(TypeName::memory_type);
-            engine::list_memories(&engine, memory_type, &args.conditions, limit)?
+            engine::list_memories(&workspace, memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
@@ -106,7 +106,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>
             ));
         }
         kind => engine::list(
-            &engine,
+            &workspace,
             kind.unwrap_or(Kind::Reflexion),
             skill.as_ref(),
             limit,
@@ -187,8 +187,8 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
-    let (engine, id) = context.engine(None)?.of_id(&args.id)?;
-    Ok(Box::new(engine::show(&engine, &id)?))
+    let (workspace, id) = context.workspace(None)?.of_id(&args.id)?;
+    Ok(Box::new(engine::show(&workspace, &id)?))
 }
 
 impl Report for ShowReport {
@@ -229,7 +229,7 @@ pub(super) struct ForgetArgs {
 
 pub(super) fn forget(context: &Context, args: &ForgetArgs) -> Result<Box<dyn Report>, UserError> {
     Ok(Box::new(engine::forget(
-        &context.engine(None)?,
+        &context.workspace(None)?,
         &args.id,
         args.for_good,
     )?))

@@ -40,7 +40,7 @@ pub(super) fn resolve(context: &Context, args: &ResolveArgs) -> Result<Box<dyn R
         Side::Ours
     };
     let report = merge::resolve(
-        &context.engine(None)?,
+        &context.workspace(None)?,
         &args.id,
         side,
         args.field.as_deref(),

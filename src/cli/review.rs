@@ -20,9 +20,9 @@ pub(super) struct AcceptArgs {
 }
 
 pub(super) fn accept(context: &Context, args: &AcceptArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     Ok(Box::new(review::give_verdict(
-        &engine,
+        &workspace,
         &args.id,
         Outcome::Accepted,
         None,
@@ -43,9 +43,9 @@ pub(super) struct RejectArgs {
 }
 
 pub(super) fn reject(context: &Context, args: RejectArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     Ok(Box::new(review::give_verdict(
-        &engine,
+        &workspace,
         &args.id,
         Outcome::Rejected,
         args.reason,

@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
-    let engine = context.engine(args.model.as_deref())?;
+    let workspace = context.workspace(args.model.as_deref())?;
     let spinner = context.printer.spinner(&format!("running {skill}"));
     let tracing = tracing(context, args)?.filter(|_| !args.dry_run);
     let name = skill.to_string();
@@ -70,11 +70,11 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, 
         session: session.clone(),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
-    let report = wait(engine::run(&engine, options, &mut follow(&spinner)))?;
+    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))?;
     drop(spinner);
     let traced = tracing.map(|options| {
         let (session, given) = (session.as_deref(), given.as_deref());
-        engine::trace(&engine, &options, &name, session, given, report.as_ref())
+        engine::trace(&workspace, &options, &name, session, given, report.as_ref())
     });
     // A failed trace does not lose the answer.
     if let Some(Err(error)) = traced {

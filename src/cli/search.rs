@@ -111,7 +111,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         until: args.until,
         ..Filter::default()
     };
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
             return Err(UserError::usage(
@@ -120,14 +120,18 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
             ));
         }
         filter.kind = Some(Kind::Memory);
-        filter.keys = Some(engine::memories_where(&engine.store, &args.conditions)?);
+        filter.keys = Some(engine::memories_where(&workspace.store, &args.conditions)?);
     }
-    let (rewrite, warning) = match engine.settings.rewrite {
+    let (rewrite, warning) = match workspace.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
             let spinner = context.printer.spinner("rewriting");
-            wait(engine::rewrite(&engine, &args.query, &mut follow(&spinner)))??
+            wait(engine::rewrite(
+                &workspace,
+                &args.query,
+                &mut follow(&spinner),
+            ))??
         }
     };
     let options = FindOptions {
@@ -143,7 +147,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> Result<Box<dyn Rep
         explain: args.explain,
     };
     let bar = context.printer.bar("indexing");
-    let report = engine::find(&engine, &options, &mut |done, of| bar.reach(done, of));
+    let report = engine::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
     drop(bar);
     let mut report = report?;
     report.warnings.extend(warning);
@@ -161,8 +165,8 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
         ));
     }
     let address = address(context, None)?;
-    let engine = context.engine(None)?;
-    let embedded = engine::embed(&engine, &[&args.query])?;
+    let workspace = context.workspace(None)?;
+    let embedded = engine::embed(&workspace, &[&args.query])?;
     let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let question = RemoteQuestion {
         text: &args.query,
@@ -188,7 +192,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
         },
     });
     Ok(Box::new(engine::remote_results(
-        &engine,
+        &workspace,
         &args.query,
         found.collect(),
         start,

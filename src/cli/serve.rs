@@ -74,9 +74,9 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
             "set the clock; `memctl mcp` serves agents without HTTP",
         ));
     }
-    let engine = context.engine(args.model.as_deref())?;
-    engine.begin()?;
-    primary::follow(&context.environment, &engine)?;
+    let workspace = context.workspace(args.model.as_deref())?;
+    workspace.begin()?;
+    primary::follow(&context.environment, &workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -87,7 +87,7 @@ pub(super) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
     let bound = bind(args.addr, args.allow_remote)?;
     let (warnings, notes) = (context.printer.clone(), context.printer.clone());
     let server = Server::new(Options {
-        engine,
+        workspace,
         verifier: Verifier::new(keys, args.audience.clone()),
         origins,
         limits: Limits {

@@ -53,7 +53,7 @@ enum OneWay {
 
 pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>, UserError> {
     let address = address(context, args.url.as_deref())?;
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     let options = SyncOptions {
         way: match args.way {
             None => Way::Both,
@@ -64,7 +64,7 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
         // A dry run changes nothing, so it needs no confirmation.
         may_shrink: args.yes || args.dry_run,
     };
-    let mut done = carry_out(context, &engine, &address, options)?;
+    let mut done = carry_out(context, &workspace, &address, options)?;
     if let Err(remote::Error::Shrinks(shrinking)) = &done
         && context.is_interactive()
         && confirmed(&shrinking.to_string())?
@@ -74,14 +74,14 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
             may_shrink,
             ..options
         };
-        done = carry_out(context, &engine, &address, options)?;
+        done = carry_out(context, &workspace, &address, options)?;
     }
     let mut report = done?;
     if !args.dry_run {
         let (out, came) = report.told();
         report
             .warnings
-            .extend(remote::note_sync(&engine.store, &out, &came)?);
+            .extend(remote::note_sync(&workspace.store, &out, &came)?);
     }
     Ok(Box::new(report))
 }
@@ -89,19 +89,19 @@ pub(super) fn sync(context: &Context, args: &SyncArgs) -> Result<Box<dyn Report>
 /// Exchanges the records, then embeds the shared ones.
 fn carry_out(
     context: &Context,
-    engine: &Workspace,
+    workspace: &Workspace,
     address: &Address,
     options: SyncOptions,
 ) -> Result<Result<SyncReport, remote::Error>, UserError> {
     let mut bars = Bars::new(&context.printer);
     let on = &mut |stage| bars.on(stage);
     // Records in a primary are in the database already; only vectors are missing.
-    let has_sent = options.way != Way::Pull || engine.store.primary_name()?.is_some();
+    let has_sent = options.way != Way::Pull || workspace.store.primary_name()?.is_some();
     wait(async {
-        let store = remote::sharing_store(&engine.store);
+        let store = remote::sharing_store(&workspace.store);
         let mut report = remote::sync(address, &store, options, &mut random, on).await?;
         if has_sent && !options.dry_run {
-            match share_vectors(engine, address, &report.origin, on).await {
+            match share_vectors(workspace, address, &report.origin, on).await {
                 Ok(vectors) => report.vectors = Some(vectors),
                 // Keyword search finds rows without vectors.
                 Err(error) => {
@@ -115,12 +115,12 @@ fn carry_out(
 }
 
 async fn share_vectors(
-    engine: &Workspace,
+    workspace: &Workspace,
     address: &Address,
     origin: &str,
     on: OnSync<'_>,
 ) -> Result<VectorsReport, String> {
-    let shared_embedder = remote::shared_embedder(engine).map_err(|error| error.to_string())?;
+    let shared_embedder = remote::shared_embedder(workspace).map_err(|error| error.to_string())?;
     let name = shared_embedder.name();
     let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
     let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);

@@ -40,10 +40,14 @@ pub(super) struct TestArgs {
 
 pub(super) fn test(context: &Context, args: &TestArgs) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let engine = context.engine(args.model.as_deref())?;
-    let plan = wait(engine::plan_tests(&engine, skill.as_ref(), args.max_calls))??;
+    let workspace = context.workspace(args.model.as_deref())?;
+    let plan = wait(engine::plan_tests(
+        &workspace,
+        skill.as_ref(),
+        args.max_calls,
+    ))??;
     announce(context, &plan);
-    let report = run(context, &engine, plan)?;
+    let report = run(context, &workspace, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
         engine::write_report(&path, &junit::document(&report)?)?;
@@ -67,10 +71,10 @@ fn announce(context: &Context, plan: &TestPlan) {
     ));
 }
 
-fn run(context: &Context, engine: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
+fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let bar = context.printer.bar("testing");
     let mut on_case = |done: usize, of: usize| bar.reach(done, of);
-    let report = wait(engine::test(engine, plan, &mut on_case, &mut |_| {}))?;
+    let report = wait(engine::test(workspace, plan, &mut on_case, &mut |_| {}))?;
     drop(bar);
     let mut report = report?;
     let ran = report.cases.len() - report.skipped;

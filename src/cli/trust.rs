@@ -59,8 +59,8 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
         ));
     }
     let config = context.config_quietly()?;
-    let engine = context.engine_over_files(None)?;
-    let approvals = engine.store.approvals();
+    let workspace = context.workspace_over_files(None)?;
+    let approvals = workspace.store.approvals();
     let mut report = TrustReport {
         directory: memory.display().to_string(),
         digest: digest(memory),
@@ -76,7 +76,7 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
         }
         return Ok(Box::new(report));
     }
-    report.untrusted = review::untrusted(&engine.store, args.origin.as_deref())?;
+    report.untrusted = review::untrusted(&workspace.store, args.origin.as_deref())?;
     if args.origin.is_none() && !context.environment.trusts_settings(memory) {
         report.settings.clone_from(&config.held_back);
         report.prompts = context.prompts_of_workspace();
@@ -85,7 +85,7 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
         return Ok(Box::new(report));
     }
     if let Some(origin) = &args.origin {
-        review::trust_origin(&engine, origin)?;
+        review::trust_origin(&workspace, origin)?;
         report.decision = "origin";
         return Ok(Box::new(report));
     }
@@ -94,8 +94,8 @@ pub(super) fn trust(context: &Context, args: &TrustArgs) -> Result<Box<dyn Repor
     } else {
         (TrustMode::Standing, "standing")
     };
-    review::trust(&engine, mode)?;
-    approvals.trust_settings(report.digest.clone(), &mut || (engine.random)())?;
+    review::trust(&workspace, mode)?;
+    approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;
     report.decision = decision;
     Ok(Box::new(report))
 }

@@ -34,15 +34,15 @@ pub(super) struct UndoArgs {
 }
 
 pub(super) fn undo(context: &Context, args: &UndoArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     if args.list {
         return Ok(Box::new(Changes {
-            changes: undo::changes(&engine.store, args.limit as usize)?,
+            changes: undo::changes(&workspace.store, args.limit as usize)?,
             now: context.environment.now,
         }));
     }
     Ok(Box::new(undo::revert(
-        &engine,
+        &workspace,
         args.change.as_deref(),
         args.dry_run,
     )?))

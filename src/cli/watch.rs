@@ -40,12 +40,12 @@ pub(super) struct WatchArgs {
 
 pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let engine = context.engine(None)?;
-    primary::follow(&context.environment, &engine)?;
+    let workspace = context.workspace(None)?;
+    primary::follow(&context.environment, &workspace)?;
     let mut follower = Follower::new(&context.places.memory, EXECUTIONS)?;
     let watch = Watch {
         context,
-        engine,
+        workspace,
         skill,
         limit: args.limit as usize,
     };
@@ -62,7 +62,7 @@ pub(super) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
 
 struct Watch<'a> {
     context: &'a Context,
-    engine: Workspace,
+    workspace: Workspace,
     skill: Option<SkillPath>,
     limit: usize,
 }
@@ -94,11 +94,11 @@ impl Watch<'_> {
         let mut limit = self.limit;
         loop {
             let Ok((mut executions, now)) =
-                engine::recent_executions(&self.engine.store, self.skill.as_ref(), limit)
+                engine::recent_executions(&self.workspace.store, self.skill.as_ref(), limit)
             else {
                 return Vec::new();
             };
-            let torn = self.engine.store.has_problems(Kind::Execution);
+            let torn = self.workspace.store.has_problems(Kind::Execution);
             if now == 0 || (now < *total && torn.unwrap_or(true)) {
                 // Another program is rewriting the file; its next event brings the rest.
                 return Vec::new();
@@ -118,7 +118,7 @@ impl Watch<'_> {
     /// Returns the newest executions, oldest first, and their total number. Returns nothing for a
     /// file that cannot be read yet; the next event reads it again.
     fn recent(&self) -> (Vec<Execution>, u64) {
-        engine::recent_executions(&self.engine.store, self.skill.as_ref(), self.limit)
+        engine::recent_executions(&self.workspace.store, self.skill.as_ref(), self.limit)
             .unwrap_or_default()
     }
 

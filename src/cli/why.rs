@@ -26,9 +26,9 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
-    let (engine, id) = context.engine(None)?.of_id(&args.id)?;
+    let (workspace, id) = context.workspace(None)?.of_id(&args.id)?;
     Ok(Box::new(Tree {
-        report: insight::why(&engine, &id)?,
+        report: insight::why(&workspace, &id)?,
         now: context.environment.now,
     }))
 }

@@ -206,7 +206,7 @@ async fn test_case(
         return Ok(report);
     }
     let mut trial = Trial {
-        engine: workspace,
+        workspace,
         llm,
         group,
         case,

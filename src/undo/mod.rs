@@ -110,7 +110,7 @@ pub fn revert(
         // Note the revert first. After a crash, a partial revert is then a known change that
         // can itself be reverted by its name.
         writer.note_undone(change.name)?;
-        done.undo = Some(short(&workspace.store.act().change).to_owned());
+        done.undo = Some(short(&workspace.store.audit_context().change).to_owned());
     }
     for run in runs(&backs) {
         done.steps

@@ -134,14 +134,14 @@ pub(crate) fn dollars(amount: f64) -> f64 {
 }
 
 impl Workspace {
-    /// The engine and the id that somebody means: `CORR-003@3f2a` is a record of another workspace, and is
-    /// looked at there.
+    /// Returns the workspace and the id that somebody means: `CORR-003@3f2a` is a record of another
+    /// workspace, and is looked up there.
     pub fn of_id(&self, id: &str) -> Result<(Self, String), Error> {
         let (id, origin) = split_origin(id);
-        let mut engine = self.clone();
+        let mut workspace = self.clone();
         if let Some(origin) = origin {
-            engine.store = self.store.pulled_as(origin)?.store;
+            workspace.store = self.store.pulled_as(origin)?.store;
         }
-        Ok((engine, id.to_owned()))
+        Ok((workspace, id.to_owned()))
     }
 }

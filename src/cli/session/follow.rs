@@ -27,12 +27,12 @@ const LIST: &[&str] = &[Kind::Session.file()];
 const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, UserError> {
-    let engine = context.engine(None)?;
-    primary::follow(&context.environment, &engine)?;
+    let workspace = context.workspace(None)?;
+    primary::follow(&context.environment, &workspace)?;
     let mut follower = Follower::new(&context.places.memory, LIST)?;
     let mut list = List {
         context,
-        engine,
+        workspace,
         status: args.status.clone(),
         limit: args.limit as usize,
         seen: SessionsReport {
@@ -49,14 +49,14 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<u8, UserError> 
 }
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<u8, UserError> {
-    let engine = context.engine(None)?;
-    primary::follow(&context.environment, &engine)?;
+    let workspace = context.workspace(None)?;
+    primary::follow(&context.environment, &workspace)?;
     let mut follower = Follower::new(&context.places.memory, SHOW)?;
     // A missing session is an error now; later reads use its full id.
-    let seen = sessions::show(&engine, &args.session, args.limit as usize)?;
+    let seen = sessions::show(&workspace, &args.session, args.limit as usize)?;
     let mut show = Show {
         context,
-        engine,
+        workspace,
         limit: args.limit as usize,
         seen,
         gone: None,
@@ -75,7 +75,7 @@ fn is_screen(context: &Context) -> bool {
 
 struct List<'a> {
     context: &'a Context,
-    engine: Workspace,
+    workspace: Workspace,
     status: Option<SessionState>,
     limit: usize,
     seen: SessionsReport,
@@ -84,7 +84,7 @@ struct List<'a> {
 impl Live for List<'_> {
     fn look(&mut self) {
         // A file that cannot be read yet is read again at the next event.
-        if let Ok(seen) = sessions::list(&self.engine, self.status.as_ref(), self.limit) {
+        if let Ok(seen) = sessions::list(&self.workspace, self.status.as_ref(), self.limit) {
             self.seen = seen;
         }
     }
@@ -141,7 +141,7 @@ impl List<'_> {
 
 struct Show<'a> {
     context: &'a Context,
-    engine: Workspace,
+    workspace: Workspace,
     limit: usize,
     seen: SessionReport,
     /// Reason why the session is gone; `None` while it exists.
@@ -222,7 +222,7 @@ impl Show<'_> {
     /// Reads the session with its newest `limit` actions. Returns `false` if that fails. A file
     /// that cannot be read yet is read again at the next event.
     fn look_at(&mut self, limit: usize) -> bool {
-        match sessions::show(&self.engine, &self.seen.session.session_id, limit) {
+        match sessions::show(&self.workspace, &self.seen.session.session_id, limit) {
             Ok(seen) => {
                 self.seen = seen;
                 return true;

@@ -75,7 +75,7 @@ pub(super) struct StartArgs {
 fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, UserError> {
     let data = json(context, "--data", args.data.as_deref())?;
     let session = sessions::start(
-        &context.engine(None)?,
+        &context.workspace(None)?,
         NewSession {
             data,
             total_steps: Some(args.total_steps),
@@ -151,7 +151,7 @@ fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, UserError> {
         took_ms: args.ms,
         error: args.error,
     };
-    let report = sessions::log_action(&context.engine(None)?, &args.session, action)?;
+    let report = sessions::log_action(&context.workspace(None)?, &args.session, action)?;
     Ok(Box::new(report))
 }
 
@@ -200,7 +200,7 @@ fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, Us
         let example = format!("memctl session progress {} --percent 50", args.session);
         return Err(UserError::usage("nothing to change", example));
     }
-    let session = sessions::change(&context.engine(None)?, &args.session, change)?;
+    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
     Ok(Box::new(pages::Changed {
         done: "updated",
         session,
@@ -234,7 +234,7 @@ fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
         error: args.error,
         ..SessionChange::default()
     };
-    let session = sessions::change(&context.engine(None)?, &args.session, change)?;
+    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
     Ok(Box::new(pages::Changed {
         done: "ended",
         session,

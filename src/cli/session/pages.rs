@@ -70,9 +70,9 @@ struct Sessions {
 }
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     Ok(Box::new(Sessions {
-        report: sessions::list(&engine, args.status.as_ref(), args.limit as usize)?,
+        report: sessions::list(&workspace, args.status.as_ref(), args.limit as usize)?,
         now: context.environment.now,
     }))
 }
@@ -107,9 +107,9 @@ struct Shown {
 }
 
 pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     Ok(Box::new(Shown {
-        report: sessions::show(&engine, &args.session, args.limit as usize)?,
+        report: sessions::show(&workspace, &args.session, args.limit as usize)?,
         now: context.environment.now,
     }))
 }

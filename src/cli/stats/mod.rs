@@ -41,7 +41,7 @@ struct Shown {
 }
 
 pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Report>, UserError> {
-    let engine = context.engine(None)?;
+    let workspace = context.workspace(None)?;
     let path = args
         .html
         .as_ref()
@@ -50,11 +50,11 @@ pub(super) fn stats(context: &Context, args: &StatsArgs) -> Result<Box<dyn Repor
         refuse(path)?;
     }
     let spinner = context.printer.spinner("counting");
-    let report = insight::stats(&engine);
+    let report = insight::stats(&workspace);
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        insight::save_page(path, &html::page(&report, engine.now))?;
+        insight::save_page(path, &html::page(&report, workspace.now))?;
     }
     Ok(Box::new(Shown { report, page: path }))
 }

@@ -46,7 +46,7 @@ pub(crate) struct Meter<'p> {
 
 /// Run of one case.
 pub(crate) struct Trial<'t, 'p> {
-    pub(crate) engine: &'t Workspace,
+    pub(crate) workspace: &'t Workspace,
     pub(crate) llm: &'t Llm,
     pub(crate) group: &'t Group,
     pub(crate) case: &'t Case,
@@ -124,10 +124,11 @@ impl Trial<'_, '_> {
     async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
         let input = self.case.input.get();
         let request = Request {
-            system: assemble_layers(self.engine, &self.group.skill, rules, Some(input), &[]).prompt,
+            system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input), &[])
+                .prompt,
             user: input.to_owned(),
             schema: None,
-            max_tokens: self.engine.settings.max_output_tokens,
+            max_tokens: self.workspace.settings.max_output_tokens,
         };
         let text = self.meter.ask(self.llm, &request).await?;
         let answer = guard::redact_json(output(&text).get()).text.into_owned();
@@ -139,7 +140,7 @@ impl Trial<'_, '_> {
         let Some(rubric) = &self.case.rubric else {
             return Ok(Ok(()));
         };
-        let system = self.engine.settings.judge_prompt.as_deref();
+        let system = self.workspace.settings.judge_prompt.as_deref();
         let request = rubric::ask(rubric, input, &answer, system.unwrap_or(rubric::PROMPT));
         let cannot = |reason: String| {
             Stop::NoJudge(format!("`{}` cannot judge it: {reason}", self.llm.model()))

@@ -21,7 +21,7 @@ use crate::workspace::redacting_writer::{self, redaction_warning};
 use crate::workspace::{Workspace, repair_warnings};
 
 pub(crate) fn import(
-    engine: &Workspace,
+    workspace: &Workspace,
     options: &ImportOptions,
     found: Found,
     report: &mut ImportReport,
@@ -32,15 +32,15 @@ pub(crate) fn import(
     let mut writer = if options.dry_run {
         None
     } else {
-        Some(engine.writer()?)
+        Some(workspace.writer()?)
     };
-    let store = &engine.store;
+    let store = &workspace.store;
     let Here {
         buried,
         mut taken,
         mut origins,
         mut said,
-    } = Here::read(engine)?;
+    } = Here::read(workspace)?;
     let source = report.source.name();
     let mut left_out = Vec::new();
     let mut texts = Vec::new();
@@ -91,8 +91,8 @@ pub(crate) fn import(
             continue;
         }
         origins.insert(origin, text.clone());
-        let memory = note(engine, source, foreign, text, user)?;
-        let id = taken.free(Kind::Memory, "", engine.now);
+        let memory = note(workspace, source, foreign, text, user)?;
+        let id = taken.free(Kind::Memory, "", workspace.now);
         let memory = Memory {
             id: id.clone(),
             ..memory
@@ -127,8 +127,8 @@ struct Here {
 }
 
 impl Here {
-    fn read(engine: &Workspace) -> Result<Self, Error> {
-        let store = &engine.store;
+    fn read(workspace: &Workspace) -> Result<Self, Error> {
+        let store = &workspace.store;
         let mut here = Self {
             buried: store.all_forgotten()?,
             taken: Taken::default(),
@@ -157,7 +157,7 @@ impl Here {
 }
 
 fn note(
-    engine: &Workspace,
+    workspace: &Workspace,
     source: &str,
     foreign: Foreign,
     content: String,
@@ -172,8 +172,8 @@ fn note(
         content,
         metadata: to_raw_value(&Value::Object(metadata)).map_err(crate::store::Error::from)?,
         user_id,
-        created_at: foreign.created.unwrap_or_else(|| engine.timestamp()),
-        updated_at: engine.timestamp(),
+        created_at: foreign.created.unwrap_or_else(|| workspace.timestamp()),
+        updated_at: workspace.timestamp(),
         // A note from another program has no expiry here; its age is no reason to drop it.
         expires_at: None,
         trust: OBSERVED.to_owned(),

@@ -50,7 +50,7 @@ impl Incoming {
 }
 
 pub(crate) fn import(
-    engine: &Workspace,
+    workspace: &Workspace,
     options: &ImportOptions,
     carried: &ParsedExport,
     report: &mut ImportReport,
@@ -62,18 +62,18 @@ pub(crate) fn import(
     let mut writer = if options.dry_run {
         None
     } else {
-        Some(engine.writer()?)
+        Some(workspace.writer()?)
     };
-    let identity = engine.store.identity().map(|identity| identity.origin);
+    let identity = workspace.store.identity().map(|identity| identity.origin);
     let is_ours = carried.workspace.is_some() && carried.workspace == identity;
-    let own = (!options.trust).then(|| engine.store.approvals().own_words());
+    let own = (!options.trust).then(|| workspace.store.approvals().own_words());
     let mut import = Import {
-        engine,
+        workspace,
         own,
         restore: options.restore,
         is_ours,
-        workspace: carried.workspace.clone().unwrap_or_default(),
-        here: Here::read(engine)?,
+        source: carried.workspace.clone().unwrap_or_default(),
+        here: Here::read(workspace)?,
         renames: HashMap::new(),
         kept: HashSet::new(),
         left_out: Vec::new(),
@@ -126,13 +126,14 @@ pub(crate) fn import(
 }
 
 struct Import<'a> {
-    engine: &'a Workspace,
+    workspace: &'a Workspace,
     /// Texts that this user has said or approved; `None` if the claims of the file count.
     own: Option<Standing>,
     restore: bool,
     /// True if the records come from this workspace.
     is_ours: bool,
-    workspace: String,
+    /// Origin of the workspace that wrote the export; empty if unknown.
+    source: String,
     here: Here,
     /// New ids of the renamed records, by old id.
     renames: HashMap<String, String>,
@@ -161,7 +162,7 @@ impl Import<'_> {
                     let filtered = redacting_writer::redact(text);
                     self.left_out.extend(&filtered.found);
                     let text = filtered.text.into_owned();
-                    if !self.engine.store.covers(*kind, text.as_bytes()) {
+                    if !self.workspace.store.covers(*kind, text.as_bytes()) {
                         let reason = "it is outside the scope, or another user's";
                         report.skip(Skipped::one(what(), reason));
                         continue;
@@ -245,7 +246,7 @@ impl Import<'_> {
             let id = self
                 .here
                 .taken
-                .free(entry.kind, &entry.created, self.engine.now);
+                .free(entry.kind, &entry.created, self.workspace.now);
             report.renamed.push(Renamed {
                 from: entry.id.clone(),
                 to: id.clone(),
@@ -271,11 +272,7 @@ impl Import<'_> {
     }
 
     fn origin(&self, entry: &Incoming) -> Origin {
-        (
-            self.workspace.clone(),
-            entry.id.clone(),
-            entry.created.clone(),
-        )
+        (self.source.clone(), entry.id.clone(), entry.created.clone())
     }
 
     fn was_forgotten(&self, entry: &Incoming) -> bool {
@@ -323,7 +320,7 @@ impl Import<'_> {
                 }
                 continue;
             }
-            let here: HashSet<Vec<u8>> = foreign_lines(self.engine.store.directory(), name)?
+            let here: HashSet<Vec<u8>> = foreign_lines(self.workspace.store.directory(), name)?
                 .into_iter()
                 .collect();
             let mut lines = Vec::new();
@@ -363,7 +360,7 @@ impl Import<'_> {
         text: &[u8],
         here: &HashSet<Vec<u8>>,
     ) -> Result<Option<String>, &'static str> {
-        if !self.engine.store.sees_all() {
+        if !self.workspace.store.sees_all() {
             return Err("only who sees everything may write it");
         }
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;

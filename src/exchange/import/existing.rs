@@ -36,8 +36,8 @@ pub(crate) struct Here {
 pub(crate) type Origin = (String, String, String);
 
 impl Here {
-    pub(crate) fn read(engine: &Workspace) -> Result<Self, Error> {
-        let store = &engine.store;
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, Error> {
+        let store = &workspace.store;
         let mut here = Self {
             known: HashMap::new(),
             bare: HashSet::new(),

@@ -16,8 +16,8 @@ pub(super) async fn metrics(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
-    let work = server.work(&caller, "serve metrics", |engine| {
-        let count = |kind| Ok((kind, engine.store.count(kind)?));
+    let work = server.work(&caller, "serve metrics", |workspace| {
+        let count = |kind| Ok((kind, workspace.store.count(kind)?));
         let counts: Result<Vec<_>, crate::store::Error> =
             Kind::ALL.into_iter().map(count).collect();
         Ok(counts?)

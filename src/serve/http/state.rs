@@ -1,6 +1,6 @@
 //! Shared state of all requests, and the one place where a request opens the memory.
 //!
-//! Engine calls block: on files, a lock, or a model. They run on a limited number of separate
+//! Calls of verbs block: on files, a lock, or a model. They run on a limited number of separate
 //! threads; a request that waits too long for one gets a retry status. A write that has started is
 //! completed even if the client is gone.
 
@@ -42,8 +42,8 @@ pub type Clock = Box<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
 /// Parts of a server.
 pub struct Options {
-    /// Engine with the owner's access.
-    pub engine: Workspace,
+    /// Workspace with the owner's access.
+    pub workspace: Workspace,
     /// Verifier of tokens.
     pub verifier: Verifier,
     /// Accepted host names and origins.
@@ -95,24 +95,24 @@ impl Server {
     ///
     /// Fails if the file system cannot report changes.
     pub fn new(options: Options) -> Result<Self, notify::Error> {
-        let Options { engine, .. } = options;
+        let Options { workspace, .. } = options;
         let events = Events::follow(
-            engine.store.clone(),
+            workspace.store.clone(),
             options.limits.listeners,
             Arc::clone(&options.log),
         )?;
         Ok(Self(Arc::new(Inner {
-            memory: engine.store.directory().to_path_buf(),
-            approvals: engine.store.approvals().clone(),
-            primary: engine.store.primary().cloned(),
-            skills_dir: engine.skills_dir,
-            settings: engine.settings,
+            memory: workspace.store.directory().to_path_buf(),
+            approvals: workspace.store.approvals().clone(),
+            primary: workspace.store.primary().cloned(),
+            skills_dir: workspace.skills_dir,
+            settings: workspace.settings,
             providers: Providers {
                 kept: Some(EmbedderCache::default()),
-                ..engine.providers
+                ..workspace.providers
             },
-            spare_dir: engine.spare_dir,
-            random: engine.random,
+            spare_dir: workspace.spare_dir,
+            random: workspace.random,
             clock: options.clock,
             verifier: options.verifier,
             origins: options.origins,
@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Opens the memory for one request: for this caller, purpose and time.
-    fn engine(&self, caller: &Caller, why: &str) -> Workspace {
+    fn workspace(&self, caller: &Caller, why: &str) -> Workspace {
         let now = self.now();
         let audit_context = AuditContext {
             who: caller.user.to_string(),
@@ -154,9 +154,9 @@ impl Server {
         caller: &Caller,
         why: &str,
     ) -> Result<Workspace, crate::workspace::Error> {
-        let engine = self.engine(caller, why);
-        remote::catch_up(&engine.store)?;
-        Ok(engine)
+        let workspace = self.workspace(caller, why);
+        remote::catch_up(&workspace.store)?;
+        Ok(workspace)
     }
 
     /// Opens the store with the caller's scope and user.

@@ -1,7 +1,7 @@
 //! Streamable HTTP transport, as a service that an HTTP server mounts at one path.
 //!
 //! The mounting server authenticates: a layer in front verifies the token and puts the result into
-//! the extensions of the request, from which `open` creates an engine. It is called for every tool
+//! the extensions of the request, from which `open` opens a workspace. It is called for every tool
 //! call, with the head of that request. There are no sessions, so that no caller can use the
 //! session of another. Every response is one JSON document, and any process can answer.
 //!

@@ -98,10 +98,10 @@ impl Server {
         let open = Arc::clone(&self.open);
         let runtime = Handle::current();
         let done = tokio::task::spawn_blocking(move || {
-            let engine = open(&context.extensions, operation)?;
+            let workspace = open(&context.extensions, operation)?;
             runtime.block_on(async {
                 tokio::select! {
-                    answer = operation.call(&engine, arguments) => answer,
+                    answer = operation.call(&workspace, arguments) => answer,
                     () = context.ct.cancelled() => Err(UserError::interrupted()),
                 }
             })

@@ -81,7 +81,10 @@ pub struct Corrected {
     pub warnings: Vec<String>,
 }
 
-pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Corrected, UserError> {
+pub(super) async fn correct(
+    workspace: &Workspace,
+    args: CorrectArgs,
+) -> Result<Corrected, UserError> {
     if let Some(reason) = screen(&args.correction).reason() {
         return Err(user_error(Error::Suspicious { reason }));
     }
@@ -94,7 +97,7 @@ pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Cor
         supersede: false,
         by_agent: true,
     };
-    let report = engine::correct(engine, options, &mut |_| {})
+    let report = engine::correct(workspace, options, &mut |_| {})
         .await
         .map_err(user_error)?;
     let sanitize = |text: String| token_budget::sanitize(&text);
@@ -120,7 +123,7 @@ pub(super) async fn correct(engine: &Workspace, args: CorrectArgs) -> Result<Cor
         tests: report.tests,
         conflicts: conflicts.collect(),
         not_learned: report.not_learned,
-        undo: undo(engine),
+        undo: undo(workspace),
         warnings: report.warnings,
     })
 }

@@ -39,14 +39,14 @@ pub struct Forgotten {
     pub warnings: Vec<String>,
 }
 
-pub(super) fn forget(engine: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
-    let report = engine::forget(engine, &args.id, false).map_err(user_error)?;
+pub(super) fn forget(workspace: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
+    let report = engine::forget(workspace, &args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,
         summary: token_budget::beginning(&token_budget::sanitize(&report.summary), SUMMARY)
             .into_owned(),
-        undo: undo(engine),
+        undo: undo(workspace),
         warnings: report.warnings,
     })
 }

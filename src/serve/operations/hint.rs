@@ -72,14 +72,14 @@ pub struct Hinted {
     pub why: String,
 }
 
-pub(super) fn hint(engine: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
+pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
     if args.error.trim().is_empty() {
         return Err(UserError::input(
             "`error` is empty",
             "give the output of the failing call in `error`",
         ));
     }
-    let adviser = adviser(engine);
+    let adviser = adviser(workspace);
     let report = adviser
         .hint(&HintOptions {
             error: args.error,
@@ -98,13 +98,13 @@ pub(super) fn hint(engine: &Workspace, args: HintArgs) -> Result<Hints, UserErro
     Ok(hints.within(token_budget::of(args.max_tokens)))
 }
 
-/// Returns the hint service of an engine.
-pub(super) fn adviser(engine: &Workspace) -> HintService<'_> {
+/// Returns the hint service of a workspace.
+pub(super) fn adviser(workspace: &Workspace) -> HintService<'_> {
     HintService {
-        store: &engine.store,
-        now: engine.now,
-        random: engine.random,
-        withhold: engine.settings.withhold,
+        store: &workspace.store,
+        now: workspace.now,
+        random: workspace.random,
+        withhold: workspace.settings.withhold,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Table of operations: the six operations of agents on their memory.
 //!
-//! Each operation calls the engine as the command of the same name does, and answers in two forms:
+//! Each operation calls a verb, as the command of the same name does, and answers in two forms:
 //! data for programs, and text for models. Both stay within the caller's token budget, and report
 //! omitted items.
 //!
@@ -177,24 +177,27 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// Invalid arguments are input errors; other errors come from the engine.
-    pub async fn call(self, engine: &Workspace, arguments: Value) -> Result<Answer, UserError> {
+    /// Invalid arguments are input errors; other errors come from the verb.
+    pub async fn call(self, workspace: &Workspace, arguments: Value) -> Result<Answer, UserError> {
         match self {
             Self::Search => {
-                let report = search::search(engine, self.arguments(arguments)?).await;
-                answer(engine, report)
+                let report = search::search(workspace, self.arguments(arguments)?).await;
+                answer(workspace, report)
             }
-            Self::Hint => answer(engine, hint::hint(engine, self.arguments(arguments)?)),
+            Self::Hint => answer(workspace, hint::hint(workspace, self.arguments(arguments)?)),
             Self::Remember => {
-                let report = remember::remember(engine, self.arguments(arguments)?);
-                answer(engine, report)
+                let report = remember::remember(workspace, self.arguments(arguments)?);
+                answer(workspace, report)
             }
             Self::Correct => {
-                let report = correct::correct(engine, self.arguments(arguments)?).await;
-                answer(engine, report)
+                let report = correct::correct(workspace, self.arguments(arguments)?).await;
+                answer(workspace, report)
             }
-            Self::Why => answer(engine, why::why(engine, &self.arguments(arguments)?)),
-            Self::Forget => answer(engine, forget::forget(engine, &self.arguments(arguments)?)),
+            Self::Why => answer(workspace, why::why(workspace, &self.arguments(arguments)?)),
+            Self::Forget => answer(
+                workspace,
+                forget::forget(workspace, &self.arguments(arguments)?),
+            ),
         }
     }
 
@@ -210,17 +213,17 @@ impl Operation {
 }
 
 fn answer<R: Report>(
-    engine: &Workspace,
+    workspace: &Workspace,
     report: Result<R, UserError>,
 ) -> Result<Answer, UserError> {
     let report = report?;
     Ok(Answer {
-        text: report.text(&(engine.random)()),
+        text: report.text(&(workspace.random)()),
         data: serde_json::to_value(&report).map_err(store::Error::from)?,
     })
 }
 
-/// Converts an engine error, with a hint for a caller that has these operations and no command
+/// Converts the error of a verb, with a hint for a caller that has these operations and no command
 /// line.
 fn user_error(error: Error) -> UserError {
     let hint = match &error {
@@ -244,8 +247,8 @@ fn user_error(error: Error) -> UserError {
 }
 
 /// Returns the command with which a person reverts the change of this call.
-fn undo(engine: &Workspace) -> Option<String> {
-    let change = &engine.store.audit_context().change;
+fn undo(workspace: &Workspace) -> Option<String> {
+    let change = &workspace.store.audit_context().change;
     let name = change.get(..8).unwrap_or(change);
     (!name.is_empty()).then(|| format!("memctl memory undo {name}"))
 }

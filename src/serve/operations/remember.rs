@@ -89,14 +89,14 @@ pub struct Remembered {
     pub warnings: Vec<String>,
 }
 
-pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembered, UserError> {
+pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Remembered, UserError> {
     let is_of_note =
         args.memory_type.is_some() || args.metadata.is_some() || args.expires_at.is_some();
     match (args.content, args.fix) {
         (Some(content), None) => {
             let metadata = args.metadata.as_ref().map(to_raw_value).transpose();
             note(
-                engine,
+                workspace,
                 &AddOptions {
                     memory_type: args.memory_type.unwrap_or(MemoryType::TaskMemory),
                     content,
@@ -109,7 +109,7 @@ pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembe
             "`type`, `metadata` and `expires_at` apply to notes, not to a `fix`",
             "remove them",
         )),
-        (None, Some(given)) => fix(engine, given),
+        (None, Some(given)) => fix(workspace, given),
         (content, _) => Err(UserError::input(
             match content {
                 Some(_) => "`content` and `fix` were both given",
@@ -120,11 +120,11 @@ pub(super) fn remember(engine: &Workspace, args: RememberArgs) -> Result<Remembe
     }
 }
 
-fn note(engine: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
-    let report = engine::add_observed(engine, options).map_err(user_error)?;
+fn note(workspace: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
+    let report = engine::add_observed(workspace, options).map_err(user_error)?;
     Ok(Remembered {
         approve: report.added.then(|| approval(&report.id)),
-        undo: report.added.then(|| undo(engine)).flatten(),
+        undo: report.added.then(|| undo(workspace)).flatten(),
         id: Some(report.id),
         added: report.added,
         trust: "observed",
@@ -135,7 +135,7 @@ fn note(engine: &Workspace, options: &AddOptions) -> Result<Remembered, UserErro
 }
 
 /// Records a failure and its recovery, in a separate session.
-fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
+fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     for (name, text) in [
         ("failed", &fix.failed),
         ("error", &fix.error),
@@ -148,8 +148,8 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
             ));
         }
     }
-    let adviser = adviser(engine);
-    let session = format!("remember/{}", (engine.random)());
+    let adviser = adviser(workspace);
+    let session = format!("remember/{}", (workspace.random)());
     let failure = adviser
         .record_failure(&fix.failed, &fix.error, &session, 0)
         .map_err(user_error)?;
@@ -170,7 +170,7 @@ fn fix(engine: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     let added = new.is_some();
     Ok(Remembered {
         approve: new.as_deref().map(approval),
-        undo: new.as_ref().and_then(|_| undo(engine)),
+        undo: new.as_ref().and_then(|_| undo(workspace)),
         id: new.or_else(|| report.merged.into_iter().next()),
         added,
         trust: "observed",

@@ -104,7 +104,7 @@ pub(super) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
+pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
     if args.query.trim().is_empty() {
         return Err(UserError::input(
             "`query` is empty",
@@ -119,11 +119,11 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         ));
     }
     let skill = args.skill.as_deref().map(str::parse).transpose()?;
-    let (rewrite, warning) = match engine.settings.rewrite {
+    let (rewrite, warning) = match workspace.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
-            let rewritten = engine::rewrite(engine, &args.query, &mut |_| {}).await;
+            let rewritten = engine::rewrite(workspace, &args.query, &mut |_| {}).await;
             rewritten.map_err(user_error)?
         }
     };
@@ -139,7 +139,7 @@ pub(super) async fn search(engine: &Workspace, args: SearchArgs) -> Result<Searc
         rewrite,
         explain: false,
     };
-    let report = engine::find(engine, &options, &mut |_, _| {}).map_err(user_error)?;
+    let report = engine::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
     let mut warnings = report.warnings;
     warnings.extend(warning);

@@ -51,9 +51,9 @@ pub struct Reasons {
     pub warnings: Vec<String>,
 }
 
-pub(super) fn why(engine: &Workspace, args: &WhyArgs) -> Result<Reasons, UserError> {
-    let (engine, id) = engine.of_id(&args.id).map_err(user_error)?;
-    let report = insight::why(&engine, &id).map_err(user_error)?;
+pub(super) fn why(workspace: &Workspace, args: &WhyArgs) -> Result<Reasons, UserError> {
+    let (workspace, id) = workspace.of_id(&args.id).map_err(user_error)?;
+    let report = insight::why(&workspace, &id).map_err(user_error)?;
     let chain = report.chain.into_iter().map(|link| Link {
         summary: token_budget::beginning(&token_budget::sanitize(&link.summary), LONG).into_owned(),
         // Names of sessions and tests come from agent hosts and files.

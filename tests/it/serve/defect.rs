@@ -36,7 +36,7 @@ fn a_request_that_panics_ends_alone() {
     let bound = bind("127.0.0.1:0".parse().unwrap(), false).unwrap();
     let address = bound.address;
     let server = Server::new(Options {
-        engine,
+        workspace: engine,
         verifier: Verifier::new(Keys::Secret(secret()), AUDIENCE.to_owned()),
         origins: Origins::new(&[], &[]).unwrap(),
         limits: Limits::default(),

@@ -55,7 +55,7 @@ pub(crate) async fn hybrid(
     let why = "serve hybrid-search-context-eng";
     reply(
         &server
-            .work(&caller, why, |engine| search.rows(engine))
+            .work(&caller, why, |workspace| search.rows(workspace))
             .await?,
     )
 }
@@ -90,8 +90,8 @@ pub(crate) async fn read(
         match_count: within("match_count", body.match_count, 5, (1, 50))?,
         memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
     };
-    let work = server.work(&caller, "serve agent-memory-read", |engine| {
-        search.rows(engine)
+    let work = server.work(&caller, "serve agent-memory-read", |workspace| {
+        search.rows(workspace)
     });
     reply(&json!({ "results": work.await? }))
 }
@@ -144,13 +144,13 @@ pub(crate) async fn write(
         expires_at: body.expires_at,
     };
     let is_agent = caller.is_agent();
-    let work = server.write(&caller, "serve agent-memory-write", move |engine| {
+    let work = server.write(&caller, "serve agent-memory-write", move |workspace| {
         let report = if is_agent {
-            engine::add_observed(engine, &options)?
+            engine::add_observed(workspace, &options)?
         } else {
-            engine::add_memory(engine, &options)?
+            engine::add_memory(workspace, &options)?
         };
-        let memory: Memory = engine.store.get(&report.id)?;
+        let memory: Memory = workspace.store.get(&report.id)?;
         Ok(Row {
             trust: memory.trust(),
             id: memory.id,

@@ -77,11 +77,11 @@ pub(crate) async fn insert(
     let documents: Result<Vec<Box<RawValue>>, _> =
         rows.iter().map(|row| to_raw_value(&row.metadata)).collect();
     let documents = documents.map_err(store::Error::from)?;
-    let work = server.write(&caller, "serve context_eng_memories", move |engine| {
+    let work = server.write(&caller, "serve context_eng_memories", move |workspace| {
         let mut kept = Vec::new();
         for document in &documents {
-            let report = engine::add_procedure(engine, document)?;
-            kept.push(StoredRow::of(engine.store.get(&report.id)?));
+            let report = engine::add_procedure(workspace, document)?;
+            kept.push(StoredRow::of(workspace.store.get(&report.id)?));
         }
         Ok(kept)
     });

@@ -49,7 +49,7 @@ pub(crate) struct Metadata {
 
 impl Hybrid {
     /// Returns the best matching procedures.
-    pub(crate) fn rows(self, engine: &Workspace) -> Result<Vec<ProcedureRow>, Problem> {
+    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<ProcedureRow>, Problem> {
         if self.match_count == 0 {
             return Ok(Vec::new());
         }
@@ -69,7 +69,7 @@ impl Hybrid {
             explain: false,
         };
         let found = engine::find_near(
-            engine,
+            workspace,
             &options,
             self.query_embedding.as_deref(),
             &mut |_, _| {},
@@ -82,7 +82,7 @@ impl Hybrid {
         let mut rows = Vec::new();
         for found in found.results {
             // Records deleted since the search are skipped.
-            let Some(procedure) = record::<Procedure>(engine, &found)? else {
+            let Some(procedure) = record::<Procedure>(workspace, &found)? else {
                 continue;
             };
             let (keyword_rank, semantic_rank) = (found.ranks.keyword, found.ranks.semantic);
@@ -128,7 +128,7 @@ pub(crate) struct MemoryRow {
 
 impl Near {
     /// Returns the caller's memories above the similarity threshold, most similar first.
-    pub(crate) fn rows(self, engine: &Workspace) -> Result<Vec<MemoryRow>, Problem> {
+    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<MemoryRow>, Problem> {
         if self.match_count == 0 {
             return Ok(Vec::new());
         }
@@ -145,7 +145,7 @@ impl Near {
             explain: true,
         };
         let found = engine::find_near(
-            engine,
+            workspace,
             &options,
             self.query_embedding.as_deref(),
             &mut |_, _| {},
@@ -158,7 +158,7 @@ impl Near {
             else {
                 continue;
             };
-            let Some(memory) = record::<Memory>(engine, &found)? else {
+            let Some(memory) = record::<Memory>(workspace, &found)? else {
                 continue;
             };
             rows.push(MemoryRow {
@@ -175,9 +175,9 @@ impl Near {
 }
 
 /// Returns the record of a result, local or remote; `None` if it has been deleted since.
-fn record<R: Record>(engine: &Workspace, found: &Found) -> Result<Option<R>, Problem> {
-    let (engine, id) = engine.of_id(&found.name())?;
-    match engine.store.get::<R>(&id) {
+fn record<R: Record>(workspace: &Workspace, found: &Found) -> Result<Option<R>, Problem> {
+    let (workspace, id) = workspace.of_id(&found.name())?;
+    match workspace.store.get::<R>(&id) {
         Ok(record) => Ok(Some(record)),
         Err(store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),

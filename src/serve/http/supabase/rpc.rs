@@ -72,7 +72,7 @@ pub(crate) async fn hybrid(
     };
     let why = "serve hybrid_search_context_eng_memories";
     let rows = server
-        .work(&caller, why, |engine| search.rows(engine))
+        .work(&caller, why, |workspace| search.rows(workspace))
         .await?;
     shape.reply(&rows, &headers)
 }
@@ -123,7 +123,9 @@ pub(crate) async fn match_memory(
     if asked.is_some_and(|user| user != caller.user.as_str()) {
         return shape.reply::<()>(&[], &headers);
     }
-    let work = server.work(&caller, "serve match_memory", |engine| search.rows(engine));
+    let work = server.work(&caller, "serve match_memory", |workspace| {
+        search.rows(workspace)
+    });
     shape.reply(&work.await?, &headers)
 }
 

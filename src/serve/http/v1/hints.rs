@@ -54,8 +54,8 @@ pub(crate) async fn hint(
         session: body.session.map(|name| own(&caller, &name)).transpose()?,
         max_hints: within("max_hints", body.max_hints, 3, (1, 20))?,
     };
-    let work = server.work(&caller, "serve hints", move |engine| {
-        Ok(adviser(engine).hint(&options)?)
+    let work = server.work(&caller, "serve hints", move |workspace| {
+        Ok(adviser(workspace).hint(&options)?)
     });
     reply(&work.await?)
 }
@@ -87,9 +87,9 @@ pub(crate) async fn failure(
     let code = text("code", body.code, LONGEST_TEXT)?;
     let error = text("error", body.error, LONGEST_TEXT)?;
     let most = within("max_hints", body.max_hints, 5, (1, 20))?;
-    let work = server.work(&caller, "serve failures", move |engine| {
-        may_learn(engine)?;
-        Ok(adviser(engine).record_failure(&code, &error, &session, most)?)
+    let work = server.work(&caller, "serve failures", move |workspace| {
+        may_learn(workspace)?;
+        Ok(adviser(workspace).record_failure(&code, &error, &session, most)?)
     });
     reply(&work.await?)
 }
@@ -121,17 +121,17 @@ pub(crate) async fn success(
         code: text("code", body.code, LONGEST_TEXT)?,
         output: body.output,
     };
-    let work = server.work(&caller, "serve successes", move |engine| {
-        may_learn(engine)?;
-        Ok(adviser(engine).record_success(&success)?)
+    let work = server.work(&caller, "serve successes", move |workspace| {
+        may_learn(workspace)?;
+        Ok(adviser(workspace).record_success(&success)?)
     });
     reply(&work.await?)
 }
 
 /// Checks that the caller may add fixes. Fixes belong to no domain, so only a scope that can see
 /// them can add them.
-fn may_learn(engine: &Workspace) -> Result<(), Problem> {
-    if engine.store.scope().allows(None) {
+fn may_learn(workspace: &Workspace) -> Result<(), Problem> {
+    if workspace.store.scope().allows(None) {
         return Ok(());
     }
     let what = "fixes".to_owned();
@@ -143,11 +143,11 @@ fn own(caller: &Caller, session: &str) -> Result<String, Problem> {
     Ok(format!("{}/{session}", caller.user))
 }
 
-fn adviser(engine: &Workspace) -> HintService<'_> {
+fn adviser(workspace: &Workspace) -> HintService<'_> {
     HintService {
-        store: &engine.store,
-        now: engine.now,
-        random: engine.random,
-        withhold: engine.settings.withhold,
+        store: &workspace.store,
+        now: workspace.now,
+        random: workspace.random,
+        withhold: workspace.settings.withhold,
     }
 }

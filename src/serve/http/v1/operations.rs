@@ -33,8 +33,8 @@ pub(crate) async fn operation(
         ));
     };
     let handle = Handle::current();
-    let work = server.work(&caller, "serve operations", move |engine| {
-        let call = operation.call(engine, Value::Object(arguments));
+    let work = server.work(&caller, "serve operations", move |workspace| {
+        let call = operation.call(workspace, Value::Object(arguments));
         handle.block_on(call).map_err(Problem::from)
     });
     let answer = work.await?;

@@ -49,8 +49,12 @@ pub(crate) async fn executions(
     Parameters(page): Parameters<Page>,
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
-    let work = server.work(&caller, "serve executions", move |engine| {
-        Ok(engine::records::<Execution>(engine, skill.as_ref(), limit)?)
+    let work = server.work(&caller, "serve executions", move |workspace| {
+        Ok(engine::records::<Execution>(
+            workspace,
+            skill.as_ref(),
+            limit,
+        )?)
     });
     let found = work.await?;
     reply(&json!({ "executions": found.records, "warnings": found.warnings }))
@@ -63,9 +67,9 @@ pub(crate) async fn corrections(
     Parameters(page): Parameters<Page>,
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
-    let work = server.work(&caller, "serve corrections", move |engine| {
+    let work = server.work(&caller, "serve corrections", move |workspace| {
         Ok(engine::records::<Correction>(
-            engine,
+            workspace,
             skill.as_ref(),
             limit,
         )?)
@@ -152,8 +156,8 @@ pub(crate) async fn log_execution(
         }),
         reflexions_injected: body.reflexions_injected,
     };
-    let work = server.write(&caller, "serve executions", move |engine| {
-        Ok(engine::log_execution(engine, options)?)
+    let work = server.write(&caller, "serve executions", move |workspace| {
+        Ok(engine::log_execution(workspace, options)?)
     });
     let logged: LoggedExecution = work.await?;
     Ok((StatusCode::CREATED, reply(&logged)?))
@@ -222,8 +226,8 @@ pub(crate) async fn correct(
     };
     // The correction may call a model, which blocks the worker thread.
     let handle = Handle::current();
-    let work = server.work(&caller, "serve corrections", move |engine| {
-        Ok(handle.block_on(engine::correct(engine, options, &mut |_| {}))?)
+    let work = server.work(&caller, "serve corrections", move |workspace| {
+        Ok(handle.block_on(engine::correct(workspace, options, &mut |_| {}))?)
     });
     reply(&work.await?)
 }

@@ -121,8 +121,8 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
         rewrite: Rewrite::Not,
         explain: false,
     };
-    let work = server.work(caller, "serve search", move |engine| {
-        Ok(engine::find(engine, &options, &mut |_, _| {})?)
+    let work = server.work(caller, "serve search", move |workspace| {
+        Ok(engine::find(workspace, &options, &mut |_, _| {})?)
     });
     reply(&work.await?)
 }
@@ -134,8 +134,8 @@ pub(crate) async fn prompt(
     Names((domain, name)): Names<(String, String)>,
 ) -> Result<Response, Problem> {
     let skill = skill(&format!("{domain}/{name}"))?;
-    let work = server.work(&caller, "serve prompt", move |engine| {
-        Ok(engine::prompt(engine, &skill, None)?)
+    let work = server.work(&caller, "serve prompt", move |workspace| {
+        Ok(engine::prompt(workspace, &skill, None)?)
     });
     reply(&work.await?)
 }
@@ -177,9 +177,9 @@ pub(crate) async fn embeddings(
         .collect();
     let texts = texts?;
     let filled = within("dimensions", body.dimensions, FILLED, (1, 4_096))?;
-    let work = server.work(&caller, "serve embeddings", move |engine| {
+    let work = server.work(&caller, "serve embeddings", move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        Ok(engine::embed(engine, &texts)?)
+        Ok(engine::embed(workspace, &texts)?)
     });
     let embedded = work.await?;
     let mut data = Vec::new();

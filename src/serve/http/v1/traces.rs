@@ -86,20 +86,22 @@ pub(crate) async fn of_export(
     if runs.is_empty() {
         return reply(&Taken::default());
     }
-    let work = server.write(caller, "serve traces", move |engine| Ok(keep(engine, runs)));
+    let work = server.write(caller, "serve traces", move |workspace| {
+        Ok(keep(workspace, runs))
+    });
     reply(&work.await?)
 }
 
 /// Stores the valid runs.
-fn keep(engine: &Workspace, runs: Vec<Traced>) -> Taken {
+fn keep(workspace: &Workspace, runs: Vec<Traced>) -> Taken {
     let mut taken = Taken::default();
     let mut reasons = BTreeSet::new();
     let mut rejected = 0_u64;
     for run in runs {
-        if is_known(engine, &run) {
+        if is_known(workspace, &run) {
             continue;
         }
-        match kept(engine, run) {
+        match kept(workspace, run) {
             Ok(id) => taken.executions.push(id),
             Err(reason) => {
                 rejected += 1;
@@ -116,11 +118,11 @@ fn keep(engine: &Workspace, runs: Vec<Traced>) -> Taken {
 
 /// Returns `true` if a run is an execution of this memory. Another memory may use the same id for
 /// another run.
-fn is_known(engine: &Workspace, run: &Traced) -> bool {
+fn is_known(workspace: &Workspace, run: &Traced) -> bool {
     let Some(id) = &run.execution_id else {
         return false;
     };
-    let known = engine.store.get::<Execution>(id);
+    let known = workspace.store.get::<Execution>(id);
     known.is_ok_and(|known| {
         let same_time = known
             .latency_ms
@@ -129,14 +131,14 @@ fn is_known(engine: &Workspace, run: &Traced) -> bool {
     })
 }
 
-fn kept(engine: &Workspace, run: Traced) -> Result<String, String> {
+fn kept(workspace: &Workspace, run: Traced) -> Result<String, String> {
     let skill: SkillPath = run
         .skill
         .parse()
         .map_err(|_| "`gen_ai.agent.name` is not `domain/skill`".to_owned())?;
     // Unknown rules are dropped from the run: they may belong to another workspace or be deleted.
     let is_own = |id: &String| {
-        let rule = engine.store.get::<Reflexion>(id);
+        let rule = workspace.store.get::<Reflexion>(id);
         rule.is_ok_and(|rule| rule.skill == run.skill)
     };
     let raw = |text: Option<&String>| {
@@ -168,6 +170,6 @@ fn kept(engine: &Workspace, run: Traced) -> Result<String, String> {
             .cloned()
             .collect(),
     };
-    let logged = engine::log_execution(engine, options).map_err(|error| error.to_string())?;
+    let logged = engine::log_execution(workspace, options).map_err(|error| error.to_string())?;
     Ok(logged.execution_id)
 }
