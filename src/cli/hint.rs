@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::engine::{RecordReport, Success};
 use crate::error::UserError;
+use crate::hints::failure::project_of;
 use crate::hints::ranking::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
 
@@ -53,6 +54,7 @@ pub(super) fn hint(context: &Context, args: HintArgs) -> Result<Box<dyn Report>,
         error: context.text(&args.error)?,
         tool: args.tool,
         command: args.command,
+        project: project_of(&context.environment.current_dir),
         session: args.session,
         max_hints: args.limit as usize,
     })?;

@@ -197,7 +197,8 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         .of_merge(merge);
     let as_git_has_it = versions.ours.clone();
     versions.ours = pending.settle(&versions.ours);
-    let joined = join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
+    let joined =
+        join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
     versions.ours = as_git_has_it;
     pending.plan(&versions, &joined);
     merge::remember_pending(&workspace.store, &pending).map_err(|error| message(&error))?;

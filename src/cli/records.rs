@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::engine::{self, ForgetReport, ListReport, ShowReport};
 use crate::error::UserError;
-use crate::model::{CANDIDATE, Condition, Kind, SkillPath, mark};
+use crate::model::{CANDIDATE, Condition, Kind, SkillPath, Trust, mark};
 
 use super::context::Context;
 use super::memories::{self, TypeName};
@@ -147,6 +147,35 @@ impl Listing {
         }
         table
     }
+
+    /// Fixes as error and cure, with their use: shown, helped and harmed.
+    fn fixes(&self) -> Table {
+        let columns = [
+            ("ID", Align::Left),
+            ("Trust", Align::Left),
+            ("Shown", Align::Right),
+            ("+", Align::Right),
+            ("-", Align::Right),
+            ("Error", Align::Prose),
+            ("Fix", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[5, 6]);
+        for record in &self.report.records {
+            let fix = record.fix.as_ref();
+            let evidence = fix.map(|fix| fix.evidence).unwrap_or_default();
+            let working = fix.map_or("", |fix| fix.working_code.as_str());
+            table.row([
+                record.id.clone(),
+                record.trust.map_or("", Trust::name).to_owned(),
+                evidence.shown.to_string(),
+                evidence.helped.to_string(),
+                evidence.harmed.to_string(),
+                marked(record.status.as_deref(), None, &record.summary),
+                working.lines().collect::<Vec<_>>().join("; "),
+            ]);
+        }
+        table
+    }
 }
 
 impl Report for Listing {
@@ -159,10 +188,10 @@ impl Report for Listing {
             page.line(format!("No {} found.", self.report.kind.plural()));
             return;
         }
-        if self.report.kind == Kind::Memory {
-            page.table(&memories::table(&self.report.records, self.now));
-        } else {
-            page.table(&self.table());
+        match self.report.kind {
+            Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
+            Kind::Fix => page.table(&self.fixes()),
+            _ => page.table(&self.table()),
         }
         let shown = self.report.records.len() as u64;
         if self.report.total > shown {

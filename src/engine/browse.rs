@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Document, Execution, Kind, Memory, MemoryType, SkillPath, Trust};
+use crate::model::{
+    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, SkillPath, Trust,
+};
 use crate::store::{Entry, Error as StoreError, Scoped, Selection};
 
 use super::remember::misfits;
@@ -54,6 +56,32 @@ pub struct Listed {
     /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Content and use of a fix; `None` for other kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<ListedFix>,
+}
+
+/// Content of a fix in a list, and how often it was shown and to what effect.
+#[derive(Debug, Serialize)]
+pub struct ListedFix {
+    /// Failing code.
+    pub failing_code: String,
+    /// Working code.
+    pub working_code: String,
+    /// Number of times shown, adopted with success, and adopted in vain.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+}
+
+impl ListedFix {
+    fn of(entry: &Entry) -> Option<Self> {
+        let fix: Fix = entry.parse().ok()?;
+        Some(Self {
+            evidence: fix.evidence(),
+            failing_code: fix.failing_code,
+            working_code: fix.working_code,
+        })
+    }
 }
 
 impl Listed {
@@ -71,6 +99,9 @@ impl Listed {
             trust: document.as_ref().map(|d| d.trust),
             status: field(|d| d.status),
             source: field(|d| d.source),
+            fix: (document.as_ref().map(|d| d.kind) == Some(Kind::Fix))
+                .then(|| ListedFix::of(&entry))
+                .flatten(),
             id: entry.id,
         }
     }

@@ -63,6 +63,7 @@ impl HintService<'_> {
             error: error.to_owned(),
             tool: None,
             command: Some(code.to_owned()),
+            project: None,
             session: Some(session.to_owned()),
             max_hints,
         })

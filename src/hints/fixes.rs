@@ -10,13 +10,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::guard;
-use crate::hints::likeness::{key_words, similarity, weight};
+use crate::hints::failure::Failure;
+use crate::hints::likeness::{key_words, similarity, telling_words, weight};
 use crate::hints::ranking::{
-    Candidate, Failure, Hint, SCHEME, approved_term, exact_term, is_sunk, select_hints, terms,
-    word_term,
+    Candidate, Hint, SCHEME, approved_term, exact_term, is_sunk, select_hints, terms, word_term,
 };
+use crate::learn::cure::difference::words as code_words;
+use crate::learn::cure::subject::names;
 use crate::learn::error_key::{error_key, normalised};
 use crate::model::{Fix, Kind, Record as _, Trust};
+use crate::search::words;
 use crate::store::{Entry, Scoped, Terms, Writer};
 
 use crate::workspace::Error;
@@ -27,6 +30,11 @@ const SAME: usize = 32;
 const SIMILAR: usize = 8;
 /// Maximum number of fixes with a word; a more common word selects no candidates.
 const COMMON: usize = 512;
+
+/// Number of words from which on a clause says something, however common its words are.
+const SENTENCE: usize = 6;
+/// Number of a failure's lines that are compared with similar keys: the most specific ones.
+const COMPARED: usize = 3;
 
 /// Status of a fix that a person has to review first.
 pub(crate) const QUARANTINED: &str = "quarantined";
@@ -72,7 +80,7 @@ pub(crate) fn known(
     withheld: &[String],
     max_hints: usize,
 ) -> Vec<Hint> {
-    let candidates = candidates(fixes, failure.error_key);
+    let candidates = candidates(fixes, failure);
     let hints = select_hints(failure, candidates, withheld, max_hints);
     hints.into_iter().filter_map(admitted).collect()
 }
@@ -172,53 +180,272 @@ pub(crate) fn is_shown(fix: &Fix) -> bool {
         && fix.failing_code.trim() != fix.working_code.trim()
 }
 
-/// Candidate fixes: those with the same key, and those whose keys share rare words with it.
-fn candidates(terms: &dyn Fixes, key: &str) -> Vec<Candidate> {
-    let (mut same, _) = terms.holding(exact_term(key), SAME);
-    let (approved, _) = terms.holding(approved_term(key), SAME);
-    same.extend(approved);
-    same.sort_unstable();
-    same.dedup();
-    let asked = key_words(key);
-    let mut weights: HashMap<String, f64> = HashMap::new();
-    let mut shared: HashMap<u32, f64> = HashMap::new();
-    for word in &asked {
-        let (numbers, count) = terms.holding(word_term(word), COMMON);
-        let weight = weight(word, count, terms.entries());
-        weights.insert(word.clone(), weight);
-        if count <= COMMON as u64 {
-            for number in numbers {
-                *shared.entry(number).or_default() += weight;
-            }
+/// Candidate fixes: those with the key of one of the failure's lines, and those whose keys share
+/// rare words with its most specific ones.
+fn candidates(terms: &dyn Fixes, failure: &Failure<'_>) -> Vec<Candidate> {
+    let mut numbers: Vec<(u32, usize)> = Vec::new();
+    for (place, line) in failure.lines.iter().enumerate() {
+        let (same, _) = terms.holding(exact_term(&line.key), SAME);
+        let (approved, _) = terms.holding(approved_term(&line.key), SAME);
+        numbers.extend(
+            same.into_iter()
+                .chain(approved)
+                .map(|number| (number, place)),
+        );
+    }
+    let mut weights = Weights {
+        terms,
+        known: HashMap::new(),
+    };
+    for (place, line) in failure.lines.iter().enumerate().take(COMPARED) {
+        let similar = weights.sharing(&line.key, &numbers);
+        numbers.extend(similar.into_iter().map(|number| (number, place)));
+    }
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut seen: Vec<u32> = Vec::new();
+    for (number, _) in &numbers {
+        if seen.contains(number) {
+            continue;
+        }
+        seen.push(*number);
+        let Some(fix) = terms.fix(*number) else {
+            continue;
+        };
+        let own = normalised(&fix.error_key);
+        let plain = abstracted(&fix.error_line, &fix.failing_code);
+        let is_bound = !fix.subject.is_empty();
+        let best = failure
+            .lines
+            .iter()
+            .enumerate()
+            .map(|(place, line)| {
+                let is_main = place < COMPARED;
+                let of_key = weights.alike(&line.key, &own, is_main, is_bound);
+                let of_line = if plain.is_empty() || !is_main || of_key >= 1.0 {
+                    0.0
+                } else {
+                    let asked = abstracted(&line.text, failure.code.unwrap_or_default());
+                    if differ_in_details(&asked, &plain, &fix) {
+                        1.0
+                    } else {
+                        weights.alike(&asked, &plain, is_main, is_bound)
+                    }
+                };
+                (of_key.max(of_line), place)
+            })
+            .reduce(|best, now| if now.0 > best.0 { now } else { best });
+        if let Some((similarity, line)) = best {
+            found.push(Candidate {
+                fix,
+                similarity,
+                line,
+            });
         }
     }
-    let mut similar: Vec<(u32, f64)> = shared
-        .into_iter()
-        .filter(|(number, _)| !same.contains(number))
-        .collect();
-    similar.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-    let similar = similar.into_iter().take(SIMILAR).map(|(number, _)| number);
-    let numbers: Vec<u32> = same.into_iter().chain(similar).collect();
-    let mut found = Vec::new();
-    for fix in numbers.into_iter().filter_map(|n| terms.fix(n)) {
-        let own = normalised(&fix.error_key);
-        let similarity = if own == key {
-            1.0
-        } else {
-            let words: BTreeSet<String> = key_words(&own);
-            for word in &words {
-                if !weights.contains_key(word) {
-                    let (_, count) = terms.holding(word_term(word), 0);
-                    weights.insert(word.clone(), weight(word, count, terms.entries()));
+    found
+}
+
+/// Weights of words in a store, each looked up once.
+struct Weights<'t> {
+    terms: &'t dyn Fixes,
+    known: HashMap<String, f64>,
+}
+
+impl Weights<'_> {
+    fn of(&mut self, word: &str) -> f64 {
+        if let Some(weight) = self.known.get(word) {
+            return *weight;
+        }
+        let (_, count) = self.terms.holding(word_term(word), 0);
+        let found = weight(word, count, self.terms.entries());
+        self.known.insert(word.to_owned(), found);
+        found
+    }
+
+    /// Fixes that share rare words with a key, best first, without those that are found already.
+    fn sharing(&mut self, key: &str, found: &[(u32, usize)]) -> Vec<u32> {
+        let mut shared: HashMap<u32, f64> = HashMap::new();
+        for word in key_words(key) {
+            let (numbers, count) = self.terms.holding(word_term(&word), COMMON);
+            let weight = weight(&word, count, self.terms.entries());
+            self.known.insert(word, weight);
+            if count <= COMMON as u64 {
+                for number in numbers {
+                    *shared.entry(number).or_default() += weight;
                 }
             }
-            let weight = |word: &str| weights.get(word).copied().unwrap_or_default();
-            // A similar key scores below an equal one.
-            similarity(&asked, &words, &weight).min(0.99)
-        };
-        found.push(Candidate { fix, similarity });
+        }
+        let mut similar: Vec<(u32, f64)> = shared
+            .into_iter()
+            .filter(|(number, _)| !found.iter().any(|(known, _)| known == number))
+            .collect();
+        similar.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        similar
+            .into_iter()
+            .take(SIMILAR)
+            .map(|(number, _)| number)
+            .collect()
     }
-    found
+
+    /// Similarity of two keys, from 0 to 1; 1 if they say the same behind what the program says
+    /// first. The last clause counts for itself, since it says the cause.
+    fn alike(&mut self, asked: &str, own: &str, may_differ: bool, is_bound: bool) -> f64 {
+        if asked == own {
+            return 1.0;
+        }
+        if codes(asked).iter().any(|code| !codes(own).contains(code)) && !codes(own).is_empty() {
+            return 0.0;
+        }
+        let (asked, own) = (clauses(asked), clauses(own));
+        let whole = self.dice(
+            asked.first().map_or("", |c| c),
+            own.first().map_or("", |c| c),
+        );
+        let enough = if is_bound || whole >= 0.5 { 1 } else { 2 };
+        let tells = |clause: &str, enough: usize| {
+            telling_words(clause) >= enough || clause.split_whitespace().count() >= SENTENCE
+        };
+        if asked
+            .iter()
+            .any(|a| tells(a, enough) && own.iter().any(|b| a == b))
+        {
+            return 1.0;
+        }
+        // The cause may stand in the middle of a longer message.
+        let cause = own.last().map_or("", |c| c);
+        let segments = asked.iter().filter_map(|clause| clause.split(": ").next());
+        if tells(cause, 3) && segments.into_iter().any(|segment| segment == cause) {
+            return 1.0;
+        }
+        if !may_differ {
+            return 0.0;
+        }
+        let last = |clauses: &[&str]| {
+            let telling = clauses
+                .iter()
+                .rev()
+                .find(|clause| telling_words(clause) >= 1);
+            telling
+                .or(clauses.first())
+                .map_or("", |clause| *clause)
+                .to_owned()
+        };
+        let (asked, own) = (last(&asked), last(&own));
+        let alike = self.dice(&asked, &own);
+        let cause = if asked.split_whitespace().count() < SENTENCE {
+            alike
+        } else {
+            f64::midpoint(alike, pairs(&asked, &own))
+        };
+        // A similar key scores below an equal one.
+        whole.min(cause).min(0.99)
+    }
+
+    fn dice(&mut self, a: &str, b: &str) -> f64 {
+        let (a, b): (BTreeSet<String>, BTreeSet<String>) = (key_words(a), key_words(b));
+        for word in a.union(&b) {
+            self.of(word);
+        }
+        let weight = |word: &str| self.known.get(word).copied().unwrap_or_default();
+        similarity(&a, &b, &weight)
+    }
+}
+
+/// Share of the pairs of neighbouring words that two texts have in common, from 0 to 1.
+fn pairs(a: &str, b: &str) -> f64 {
+    let of = |text: &str| -> BTreeSet<(String, String)> {
+        let words = words(text);
+        words
+            .windows(2)
+            .map(|pair| (pair[0].clone(), pair[1].clone()))
+            .collect()
+    };
+    let (a, b) = (of(a), of(b));
+    let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    if a.is_empty() || b.is_empty() {
+        return 1.0;
+    }
+    2.0 * count(a.intersection(&b).count()) / count(a.len() + b.len())
+}
+
+/// Error codes in a key: `TS2304`, `E0463`, `EACCES`.
+fn codes(key: &str) -> BTreeSet<&str> {
+    key.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| {
+            let digits = word.bytes().filter(u8::is_ascii_digit).count();
+            let capitals = word.bytes().filter(u8::is_ascii_uppercase).count();
+            word.len() >= 4
+                && word.starts_with(|c: char| c.is_ascii_uppercase())
+                && digits + capitals == word.len()
+                && (digits > 1 || word.starts_with('E') && word.len() > 4)
+        })
+        .filter(|word| !matches!(*word, "ERROR" | "ERRORS"))
+        .collect()
+}
+
+/// Returns `true` if two keys are the same sentence, apart from words that are details of the fix:
+/// names with marks or digits, and words of its own code.
+fn differ_in_details(asked: &str, own: &str, fix: &Fix) -> bool {
+    let (asked, own): (Vec<&str>, Vec<&str>) =
+        (asked.split(' ').collect(), own.split(' ').collect());
+    if asked.len() != own.len() || own.len() < SENTENCE {
+        return false;
+    }
+    let different: Vec<&str> = asked
+        .iter()
+        .zip(&own)
+        .filter(|(a, b)| a != b)
+        .map(|(_, b)| *b)
+        .collect();
+    let is_detail = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.contains(|c: char| c == '_' || c == '-' || c.is_ascii_digit())
+            || [&fix.failing_code, &fix.working_code]
+                .iter()
+                .any(|code| names(code, word))
+    };
+    different.len() <= 2 && different.iter().all(is_detail)
+}
+
+/// Key of an error line without the words of the call that failed, which are details of it.
+fn abstracted(line: &str, code: &str) -> String {
+    if line.is_empty() {
+        return String::new();
+    }
+    let mut text = line.to_owned();
+    let mut operands: Vec<String> = code_words(code)
+        .into_iter()
+        .filter(|word| word.len() > 2 && !word.starts_with('-'))
+        .filter(|word| word.contains(|c: char| !c.is_ascii_lowercase()))
+        .collect();
+    operands.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    for word in operands {
+        text = text.replace(&word, "<name>");
+    }
+    let key = normalised(&text);
+    // A clause of one word is a detail.
+    match key.rsplit_once(": ") {
+        Some((before, last)) if !last.contains(' ') => before.to_owned(),
+        _ => key,
+    }
+}
+
+/// A key, and what is left of it behind each of its first colons.
+fn clauses(key: &str) -> Vec<&str> {
+    let mut all = vec![key];
+    let mut rest = key;
+    while let Some(at) = [": ", " - ", ") "]
+        .iter()
+        .filter_map(|mark| Some((rest.find(mark)?, mark.len())))
+        .min()
+    {
+        rest = rest[at.0 + at.1..].trim_start();
+        all.push(rest);
+        if all.len() > 10 {
+            break;
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -262,16 +489,13 @@ pub(crate) mod tests {
         ));
         let (_dir, store) = store(&fixes);
         let found = |error: &str| {
-            let failure = Failure {
-                error_key: &key_of(error)?,
-                code: None,
-            };
+            let failure = Failure::of(error, None, None)?;
             let hints = known(&table(&store).unwrap(), &failure, &[], 3);
             hints.into_iter().map(|h| (h.id, h.why)).next()
         };
         let (id, why) = found("TypeError: string indices must be integers, not 'str'").unwrap();
         assert_eq!(id, "FIX-001");
-        assert!(why.starts_with("a similar error (0."), "{why}");
+        assert!(why.starts_with("similar error (0."), "{why}");
         assert_eq!(found("TypeError: unsupported operand type(s) for +"), None);
         assert_eq!(found("error: disk quota exceeded"), None);
         assert_eq!(found(""), None);

@@ -1,15 +1,20 @@
 //! Hints: from the error of a failing call to the text that an agent gets.
 //!
 //! - `service`: looks up fixes, shows hints, and credits those that helped.
+//! - `adoption`: whether a later call follows a hint.
+//! - `failure`: the failing call. `applies`: whether a fix is for it.
 //! - `fixes`: table from error keys to fixes. `remote`: fixes of other workspaces.
 //! - `ranking`, `likeness`, `budget`: which fixes fit, in which order, and how much text.
-//! - `session_state`, `trial`, `pitfall`: what was shown and tried in a session.
+//! - `session_state`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
 
+pub(crate) mod adoption;
+pub(crate) mod applies;
 pub(crate) mod briefing;
 pub(crate) mod budget;
+pub(crate) mod failure;
 pub(crate) mod fixes;
 pub(crate) mod likeness;
 pub(crate) mod pitfall;
@@ -17,6 +22,7 @@ pub(crate) mod ranking;
 pub(crate) mod remote;
 pub(crate) mod service;
 pub(crate) mod session_state;
+pub(crate) mod trace;
 pub(crate) mod trial;
 
 pub use briefing::Briefing;

@@ -10,7 +10,9 @@ use serde::Serialize;
 use crate::guard::lines;
 use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
 
-use super::likeness::{key_words, of_commands, telling_words};
+use super::applies::applies;
+use super::failure::Failure;
+use super::likeness::{key_words, of_commands, same_program, telling_words};
 
 /// Version of the search terms. A change invalidates saved tables.
 pub(crate) const SCHEME: u64 = 3;
@@ -18,6 +20,10 @@ pub(crate) const SCHEME: u64 = 3;
 pub(crate) const MAX_HINTS: usize = 3;
 /// Minimum score of a hint, as in the source document.
 const FLOOR: f64 = 0.55;
+/// Minimum similarity of an error that is not the same.
+const SIMILAR: f64 = 0.6;
+/// Minimum similarity of an error of another program that is not the same.
+const UNRELATED: f64 = 0.8;
 /// Share of the score that an unrelated command costs.
 const COMMAND_SHARE: f64 = 0.25;
 /// A key with fewer specific words than this is unspecific.
@@ -31,15 +37,6 @@ const TRIALS: u64 = 3;
 /// Maximum length of displayed code or output, in characters.
 const SHOWN: usize = 1_200;
 
-/// Failure to look up.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Failure<'a> {
-    /// Error key.
-    pub error_key: &'a str,
-    /// Failing command or code, if known.
-    pub code: Option<&'a str>,
-}
-
 /// Fix that may apply to a failure.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
@@ -47,6 +44,8 @@ pub(crate) struct Candidate {
     pub fix: Fix,
     /// Similarity of the error keys, from 0 to 1; 1 for equal keys.
     pub similarity: f64,
+    /// Number of the matching line of the failure.
+    pub line: usize,
 }
 
 /// Hint for a failure.
@@ -160,30 +159,59 @@ pub(crate) fn truncate(hints: &mut Vec<Hint>, max_hints: usize) {
 }
 
 fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
-    let Candidate { fix, similarity } = candidate;
+    let Candidate {
+        fix,
+        similarity,
+        line,
+    } = candidate;
+    let line = failure.lines.get(line)?;
+    if !applies(&fix, line, failure) {
+        return None;
+    }
     let (evidence, trust) = (fix.evidence(), fix.trust());
-    let is_same = similarity >= 1.0 || fix.error_key == failure.error_key;
-    let similarity = if is_same { 1.0 } else { similarity };
+    let is_same = similarity >= 1.0;
+    if !is_same && similarity < SIMILAR {
+        return None;
+    }
     let mut score = similarity;
     let mut alike = None;
-    if let Some(code) = failure.code.filter(|code| !code.trim().is_empty()) {
+    if let Some(code) = failure.code {
         let likeness = of_commands(code, &fix.failing_code);
-        if telling_words(failure.error_key) < TELLING && likeness < ALIKE {
+        let is_vague = telling_words(&line.key) < TELLING && fix.subject.is_empty();
+        // A fix of the first form has no error line to check the names of.
+        // Words in common say little if the commands have nothing to do with each other.
+        let is_related = likeness >= ALIKE || same_program(code, &fix.failing_code);
+        if !is_same && !is_related && similarity < UNRELATED {
             return None;
         }
-        score *= 1.0 - COMMAND_SHARE * (1.0 - likeness);
+        let is_checked = is_same && !fix.error_line.is_empty();
+        if is_vague && !is_checked && likeness < ALIKE && !same_program(code, &fix.failing_code) {
+            return None;
+        }
+        if is_same || is_vague {
+            score *= 1.0 - COMMAND_SHARE * (1.0 - likeness);
+        }
         alike = Some(likeness);
     }
     if score < FLOOR {
         return None;
     }
     let mut why = if is_same {
-        "the same error".to_owned()
+        "same error".to_owned()
     } else {
-        format!("a similar error ({similarity:.2})")
+        format!("similar error ({similarity:.2})")
     };
     if alike.is_some_and(|likeness| likeness >= 0.5) {
         why.push_str(" of a similar command");
+    }
+    let elsewhere = |project: &str| {
+        let known = |origin: &crate::model::Origin| {
+            origin.workspace.is_empty() || origin.workspace == project
+        };
+        !fix.origins.is_empty() && !fix.origins.iter().any(known)
+    };
+    if failure.project.is_some_and(elsewhere) {
+        why.push_str(" in another project");
     }
     Some(Hint {
         id: fix.fix_id,
@@ -243,13 +271,27 @@ pub(crate) fn render_block(error_key: &str, failing_code: &str, working_code: &s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hints::failure::ErrorLine;
 
     fn candidate(id: &str, key: &str, failing: &str, working: &str) -> Candidate {
         let json = serde_json::json!({"fix_id": id, "error_key": key, "failing_code": failing,
             "working_code": working});
         Candidate {
             fix: serde_json::from_value(json).unwrap(),
-            similarity: 0.0,
+            similarity: 1.0,
+            line: 0,
+        }
+    }
+
+    fn failure<'a>(key: &str, code: Option<&'a str>) -> Failure<'a> {
+        let line = ErrorLine {
+            key: key.to_owned(),
+            text: key.to_owned(),
+        };
+        Failure {
+            lines: vec![line],
+            code,
+            project: None,
         }
     }
 
@@ -259,10 +301,7 @@ mod tests {
 
     #[test]
     fn hints_look_as_the_source_document_shows_them() {
-        let failure = Failure {
-            error_key: INDICES,
-            code: None,
-        };
+        let failure = failure(INDICES, None);
         let known = candidate("FIX-001", INDICES, WRONG, RIGHT);
         let hints = select_hints(&failure, vec![known], &[], 5);
         let expected = "CODE HINTS (learned from prior errors -- use these patterns):\n\n  \
@@ -277,10 +316,7 @@ mod tests {
     #[test]
     fn what_fits_less_is_no_hint() {
         let check = |key: &str, code: Option<&str>, known: Candidate, expected: bool| {
-            let failure = Failure {
-                error_key: key,
-                code,
-            };
+            let failure = failure(key, code);
             let hints = select_hints(&failure, vec![known.clone()], &[], 3);
             assert_eq!(!hints.is_empty(), expected, "{key} {code:?} {known:?}");
         };
@@ -292,9 +328,9 @@ mod tests {
         check(INDICES, Some("ls"), fix(), true);
         check("TypeError: other", None, like(0.6), true);
         check("TypeError: other", None, like(0.5), false);
+        // An unspecific key needs the same kind of command.
         check("TypeError: other", Some("ls"), like(0.7), false);
         check("TypeError: other", Some(WRONG), like(0.7), true);
-        // An unspecific key needs the same kind of command.
         let key = || {
             candidate(
                 "FIX-001", "KeyError: <name>", "python3 a.py", "python3 b.py",
@@ -317,10 +353,7 @@ mod tests {
 
     #[test]
     fn what_has_helped_comes_first_and_nothing_comes_twice() {
-        let failure = Failure {
-            error_key: INDICES,
-            code: None,
-        };
+        let failure = failure(INDICES, None);
         let mut good = candidate("FIX-001", INDICES, WRONG, RIGHT);
         good.fix.helped = Some(4.0);
         let fresh = candidate("FIX-002", INDICES, WRONG, "another way");

@@ -1,6 +1,7 @@
 //! Hints from fixes that were pulled from other workspaces.
 
-use crate::hints::ranking::{Failure, Hint, truncate};
+use crate::hints::failure::Failure;
+use crate::hints::ranking::{Hint, truncate};
 use crate::model::abroad;
 use crate::store::{Pulled, Scoped};
 use crate::workspace::Error;
@@ -77,11 +78,7 @@ mod tests {
         let key = "TypeError: string indices must be integers";
         let theirs = [fix(1, key, "print(a['b'])", "print(a[0]['b'])")];
         let (_dir, store) = pulled(Kind::Fix, "3f2a9c1b-0000-4000", &theirs);
-        let key = fixes::key_of(key).unwrap();
-        let failure = Failure {
-            error_key: &key,
-            code: None,
-        };
+        let failure = Failure::of(key, None, None).unwrap();
         let found = |withheld: &[String]| {
             let hints = hints(&store, Vec::new(), &failure, withheld, 3);
             hints.into_iter().map(|hint| hint.id).collect::<Vec<_>>()

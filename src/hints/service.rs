@@ -13,13 +13,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
+use crate::hints::failure::Failure;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
-use crate::hints::ranking::{Failure, Hint, is_sunk};
+use crate::hints::ranking::{Hint, is_sunk};
 use crate::hints::session_state::{Credit, Outcome, Owed, SessionNotes};
+use crate::learn::distil::Lesson;
 use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial, Trust};
 use crate::store::{self, Scoped, Terms};
 
-use super::fixes::{key_of, known, table};
+use super::fixes::{known, table};
 use super::remote;
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::milliseconds;
@@ -50,6 +52,8 @@ pub struct HintOptions {
     pub tool: Option<String>,
     /// Command or code that failed.
     pub command: Option<String>,
+    /// Name of the directory that the call was made in; `None` if unknown.
+    pub project: Option<String>,
     /// Session of the call; `None` records nothing and tracks no outcome.
     pub session: Option<String>,
     /// Maximum number of hints.
@@ -72,6 +76,15 @@ pub struct HintReport {
     pub took_ms: f64,
 }
 
+/// Outcome of a successful call.
+#[derive(Debug, Default)]
+pub struct Succeeded {
+    /// Evidence for hints that it followed.
+    pub credits: Vec<Credit>,
+    /// Lessons of the failures that it recovered.
+    pub lessons: Vec<Lesson>,
+}
+
 impl HintService<'_> {
     /// Looks up hints for a failure. With a session, the failure is recorded there, earlier hints
     /// get credit or blame, and no hint is shown twice.
@@ -79,7 +92,12 @@ impl HintService<'_> {
         let start = Instant::now();
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = guard::redact(&options.error).text;
-        let key = key_of(&error);
+        let failure = Failure::of(
+            &error,
+            options.command.as_deref(),
+            options.project.as_deref(),
+        );
+        let key = failure.as_ref().map(|failure| failure.key().to_owned());
         let mut report = HintReport {
             error_key: key.clone(),
             ..HintReport::default()
@@ -87,10 +105,10 @@ impl HintService<'_> {
         let tool = options.tool.as_deref();
         let own = pitfall::of_error(&error, tool);
         let terms = key.is_some().then(|| table(self.store)).transpose()?;
-        let key = key.zip(terms);
+        let key = failure.zip(terms);
         let Some(session) = &options.session else {
-            if let Some((key, terms)) = key {
-                report.hints = self.look_up(&terms, &key, options, &[]);
+            if let Some((failure, terms)) = key {
+                report.hints = self.look_up(&terms, &failure, options, &[]);
             }
             report.pitfalls = rules(own.as_slice());
             report.took_ms = milliseconds(start.elapsed());
@@ -101,10 +119,12 @@ impl HintService<'_> {
         let mut known = SessionNotes::read(&self.store.read_notes(session));
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let mut owed = std::mem::take(&mut known.owed);
-        if let Some((key, terms)) = key {
+        if let Some((failure, terms)) = key {
+            let key = failure.key().to_owned();
             let credits = known.failed(&key, &error, &code, tool);
+            known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let hints = self.look_up(&terms, &key, options, &known.withheld());
+            let hints = self.look_up(&terms, &failure, options, &known.withheld());
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -160,24 +180,30 @@ impl HintService<'_> {
         Ok(writer.note_execution_logs(vec![line])?)
     }
 
-    /// Records a successful call in a session, and credits the hints that it followed.
+    /// Records a successful call in a session, and credits the hints that it followed. Returns
+    /// what it teaches, if it recovered a failure.
     pub fn succeeded(
         &self,
         session: &str,
         tool: Option<&str>,
         code: &str,
-    ) -> Result<Vec<Credit>, Error> {
+        output: &str,
+    ) -> Result<Succeeded, Error> {
         // Most successes follow no hint, and must not wait for the lock.
         if !SessionNotes::read(&self.store.read_notes(session)).is_watching() {
-            return Ok(Vec::new());
+            return Ok(Succeeded::default());
         }
         // The session scratch is redacted, so the code to compare is redacted too.
         let code = guard::redact(code).text;
-        self.note(session, |known| {
+        let output = guard::redact(output).text;
+        let mut lessons = Vec::new();
+        let credits = self.note(session, |known| {
             let credits = known.succeeded(&code);
             let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
+            lessons = known.trace.succeeded(tool, &code, &output);
             (credits, known.trials.succeeded(tool, &code, &helped))
-        })
+        })?;
+        Ok(Succeeded { credits, lessons })
     }
 
     /// Records the end of a session.
@@ -199,16 +225,12 @@ impl HintService<'_> {
     fn look_up(
         &self,
         terms: &Terms,
-        key: &str,
+        failure: &Failure<'_>,
         options: &HintOptions,
         withheld: &[String],
     ) -> Vec<Hint> {
-        let failure = Failure {
-            error_key: key,
-            code: options.command.as_deref(),
-        };
-        let own = known(terms, &failure, withheld, options.max_hints);
-        remote::hints(self.store, own, &failure, withheld, options.max_hints)
+        let own = known(terms, failure, withheld, options.max_hints);
+        remote::hints(self.store, own, failure, withheld, options.max_hints)
     }
 
     fn note(
@@ -331,6 +353,7 @@ mod tests {
             error: error.to_owned(),
             tool: Some("Bash".to_owned()),
             command: Some(command.to_owned()),
+            project: None,
             session: session.map(str::to_owned),
             max_hints: 3,
         }
@@ -366,18 +389,29 @@ mod tests {
             assert_eq!(ids(&at(None)), ["FIX-001"]);
         }
         assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
-        assert!(adviser.succeeded("s", None, "ls").unwrap().is_empty());
+        assert!(
+            adviser
+                .succeeded("s", None, "ls", "")
+                .unwrap()
+                .credits
+                .is_empty()
+        );
         assert_eq!(
             adviser
-                .succeeded("s", None, "pip install --user y")
+                .succeeded("s", None, "pip install --user y", "")
                 .unwrap()
+                .credits
                 .len(),
             1
         );
         assert_eq!(evidence(&store), (1, 1, 0));
         assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
-        // A repeated error: no second hint, and evidence against the fix.
+        // Ignoring a hint says nothing about it, and it is not shown again.
         assert_eq!(ids(&at(Some("s"))), [""; 0]);
+        assert_eq!(evidence(&store), (1, 1, 0));
+        // The same error of a call that follows the hint is evidence against the fix.
+        let again = failure(ERROR, "pip install --user y", Some("s"));
+        assert_eq!(ids(&adviser.hint(&again).unwrap()), [""; 0]);
         assert_eq!(evidence(&store), (2, 1, 1));
         assert_eq!(ids(&at(Some("t"))), ["FIX-001"]);
         adviser.ended("t").unwrap();
@@ -395,7 +429,9 @@ mod tests {
             adviser.hint(&options).unwrap().hints.len()
         };
         for session in ["a", "b", "c"] {
-            assert_eq!((at(session), at(session)), (1, 0), "{session}");
+            assert_eq!(at(session), 1, "{session}");
+            let follows = failure(ERROR, "pip install --user x", Some(session));
+            assert!(adviser.hint(&follows).unwrap().hints.is_empty());
         }
         assert_eq!(at("d"), 0);
         assert!(!store.get::<Fix>("FIX-001").unwrap().is_active());

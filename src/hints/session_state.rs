@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Trial;
 
-use super::likeness::follows;
+use super::adoption::adopts;
 use super::pitfall::{self, Pitfall};
 use super::ranking::Hint;
+use super::trace::Trace;
 use super::trial::Trials;
 
 /// Maximum number of unresolved failures, watched fixes and unstored outcomes.
@@ -20,6 +21,8 @@ const KEPT: usize = 32;
 const WITNESSED: usize = 512;
 /// Maximum length of stored code, in bytes. Cut code still distinguishes fixes.
 const LONGEST: usize = 4_000;
+/// Maximum length of the stored call that failed, in bytes.
+const LONGEST_CALL: usize = 600;
 
 /// State of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub(crate) struct SessionNotes {
     pub pitfalls: Vec<Pitfall>,
     /// Followed errors that had hints, shown or withheld.
     pub trials: Trials,
+    /// Steps since the first failure without a recovery.
+    #[serde(skip_serializing_if = "Trace::is_empty")]
+    pub trace: Trace,
     /// Fixes that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<Witnessed>,
@@ -103,6 +109,9 @@ pub(crate) struct Shown {
     pub failing_code: String,
     /// Working code of the fix, to recognise the next step.
     pub working_code: String,
+    /// Call that failed in this session.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub call: String,
     /// Outcome; `None` while it is open.
     pub outcome: Option<Outcome>,
     /// True if the fix's evidence includes this use.
@@ -145,7 +154,10 @@ impl SessionNotes {
         code: &str,
         tool: Option<&str>,
     ) -> Vec<Credit> {
-        let credits = self.judge(Outcome::Harmed, |shown| shown.error_key == error_key);
+        // The same error of a call that does not follow the hint says nothing about it.
+        let credits = self.judge(Outcome::Harmed, |shown| {
+            shown.error_key == error_key && adopts(code, shown)
+        });
         self.pending.push(Pending {
             error_key: error_key.to_owned(),
             code: cut(code),
@@ -162,13 +174,13 @@ impl SessionNotes {
 
     /// Records a success. Returns the evidence about fixes shown before.
     pub(crate) fn succeeded(&mut self, code: &str) -> Vec<Credit> {
-        self.judge(Outcome::Helped, |shown| {
-            follows(code, &shown.working_code, &shown.failing_code)
-        })
+        self.judge(Outcome::Helped, |shown| adopts(code, shown))
     }
 
     /// Records the hints shown for an error.
     pub(crate) fn showed(&mut self, error_key: &str, hints: &[Hint]) {
+        let call = self.pending.last().map(|failed| failed.code.clone());
+        let call = beginning(&call.unwrap_or_default(), LONGEST_CALL).to_owned();
         for hint in hints {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
@@ -176,6 +188,7 @@ impl SessionNotes {
                 error_key: error_key.to_owned(),
                 failing_code: cut(&hint.failing_code),
                 working_code: cut(&hint.working_code),
+                call: call.clone(),
                 outcome: None,
                 counted: false,
             });
@@ -193,7 +206,9 @@ impl SessionNotes {
 
     /// Returns true if a later step can decide about a hint.
     pub(crate) fn is_watching(&self) -> bool {
-        self.trials.are_open() || self.shown.iter().any(|shown| shown.outcome.is_none())
+        self.trials.are_open()
+            || self.trace.is_open()
+            || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
     /// Records the end of the session. Returns the uses without an outcome. If the session
@@ -253,11 +268,15 @@ fn witness<'w>(witnessed: &'w mut Vec<Witnessed>, id: &str) -> Option<&'w mut Wi
 }
 
 fn cut(code: &str) -> String {
-    let mut end = code.len().min(LONGEST);
+    beginning(code, LONGEST).to_owned()
+}
+
+fn beginning(code: &str, longest: usize) -> &str {
+    let mut end = code.len().min(longest);
     while !code.is_char_boundary(end) {
         end -= 1;
     }
-    code[..end].to_owned()
+    &code[..end]
 }
 
 #[cfg(test)]
@@ -318,11 +337,14 @@ mod tests {
     fn the_same_error_again_speaks_against_it_once() {
         let mut notes = shown();
         assert_eq!(notes.failed("F", "F", "ls", None), []);
+        // Ignoring the hint says nothing.
+        assert_eq!(notes.failed("E", "E", "pip install x", None), []);
+        let follows = "pip install --user x";
         assert_eq!(
-            notes.failed("E", "E", "pip install x", None),
+            notes.failed("E", "E", follows, None),
             credit(Outcome::Harmed)
         );
-        assert_eq!(notes.failed("E", "E", "pip install x", None), []);
+        assert_eq!(notes.failed("E", "E", follows, None), []);
         assert_eq!(notes.succeeded("pip install --user x"), []);
         assert_eq!(notes.withheld(), ["FIX-001"]);
     }
@@ -334,8 +356,11 @@ mod tests {
         for turn in 0..20 {
             let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
             notes.showed("E", &[hint("FIX-001")]);
+            let follows = "pip install --user x";
             if turn % 2 == 0 {
-                credits.extend(notes.succeeded("pip install --user x"));
+                credits.extend(notes.succeeded(follows));
+            } else {
+                credits.extend(notes.failed("E", "E", follows, Some("Bash")));
             }
             for credit in credits {
                 helped += usize::from(credit.outcome == Some(Outcome::Helped));
@@ -343,7 +368,7 @@ mod tests {
                 showings += usize::from(credit.shown);
             }
         }
-        assert_eq!((helped, harmed, showings), (1, 1, 19));
+        assert_eq!((helped, harmed, showings), (1, 1, 20));
         for other in 0..2 * WITNESSED {
             witness(&mut notes.witnessed, &other.to_string());
         }

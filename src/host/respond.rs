@@ -2,8 +2,10 @@
 
 use crate::guard::{self, fence, length};
 use crate::hints::budget::within;
+use crate::hints::failure::project_of;
 use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT, render_blocks};
 use crate::hints::{HintOptions, HintService};
+use crate::learning::at_once::learn_at_once;
 use crate::model::Trust;
 use crate::workspace::Error;
 
@@ -25,6 +27,7 @@ pub fn respond(
                 error: event.output.clone(),
                 tool: event.tool.clone(),
                 command: Some(event.input.clone()),
+                project: event.cwd.as_deref().and_then(project_of),
                 session: Some(session),
                 max_hints: MAX_HINTS,
             };
@@ -32,7 +35,17 @@ pub fn respond(
             rendered_within(adviser.hint(&options)?.hints, &nonce, LONGEST_ANSWER)
         }
         EventKind::ToolSucceeded => {
-            adviser.succeeded(&session, event.tool.as_deref(), &event.input)?;
+            let tool = event.tool.as_deref();
+            let done = adviser.succeeded(&session, tool, &event.input, &event.output)?;
+            let project = event
+                .cwd
+                .as_deref()
+                .and_then(project_of)
+                .unwrap_or_default();
+            let origin = (event.session_id.as_str(), project.as_str());
+            for lesson in &done.lessons {
+                learn_at_once(adviser.store, lesson, origin, adviser.now, adviser.random)?;
+            }
             String::new()
         }
         EventKind::SessionStart => {

@@ -3,11 +3,16 @@
 //! It uses no model: every word comes from the trace or describes it. It does not guess what an
 //! error means; the root cause is the error message and the difference to the working call.
 
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
 use serde::Serialize;
 
 use crate::guard::Clean;
 use crate::model::Step;
 
+use super::cure::{self, NoHint};
+use super::goal::Goal;
 use super::recover::Episode;
 
 /// Maximum length of code in a fix, in bytes.
@@ -29,6 +34,12 @@ pub const NOTHING: &str = "No_Failure_Detected";
 pub struct Lesson {
     /// Error key.
     pub error_key: String,
+    /// Error line with its names and numbers.
+    pub error_line: String,
+    /// Names in the error that the fix depends on.
+    pub subject: Vec<String>,
+    /// The fix is knowledge of one project.
+    pub is_local: bool,
     /// Tool or program.
     pub tool: String,
     /// Failing call, working call and output.
@@ -66,31 +77,35 @@ pub struct ProcedureData {
 }
 
 /// Distils an episode. `steps` must include those from the failure to the success. Every stored
-/// text goes through `keep` before it is cut. Returns `None` if steps are missing or the failure
-/// has no error key.
+/// text goes through `keep` before it is cut.
+///
+/// # Errors
+///
+/// The reason why the episode is no advice for others.
 pub fn distil(
     episode: &Episode,
     steps: &[Step],
     keep: &dyn Fn(&str) -> Clean<'static>,
-) -> Option<Lesson> {
+) -> Result<Lesson, NoHint> {
     let at = |index: usize| {
         let found = steps.binary_search_by_key(&index, |step| step.index);
-        found.ok().map(|at| &steps[at])
+        found.ok().map(|at| &steps[at]).ok_or(NoHint::NoError)
     };
     let failed = at(episode.fail_step)?;
     let success = at(episode.success_step)?;
     if episode.error_key.is_empty() {
-        return None;
+        return Err(NoHint::NoError);
     }
+    let cure = cure::find(episode, steps, &code)?;
     let goal = keep(&episode.goal).into_string();
-    let error = keep(&episode.error_line).into_string();
+    let error = keep(&without_home(&episode.error_line)).into_string();
     let error_key = keep(&episode.error_key).into_string();
-    let failing = keep(&code(failed));
-    let call = keep(&code(success));
-    let changes: Vec<Clean<'_>> = episode
+    let failing = keep(&cure.failing);
+    let call = keep(&cure.working);
+    let changes: Vec<Clean<'_>> = cure
         .changes
         .iter()
-        .filter_map(|c| at(*c))
+        .filter_map(|c| at(*c).ok())
         .map(|step| keep(&code(step)))
         .collect();
     let (shown, left_out) = changes.split_at(changes.len().min(MAX_CHANGES));
@@ -128,20 +143,46 @@ pub fn distil(
             plural(episode.success_step - episode.fail_step, "step"),
         ),
     };
-    Some(Lesson {
+    let printed = if prints_content(success) {
+        ""
+    } else {
+        success.output.trim()
+    };
+    Ok(Lesson {
         error_key,
+        error_line: error,
+        subject: cure.subject,
+        is_local: cure.is_local,
         tool: goal,
         fix: FixText {
             failing_code,
             working_code,
-            success_output: keep(success.output.trim()).cut(MAX_OUTPUT),
+            success_output: keep(printed).cut(MAX_OUTPUT),
         },
         procedure,
     })
 }
 
-/// Call as a person would write it.
-fn code(step: &Step) -> String {
+/// Returns `true` if a call prints what is in a file, which has nothing to do with the fix.
+fn prints_content(step: &Step) -> bool {
+    Goal::of(step).is_search()
+}
+
+/// Text without the names of home directories, which name a person.
+fn without_home(text: &str) -> String {
+    static HOME: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+").unwrap()
+    });
+    HOME.replace_all(text, "~").into_owned()
+}
+
+/// Call as a person would write it, without the names of home directories.
+pub(crate) fn code(step: &Step) -> String {
+    without_home(&call(step))
+}
+
+fn call(step: &Step) -> String {
     if let Some(command) = step
         .command()
         .filter(|_| step.argument(&["file_path", "path"]).is_none())
@@ -157,7 +198,9 @@ fn code(step: &Step) -> String {
         "new_string", "new_str", "content", "file_text", "new_source",
     ]);
     if let (Some(path), true) = (path, old.is_some() || new.is_some()) {
-        let mut text = format!("{} {path}", step.tool);
+        let file = step.cwd.as_deref().and_then(|cwd| path.strip_prefix(cwd));
+        let file = file.map_or(path, |file| file.trim_start_matches('/'));
+        let mut text = format!("{} {file}", step.tool);
         let (old, new) = changed(old.unwrap_or_default(), new.unwrap_or_default());
         for (mark, lines) in [("-", old), ("+", new)] {
             for line in lines.iter().take(40) {
@@ -298,16 +341,16 @@ mod tests {
     fn changes_before_the_same_call_are_the_fix() {
         let edit = Step {
             tool: "Edit".to_owned(),
-            input: json!({ "file_path": "a.rs", "old_string": "x", "new_string": "y\nz" }),
+            input: json!({ "file_path": "Makefile", "old_string": "x", "new_string": "x\nall: y" }),
             ..step(1, "", "ok", false)
         };
         let steps = [
-            step(0, "make", "a.c:1:1: error: no x", true),
+            step(0, "make", "Makefile:1: error: no rule 'all'", true),
             edit,
             step(2, "make", "", false),
         ];
         let lesson = lesson(&steps);
-        assert_eq!(lesson.fix.working_code, "Edit a.rs\n- x\n+ y\n+ z\nmake");
+        assert_eq!(lesson.fix.working_code, "Edit Makefile\n+ all: y\nmake");
         assert_eq!(lesson.procedure.learned_procedure_steps.len(), 2);
         assert!(
             lesson
@@ -327,7 +370,7 @@ mod tests {
                 &format!("error: bad {key}"),
                 true,
             ),
-            step(1, &format!("x --key {key} -v"), &key, false),
+            step(1, &format!("x --key {key} --region eu"), &key, false),
         ];
         let found = analyse(&steps, &[]);
         let lesson = distil(&found.episodes[0], &steps, &keep).unwrap();
@@ -351,7 +394,7 @@ mod tests {
             let code = block(filler);
             let steps = [
                 step(0, &code, "error: no such host", true),
-                step(1, &format!("{code}\ntrue"), &code, false),
+                step(1, &format!("{code}\nchmod 600 k"), &code, false),
             ];
             let found = analyse(&steps, &[]);
             let Some(episode) = found.episodes.first() else {

@@ -36,7 +36,10 @@ pub fn normalised(line: &str) -> String {
         } else if let Some((inside, after)) = quoted(rest, out.chars().next_back()) {
             let open = &rest[..first.len_utf8()];
             let close = &rest[open.len() + inside.len()..rest.len() - after.len()];
-            if TYPES.contains(&inside) || inside.starts_with('<') && inside.ends_with('>') {
+            if inside.is_empty()
+                || TYPES.contains(&inside)
+                || inside.starts_with('<') && inside.ends_with('>')
+            {
                 out.extend([open, inside, close]);
             } else {
                 out.push_str("<name>");
@@ -103,6 +106,25 @@ fn without_shell(line: &str) -> &str {
     line
 }
 
+/// Quoted names in an error line, in order.
+pub(super) fn quoted_names(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut rest, mut before) = (line, None);
+    while let Some(first) = rest.chars().next() {
+        if let Some((inside, after)) = quoted(rest, before) {
+            if !inside.is_empty() && !TYPES.contains(&inside) {
+                found.push(inside);
+            }
+            rest = after;
+            before = Some('\'');
+        } else {
+            rest = &rest[first.len_utf8()..];
+            before = Some(first);
+        }
+    }
+    found
+}
+
 /// Quoted text at the start of `rest`, and the text after it. An apostrophe inside a word is not a
 /// quote.
 fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
@@ -121,6 +143,9 @@ fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
         return None;
     }
     let inside = &rest[open.len_utf8()..];
+    if open == '"' && inside.starts_with('"') {
+        return Some(("", &inside[1..]));
+    }
     let (at, mark) = inside.char_indices().find(|(at, c)| {
         let after = inside[at + c.len_utf8()..].chars().next();
         close.contains(c) && !(*c == '\'' && after.is_some_and(char::is_alphanumeric))

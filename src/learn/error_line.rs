@@ -58,7 +58,7 @@ pub fn error_line(text: &str) -> Option<String> {
         }
         let (rank, said) = match panic(line, lines.get(at + 1).copied()) {
             Some(said) => (Rank::Exception, said),
-            None => (rank(line, traceback), line.to_owned()),
+            None => (rank(line, traceback), continued(line, &lines[at + 1..])),
         };
         let wins = match &best {
             None => true,
@@ -71,6 +71,38 @@ pub fn error_line(text: &str) -> Option<String> {
         }
     }
     best.map(|(_, line)| cut(&line).to_owned())
+}
+
+/// Maximum number of lines that [`error_lines`] returns.
+const MOST_LINES: usize = 24;
+
+/// Lines of a failing output that may say the error, most specific first: the one of
+/// [`error_line`], then the others in their order.
+pub fn error_lines(text: &str) -> Vec<String> {
+    let Some(first) = error_line(text) else {
+        return Vec::new();
+    };
+    let text = plain(text);
+    let traceback = text.contains("Traceback (most recent call last)");
+    let all: Vec<&str> = text.lines().collect();
+    let near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= all.len();
+    let mut ranked: Vec<(Rank, String)> = Vec::new();
+    for (at, line) in all.iter().enumerate().filter(|(at, _)| near_an_end(*at)) {
+        let line = unframed(line);
+        let said = continued(line, &all[at + 1..]);
+        let said = cut(&said);
+        if line.contains(char::is_alphabetic) && said != first {
+            ranked.push((rank(line, traceback), said.to_owned()));
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    let mut lines = vec![first];
+    for (_, line) in ranked {
+        if lines.len() < MOST_LINES && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// Removes terminal escapes, and control characters except line breaks.
@@ -154,6 +186,9 @@ fn unframed(line: &str) -> &str {
     ] {
         line = line.strip_prefix(mark).unwrap_or(line).trim_start();
     }
+    if ["npm error", "npm ERR!", "[ERROR]", "[error]"].contains(&line) {
+        return "";
+    }
     let frames = [
         "Exit code",
         "Exit Code:",
@@ -179,8 +214,16 @@ fn rank(line: &str, traceback: bool) -> Rank {
     let lower = line.to_ascii_lowercase();
     let asides = [
         "note:", "help:", "hint:", "warning:", "usage:", "=====", "-----", "for more information",
+        "to see ", "see ", "try ", "run ", "re-run ", "use ", "please ", "tip:",
     ];
-    if asides.iter().any(|aside| lower.starts_with(aside)) {
+    let bare = lower.strip_prefix("error: ").unwrap_or(&lower);
+    if asides.iter().any(|aside| bare.starts_with(aside)) || line.contains("____") {
+        return Rank::Aside;
+    }
+    if line
+        .split_whitespace()
+        .all(|word| word.starts_with('[') && word.ends_with(']'))
+    {
         return Rank::Aside;
     }
     if is_summary(&lower) {
@@ -227,7 +270,8 @@ fn rank(line: &str, traceback: bool) -> Rank {
         "timeout", "refused", "denied", "missing", "not allowed", "unsupported", "no such",
         "must ", "expected", "conflict", "rejected", "exceeded", "not enough", "insufficient",
     ];
-    if words.iter().any(|word| lower.contains(word)) {
+    let negated = lower.starts_with("no ") || lower.starts_with("not ");
+    if negated || words.iter().any(|word| lower.contains(word)) {
         Rank::Words
     } else {
         Rank::Any
@@ -263,6 +307,7 @@ fn is_summary(lower: &str) -> bool {
     ];
     begins.iter().any(|s| lower.starts_with(s))
         || whole.contains(&lower.trim_end())
+        || lower.contains("exit status")
         || lower.contains("task failed")
         || lower.contains("short test summary")
         || (lower.starts_with("found ") && lower.contains(" error"))
@@ -295,6 +340,26 @@ fn panic(line: &str, next: Option<&str>) -> Option<String> {
     {
         Some(message) if !message.is_empty() => Some(format!("panicked: {message}")),
         _ => Some(format!("panicked: {place}")),
+    }
+}
+
+/// Line with the one after it, if it ends before it says anything.
+fn continued(line: &str, after: &[&str]) -> String {
+    let says_nothing = line.strip_suffix(':');
+    // A place, or the heading of a list of names.
+    let is_place = says_nothing.is_none_or(|line| {
+        line.ends_with(|c: char| c.is_ascii_digit()) || line.contains("following")
+    });
+    if is_place {
+        return line.to_owned();
+    }
+    let next = after
+        .iter()
+        .map(|line| unframed(line))
+        .find(|line| !line.is_empty());
+    match next {
+        Some(next) if line.len() < 240 => format!("{line} {next}"),
+        _ => line.to_owned(),
     }
 }
 

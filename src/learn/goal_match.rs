@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use super::cure::subject::names;
 use super::goal::{Goal, Kind};
 use super::shell::basename;
 use super::shell_command::Run;
@@ -36,6 +37,9 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
             let phrases = (failed.phrases(), later.phrases());
             let asked = phrases.0.iter().any(|phrase| phrases.1.contains(phrase));
             let instead = old.last().is_some_and(|run| run.looks) && asked_otherwise(old, new);
+            if wraps(&failed.whole, &later.whole) || replaces_missing(old, new, error) {
+                return found.max(Match::Similar);
+            }
             match found {
                 found if asked => found.max(Match::Similar),
                 found if instead => found.max(Match::Near),
@@ -122,6 +126,46 @@ fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
         word.len() > 2 && error.contains(word)
     });
     named.map(best).max().unwrap_or(Match::No).min(Match::Part)
+}
+
+/// Returns true if a line runs the failed one inside another program: `poetry run pytest`.
+fn wraps(failed: &str, later: &str) -> bool {
+    !failed.is_empty()
+        && later
+            .strip_suffix(failed)
+            .is_some_and(|before| before.ends_with(' ') && !before.contains(['&', ';', '|']))
+}
+
+/// Returns true if the error names the program or the subcommand that failed, and another one
+/// takes its place with the same operands: `grep` for a missing `rg`, `status` for `staus`.
+fn replaces_missing(failed: &[Run], later: &[Run], error: &str) -> bool {
+    let (Some(old), Some(new)) = (failed.last(), later.last()) else {
+        return false;
+    };
+    let (program, verb) = old.name.rsplit_once(' ').unwrap_or((&old.name, ""));
+    let lower = error.to_ascii_lowercase();
+    let missing = [
+        "not found", "missing script", "no such command", "unknown command",
+        "is not a git command", "not recognized", "unrecognized", "invalid choice",
+        "unknown script",
+    ];
+    let named = if verb.is_empty() { program } else { verb };
+    if old.name == new.name
+        || !missing.iter().any(|said| lower.contains(said))
+        || !names(error, named)
+    {
+        return false;
+    }
+    let operands = old
+        .operands
+        .iter()
+        .all(|operand| new.operands.contains(operand));
+    let same_program = new.name.split(' ').next() == program.split(' ').next();
+    if verb.is_empty() {
+        operands && !old.operands.is_empty()
+    } else {
+        same_program && new.name.split(' ').count() == old.name.split(' ').count() && operands
+    }
 }
 
 /// Returns true if another program is given the same operands: the failed step contains each of

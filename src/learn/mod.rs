@@ -11,6 +11,7 @@ pub(crate) mod claim;
 pub mod conflict;
 pub(crate) mod correction_quality;
 pub mod credit;
+pub mod cure;
 pub mod distil;
 pub mod error_key;
 pub mod error_line;

@@ -12,7 +12,8 @@ use super::error_line::error_line;
 use super::goal::Goal;
 use super::goal_match::{Match, same_goal};
 use super::outcome::{Outcome, outcome};
-use expected_failure::{Known, is_expected, makes, says_missing};
+pub(crate) use expected_failure::says_missing;
+use expected_failure::{Known, is_expected, makes};
 
 /// Failure with its recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //!
 //! Nothing is expanded or evaluated. `$(…)` stays as text.
 
+use std::ops::Range;
+
 /// Simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Simple {
@@ -14,6 +16,15 @@ pub(crate) struct Simple {
     pub(super) fallback: bool,
     /// Text of its here-document.
     pub(super) body: String,
+    /// Place in the line, in bytes, with redirections and without operators.
+    pub(super) span: Range<usize>,
+}
+
+impl Simple {
+    /// Removes assignments and wrappers before the program.
+    pub(super) fn unwrap(&mut self) {
+        unwrap(&mut self.words);
+    }
 }
 
 /// Maximum nesting of `bash -c '…'`.
@@ -84,6 +95,11 @@ fn unwrap(words: &mut Vec<String>) {
     }
 }
 
+/// Simple commands of a line as they are written: with assignments, wrappers and `bash -c '…'`.
+pub(super) fn written_commands(line: &str) -> Vec<Simple> {
+    split(line)
+}
+
 /// Splits a line at its operators and assigns here-documents to their commands.
 #[expect(
     clippy::too_many_lines,
@@ -103,11 +119,17 @@ fn split(line: &str) -> Vec<Simple> {
         };
     }
     macro_rules! end_command {
-        ($piped:expr, $fallback:expr) => {
+        ($end:expr, $piped:expr, $fallback:expr) => {
             end_word!();
+            let end: usize = $end;
+            let text = &line[now.span.start..end];
+            now.span.start += text.len() - text.trim_start().len();
+            now.span.end = now.span.start + text.trim().len();
+            let start = chars.peek().map_or(line.len(), |(at, _)| *at);
             let next = Simple {
                 piped: $piped,
                 fallback: $fallback,
+                span: start..start,
                 ..Simple::default()
             };
             all.push(std::mem::replace(&mut now, next));
@@ -184,7 +206,7 @@ fn split(line: &str) -> Vec<Simple> {
                 if !or {
                     chars.next_if(|(_, c)| *c == '&');
                 }
-                end_command!(!or, or);
+                end_command!(at, !or, or);
             }
             '&' => {
                 if chars.next_if(|(_, c)| *c == '>').is_some() {
@@ -193,16 +215,17 @@ fn split(line: &str) -> Vec<Simple> {
                     while chars.next_if(|(_, c)| !c.is_whitespace()).is_some() {}
                 } else {
                     chars.next_if(|(_, c)| *c == '&');
-                    end_command!(false, false);
+                    end_command!(at, false, false);
                 }
             }
             '\n' if !ends.is_empty() => {
                 end_word!();
                 now.body = here_document(&mut chars, &ends.remove(0));
-                end_command!(false, false);
+                let end = chars.peek().map_or(line.len(), |(at, _)| *at);
+                end_command!(end, false, false);
             }
             ';' | '\n' | '(' | ')' => {
-                end_command!(false, false);
+                end_command!(at, false, false);
             }
             c if c.is_whitespace() => {
                 end_word!();
@@ -210,7 +233,7 @@ fn split(line: &str) -> Vec<Simple> {
             c => word.get_or_insert_default().push(c),
         }
     }
-    end_command!(false, false);
+    end_command!(line.len(), false, false);
     all.retain(|simple| !simple.words.is_empty());
     all
 }
@@ -277,6 +300,19 @@ mod tests {
         assert_eq!(commands("cat <<E\nx y\nE")[0].body, "x y\n");
         assert!(commands("a | b")[1].piped);
         assert!(commands("a || b")[1].fallback);
+    }
+
+    #[test]
+    fn commands_know_their_place() {
+        let line = "A=1 x 'b c' > f && y |  z 2>&1; cat <<E\nq\nE\nls";
+        let texts: Vec<&str> = written_commands(line)
+            .into_iter()
+            .map(|simple| &line[simple.span])
+            .collect();
+        assert_eq!(
+            texts,
+            ["A=1 x 'b c' > f", "y", "z 2>&1", "cat <<E\nq\nE", "ls"]
+        );
     }
 
     proptest! {

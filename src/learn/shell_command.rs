@@ -124,13 +124,23 @@ impl Run {
         let mut code = HashSet::new();
         let mut operands: Vec<String> = Vec::new();
         if INTERPRETERS.contains(&name.as_str()) {
+            let valued = [
+                "-cp", "-classpath", "--class-path", "-W", "-X", "--require", "-r", "-I",
+            ];
+            while words.len() > 2 && valued.contains(&words[0].as_str()) {
+                words = &words[2..];
+            }
             match words
                 .iter()
                 .position(|w| !w.starts_with('-') || *w == "-c" || *w == "-m" || *w == "-e")
             {
                 Some(at) if words[at] == "-m" => {
                     if let Some(module) = words.get(at + 1) {
-                        name.clone_from(module);
+                        // `python -m pkg.main` runs `pkg/main.py`.
+                        name = match module.rsplit_once('.') {
+                            Some((_, file)) => format!("{file}.py"),
+                            None => module.clone(),
+                        };
                         words = &words[at + 2..];
                     }
                 }
@@ -192,7 +202,8 @@ fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String
             continue;
         }
         match words.first() {
-            Some(flag) if flag.starts_with('-') && depth == 0 => words = &words[1..],
+            // `cargo +nightly check` is `cargo check`.
+            Some(flag) if flag.starts_with(['-', '+']) && depth == 0 => words = &words[1..],
             Some(sub) if is_bare(sub) && (depth == 0 || DEEPER.contains(&last_word(&name))) => {
                 name = format!("{name} {sub}");
                 words = &words[1..];

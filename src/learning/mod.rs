@@ -4,7 +4,9 @@
 //! - `analyse`: procedures in the words of a model.
 
 pub(crate) mod analyse;
+pub(crate) mod at_once;
 pub(crate) mod learn;
+pub(crate) mod lessons;
 pub(crate) mod session_files;
 
 pub use analyse::{AnalysisPlan, AnalysisReport, analyse, plan_analysis};

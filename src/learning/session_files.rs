@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use chrono::DateTime;
 
 use crate::guard::Clean;
+use crate::learn::cure::NoHint;
 use crate::learn::distil::{self, Lesson};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
@@ -121,6 +122,8 @@ pub(crate) struct Found {
     /// Code of the successful call, as a hook reports it.
     pub(crate) success_code: String,
     pub(crate) lesson: Option<Lesson>,
+    /// Reason why there is no lesson.
+    pub(crate) no_hint: Option<NoHint>,
 }
 
 /// Callback for each step in order, with `true` if the step failed.
@@ -258,13 +261,18 @@ impl Window {
             .rsplit('/')
             .next()
             .unwrap_or_default();
+        let (lesson, no_hint) = match distil::distil(&episode, &self.steps, keep) {
+            Ok(lesson) => (Some(lesson), None),
+            Err(reason) => (None, Some(reason)),
+        };
         Found {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
             success_code: step(episode.success_step).map(told).unwrap_or_default(),
-            lesson: distil::distil(&episode, &self.steps, keep),
+            lesson,
+            no_hint,
             episode,
         }
     }

@@ -24,6 +24,9 @@ pub struct Origin {
     /// Ordinal of the failing step.
     #[serde(default)]
     pub step: u64,
+    /// Observed while the session ran, when the step had no ordinal yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
 }
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
@@ -207,7 +210,31 @@ pub struct Fix {
         skip_serializing_if = "String::is_empty"
     )]
     pub procedure_id: String,
+    /// The error line with its names and numbers; empty in fixes of the first form.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub error_line: String,
+    /// Names in the error that the fix depends on: it is shown only where one of them occurs.
+    #[serde(
+        default,
+        deserialize_with = "lenient::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub subject: Vec<String>,
+    /// `project` if the fix is knowledge of the projects in `origins`, and of no other.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub scope: String,
 }
+
+/// Value of [`Fix::scope`] for knowledge of one project.
+pub const PROJECT_SCOPE: &str = "project";
 
 impl Fix {
     /// Returns the counts of use.

@@ -151,8 +151,8 @@ mod tests {
             "---\nname: Y\ndomain: ops\ndescription: d\n---\nx",
             "Y",
             &[
-                "its name is `Y`, its directory `x`; the latter counts",
-                "its domain is `ops`, its directory `hr`; the latter counts",
+                "the name is `Y`, but the directory is `x`; the directory counts",
+                "the domain is `ops`, but the directory is `hr`; the directory counts",
             ],
         );
         check(

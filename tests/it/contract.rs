@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use crate::support::{RUN, correction};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 
 /// The document must have these fields: `name`, `name.name` for a field of a field, and `name[]`
 /// for one of each item of a list, which must not be empty. Answers the document.
@@ -60,11 +60,7 @@ fn every_command_answers_with_the_documented_fields() {
     ];
     ok(&RUN, &run);
     let said = "When screening, never score above 60 without distributed systems.";
-    let correct = |said| {
-        [
-            "correct", SKILL, "--execution-id", "latest", "--correction", said,
-        ]
-    };
+    let correct = |said| correction(said);
     let corrected = [
         "correction_id", "reflexion_id", "rule", "applies_when", "root_cause", "confidence",
         "tests", "guardrails", "conflicts", "duplicate_of", "distilled_by", "not_learned",
@@ -160,9 +156,7 @@ fn an_omitted_rule_says_why() {
     let mut workspace = Workspace::sample();
     workspace.json(&RUN);
     for said in ["Always name the source.", "Never exceed one page."] {
-        let correct = [
-            "correct", SKILL, "--execution-id", "latest", "--correction", said,
-        ];
+        let correct = correction(said);
         workspace.json(&correct);
     }
     workspace.set("MEMCTL_PROMPT_RULES_TOKENS", "0");
@@ -200,9 +194,7 @@ fn every_error_is_one_document_with_the_code_of_its_kind() {
     refused(&["run", SKILL, "--input", "missing.json"], 2, "not_found");
     refused(&["memory", "show", "REFL-001"], 2, "not_found");
     refused(&["correct"], 2, "usage");
-    let correct = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", "Always x.",
-    ];
+    let correct = correction("Always x.");
     refused(&correct, 3, "store");
     refused(
         &[

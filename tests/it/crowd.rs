@@ -14,35 +14,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
 const EXECUTIONS: &str = "episodic_memory.json";
 const CORRECTIONS: &str = "corrections.json";
 const RULES: &str = "reflexion_entries.json";
-/// A run that costs no more than its record: the answer is read from a file.
-const RUN: [&str; 6] = [
-    "run",
-    SKILL,
-    "--input",
-    "fixtures/sample_input.json",
-    "--model",
-    "scripted:replies.jsonl",
-];
-
 /// Reports a skipped test and the reason prominently.
 pub(crate) fn skipped(why: &str) {
     drop(writeln!(std::io::stderr(), "skipped: {why}"));
-}
-
-/// A project whose skills are answered from a file.
-fn workspace() -> Workspace {
-    let workspace = Workspace::sample();
-    workspace.write(
-        "replies.jsonl",
-        r#"{"reply": {"overall_score": 72}, "cost_usd": 0.5}"#,
-    );
-    workspace
 }
 
 fn rule(case: &str) -> String {
@@ -91,7 +72,7 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
     const WRITERS: usize = 8;
     const RUNS: usize = 50;
     const CORRECTIONS_EACH: usize = 20;
-    let workspace = workspace();
+    let workspace = scripted();
     let acknowledged = Mutex::new(Vec::<String>::new());
     let done = AtomicBool::new(false);
     let (runs, corrections, looks) = std::thread::scope(|scope| {
@@ -101,7 +82,7 @@ fn sixteen_writers_at_once_lose_nothing_and_a_reader_never_sees_less_than_before
                 scope.spawn(move || {
                     let mut ids = Vec::new();
                     for _ in 0..RUNS {
-                        let ran = workspace.json(&RUN);
+                        let ran = workspace.json(&RUN_SCRIPTED);
                         let id = ran["execution_id"].as_str().unwrap().to_owned();
                         acknowledged.lock().unwrap().push(id.clone());
                         ids.push(id);
@@ -247,10 +228,10 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
                 --correction "When the application of case $2-$n names no employer, ALWAYS ask for one."
         fi
     done"#;
-    let workspace = workspace();
+    let workspace = scripted();
     // There is something to lose from the first round on. A busy machine gets more time.
     let start = Instant::now();
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     workspace.json(&correct("latest", &rule("one")));
     let span = u64::try_from(start.elapsed().as_millis()).unwrap().max(30) * 2;
     let mut executions: BTreeSet<String> = BTreeSet::new();
@@ -278,7 +259,7 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
         assert!(gone.is_empty(), "round {round} lost {gone:?}");
         if workspace.run(&["doctor"]).code != 0 {
             torn += 1;
-            workspace.json(&RUN);
+            workspace.json(&RUN_SCRIPTED);
             let text = rule(&format!("mended-{round}"));
             workspace.json(&correct("latest", &text));
             workspace.run(&["doctor"]).succeeds();
@@ -291,7 +272,7 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
         corrections.len()
     );
     // One more of each, and the files are JSON for everybody.
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     workspace.json(&correct("latest", &rule("last")));
     let stored = ids(&workspace, EXECUTIONS, "execution_id");
     assert_eq!(distinct(&stored).len(), stored.len());
@@ -325,10 +306,10 @@ fn kept(ran: &Ran) -> PathBuf {
 
 #[test]
 fn a_file_that_may_not_grow_stays_as_it_was_and_the_answer_is_kept_beside_it() {
-    let workspace = workspace();
+    let workspace = scripted();
     let path = workspace.memory(EXECUTIONS);
     while fs::metadata(&path).map_or(0, |m| m.len()) < 9_000 {
-        workspace.json(&RUN);
+        workspace.json(&RUN_SCRIPTED);
     }
     workspace.json(&correct("latest", &rule("first")));
     let size = fs::metadata(&path).unwrap().len();
@@ -336,7 +317,7 @@ fn a_file_that_may_not_grow_stays_as_it_was_and_the_answer_is_kept_beside_it() {
     // of it can be written, and has to be taken back.
     for blocks in [size / 512, size / 512 + 1, size / 512 + 2] {
         let before = fs::read(&path).unwrap();
-        let ran = with_file_limit(&workspace, blocks, &RUN);
+        let ran = with_file_limit(&workspace, blocks, &RUN_SCRIPTED);
         ran.fails(
             3,
             "the model answered, but the execution could not be stored",
@@ -356,16 +337,16 @@ fn a_file_that_may_not_grow_stays_as_it_was_and_the_answer_is_kept_beside_it() {
     // A correction is small enough, and the other files go on.
     let report = with_file_limit(&workspace, size / 512, &correct("latest", &rule("second")));
     report.succeeds();
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     workspace.run(&["doctor"]).succeeds();
 }
 
 #[test]
 fn the_beginning_of_a_paid_answer_is_kept_even_if_the_call_and_the_store_fail() {
-    let workspace = workspace();
+    let workspace = scripted();
     let path = workspace.memory(EXECUTIONS);
     while fs::metadata(&path).map_or(0, |m| m.len()) < 9_000 {
-        workspace.json(&RUN);
+        workspace.json(&RUN_SCRIPTED);
     }
     workspace.write("model.sh", "echo half an answer; exit 3");
     let before = fs::read(&path).unwrap();
@@ -380,7 +361,7 @@ fn the_beginning_of_a_paid_answer_is_kept_even_if_the_call_and_the_store_fail() 
 
 #[test]
 fn where_no_file_may_be_written_nobody_is_asked_and_nothing_is_left() {
-    let mut workspace = workspace();
+    let mut workspace = scripted();
     workspace.set("ASKED", &workspace.root().join("asked").to_string_lossy());
     workspace.write("model.sh", "touch \"$ASKED\"; echo answer");
     let run = ["run", SKILL, "--model", "exec:sh model.sh"];
@@ -416,7 +397,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
-    let workspace = workspace();
+    let workspace = scripted();
     let Some(_disk) = SmallDisk::mount(&workspace.memory("")) else {
         return skipped("a full disk: this user may not mount a small one");
     };
@@ -424,7 +405,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     fs::write(&ballast, [0; 16 << 10]).unwrap();
     let mut stored = Vec::new();
     let full = loop {
-        let ran = workspace.run(&[&RUN[..], &["--json"]].concat());
+        let ran = workspace.run(&[&RUN_SCRIPTED[..], &["--json"]].concat());
         if ran.code != 0 {
             break ran;
         }
@@ -447,7 +428,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     while file.write(&[0; 512]).is_ok() {}
     drop(file);
     let before = fs::read(workspace.memory(EXECUTIONS)).unwrap();
-    let ran = workspace.run(&RUN);
+    let ran = workspace.run(&RUN_SCRIPTED);
     ran.fails(3, "No space left on device");
     let text = rule("full");
     let ran = workspace.run(&correct("latest", &text));
@@ -467,17 +448,17 @@ fn a_full_disk_is_told_and_loses_nothing() {
 
 #[test]
 fn an_answer_that_fits_nowhere_in_the_memory_directory_is_kept_elsewhere() {
-    let workspace = workspace();
-    workspace.json(&RUN);
+    let workspace = scripted();
+    workspace.json(&RUN_SCRIPTED);
     let Some(_disk) = SmallDisk::mount(&workspace.memory("")) else {
         return skipped("a full disk: this user may not mount a small one");
     };
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     // The answer itself fills the disk.
     let long = "x".repeat(100_000);
     workspace.write("replies.jsonl", format!("{{\"reply\": \"{long}\"}}"));
     let before = fs::read(workspace.memory(EXECUTIONS)).unwrap();
-    let ran = workspace.run(&RUN);
+    let ran = workspace.run(&RUN_SCRIPTED);
     ran.fails(3, "No space left on device");
     let kept = kept(&ran);
     assert!(!kept.starts_with(workspace.root()), "{kept:?}");
@@ -496,7 +477,7 @@ struct Somebody {
 impl Somebody {
     /// `None`, with a message, if root cannot switch to another user.
     fn new() -> Option<Self> {
-        let workspace = workspace();
+        let workspace = scripted();
         let top = workspace.root().parent().unwrap().to_owned();
         let program = top.join("memctl");
         // The program may be in a directory that only its builder can read.
@@ -572,7 +553,7 @@ fn a_read_only_memory_is_read_and_refuses_writers_by_name() {
         return;
     };
     let memory = somebody.workspace.memory("");
-    somebody.run(&RUN).succeeds();
+    somebody.run(&RUN_SCRIPTED).succeeds();
     let text = rule("first");
     somebody.run(&correct("latest", &text)).succeeds();
     let before = bytes_of(&memory);
@@ -581,7 +562,7 @@ fn a_read_only_memory_is_read_and_refuses_writers_by_name() {
     let name = name.trim_end_matches('/');
     let text = rule("second");
     for args in [
-        &RUN[..],
+        &RUN_SCRIPTED[..],
         &correct("latest", &text),
         &["accept", "latest"],
         &["memory", "forget", "REFL-001"],
@@ -604,7 +585,7 @@ fn a_read_only_memory_is_read_and_refuses_writers_by_name() {
     somebody.run(&["memory", "search", "employer"]).succeeds();
     somebody.run(&["doctor"]).succeeds();
     set_writable(&memory, true);
-    somebody.run(&RUN).succeeds();
+    somebody.run(&RUN_SCRIPTED).succeeds();
 }
 
 #[test]
@@ -614,7 +595,7 @@ fn a_project_that_cannot_be_written_gets_no_half_of_a_memory() {
     };
     let root = somebody.workspace.root();
     fs::set_permissions(&root, fs::Permissions::from_mode(0o555)).unwrap();
-    let ran = somebody.run(&RUN);
+    let ran = somebody.run(&RUN_SCRIPTED);
     ran.fails(
         3,
         somebody
@@ -626,7 +607,7 @@ fn a_project_that_cannot_be_written_gets_no_half_of_a_memory() {
     assert!(!root.join(".agentura").exists());
     somebody.run(&["memory", "status"]).succeeds();
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
-    somebody.run(&RUN).succeeds();
+    somebody.run(&RUN_SCRIPTED).succeeds();
 }
 
 #[test]
@@ -637,7 +618,7 @@ fn read_only_skills_cost_the_guardrail_and_nothing_else() {
     let skills = somebody.workspace.root().join("skills");
     set_writable(&skills, false);
     let before = bytes_of(&skills);
-    somebody.run(&RUN).succeeds();
+    somebody.run(&RUN_SCRIPTED).succeeds();
     let text = rule("first");
     let ran = somebody.run(&[&correct("latest", &text)[..], &["--json"]].concat());
     let report = ran.succeeds().document();
@@ -668,9 +649,9 @@ fn read_only_skills_cost_the_guardrail_and_nothing_else() {
 
 /// A memory with three executions, two corrections and two rules.
 fn remembered() -> Workspace {
-    let workspace = workspace();
+    let workspace = scripted();
     for _ in 0..3 {
-        workspace.json(&RUN);
+        workspace.json(&RUN_SCRIPTED);
     }
     for case in ["first", "second"] {
         workspace.json(&correct("latest", &rule(case)));
@@ -708,7 +689,7 @@ fn a_torn_file_is_mended_by_the_next_write() {
         "reading changes nothing"
     );
 
-    let ran = workspace.run(&RUN);
+    let ran = workspace.run(&RUN_SCRIPTED);
     assert!(
         ran.succeeds().stderr.contains("repaired after a crash"),
         "{ran:?}"
@@ -748,7 +729,7 @@ fn damage_is_named_by_file_and_line_and_repaired_after_a_copy() {
     assert!(page.stdout.contains("memctl doctor --repair"), "{page:?}");
 
     // All other files still work, and so do the intact entries of this one.
-    workspace.run(&RUN).succeeds();
+    workspace.run(&RUN_SCRIPTED).succeeds();
     workspace.run(&["memory", "status"]).succeeds();
     let found = workspace.json(&["memory", "search", "employer", "--kind", "reflexion"]);
     assert_eq!(found["results"].as_array().unwrap().len(), 2);
@@ -796,7 +777,7 @@ fn files_that_are_none_of_ours_are_refused_until_they_are_repaired() {
         workspace.run(&["memory", "search", "employer"]).succeeds();
         workspace.run(&["memory", "prompt", SKILL]).succeeds();
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
-        let ran = workspace.run(&RUN);
+        let ran = workspace.run(&RUN_SCRIPTED);
         if ran.code == 0 {
             // A later write repairs the damage from a crash, and keeps the removed bytes.
             assert!(
@@ -822,18 +803,18 @@ fn files_that_are_none_of_ours_are_refused_until_they_are_repaired() {
             is_kept || content.starts_with('\u{0}'),
             "{content}: {kept:?}"
         );
-        workspace.run(&RUN).succeeds();
+        workspace.run(&RUN_SCRIPTED).succeeds();
         ids(&workspace, EXECUTIONS, "execution_id");
     }
 }
 
 #[test]
 fn an_empty_file_is_a_memory_with_nothing_in_it() {
-    let workspace = workspace();
+    let workspace = scripted();
     workspace.write(".agentura/episodic_memory.json", "");
     let status = workspace.json(&["memory", "status"]);
     assert_eq!(status["executions"], 0);
     workspace.run(&["doctor"]).succeeds();
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     assert_eq!(ids(&workspace, EXECUTIONS, "execution_id").len(), 1);
 }

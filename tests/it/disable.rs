@@ -8,10 +8,10 @@ use std::process::Command;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::support::{RUN, correction, files_below};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 
 /// A workspace that has a rule, a fix and an index.
 fn remembering() -> Workspace {
@@ -19,9 +19,7 @@ fn remembering() -> Workspace {
     workspace.run(&["init"]).succeeds();
     workspace.json(&RUN);
     let said = "When a summary is written, NEVER name competitors.";
-    let correct = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ];
+    let correct = correction(said);
     workspace.run(&correct).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     workspace.json(&["memory", "search", "competitors", "--keyword"]);
@@ -30,20 +28,11 @@ fn remembering() -> Workspace {
 
 /// Every file below a directory by name, with the hash of its content.
 fn hashes(directory: &Path) -> BTreeMap<PathBuf, String> {
-    let mut found = BTreeMap::new();
-    let mut waiting = vec![directory.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        for entry in std::fs::read_dir(&directory).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                waiting.push(path);
-            } else {
-                let bytes = std::fs::read(&path).unwrap();
-                found.insert(path, format!("{:x}", Sha256::digest(bytes)));
-            }
-        }
-    }
-    found
+    let hashed = |path: PathBuf| {
+        let bytes = std::fs::read(&path).unwrap();
+        (path, format!("{:x}", Sha256::digest(bytes)))
+    };
+    files_below(directory).into_iter().map(hashed).collect()
 }
 
 #[test]
@@ -155,9 +144,7 @@ fn every_command_does_without_memory_or_says_that_it_is_off() {
         &["memory", "edit", "REFL-001", "--set", "confidence=1"],
         &["memory", "approve", "FIX-001"],
         &["memory", "conflicts"],
-        &[
-            "correct", SKILL, "--execution-id", "latest", "--correction", "Always x.",
-        ],
+        &correction("Always x."),
         &["accept", "latest"],
         &["reject", "latest", "--reason", "x"],
         &["learn", "fixtures/transcripts/steps.jsonl"],

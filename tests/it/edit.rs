@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -26,9 +27,7 @@ fn ruled() -> Workspace {
 }
 
 fn correct(workspace: &Workspace, said: &str) {
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ];
+    let args = correction(said);
     workspace.run(&args).succeeds();
 }
 

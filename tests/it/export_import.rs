@@ -7,10 +7,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::{RUN, correction};
 use crate::workspace::{Workspace, copy};
 
 const SKILL: &str = "hr/resume-screen";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 
 /// Everything that a person or another program may have written into a file of memory.
 const ODD: &str = "{\n  \"format\": 1, \"mine\": {\"a\": 1.0},\n  \"entries\": [\n    {\n      \"id\": \"MEM-001\",\n      \
@@ -48,7 +48,7 @@ fn remembering() -> Workspace {
     {
         workspace.set("MEMCTL_NOW", &format!("2026-02-2{i}T12:43:41.68144{i}+00:00"));
         workspace.json(&RUN);
-        let correct = ["correct", SKILL, "--execution-id", "latest", "--correction", said];
+        let correct = correction(said);
         workspace.run(&correct).succeeds();
     }
     workspace.json(&RUN);
@@ -268,10 +268,7 @@ fn ids_that_clash_get_new_ones_and_every_reference_follows() {
     here.run(&["init"]).succeeds();
     here.json(&RUN);
     let said = "Always answer in whole sentences.";
-    here.run(&[
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ])
-    .succeeds();
+    here.run(&correction(said)).succeeds();
     let there = remembering();
     there.json(&["memory", "export", "--output", "memory.jsonl"]);
     here.write("memory.jsonl", there.read("memory.jsonl"));

@@ -5,6 +5,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
+use crate::support::correction;
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
@@ -78,7 +79,7 @@ proptest! {
         prop_assert_eq!(&fs::read(&path).unwrap(), &bytes);
         let run = ["run", SKILL, "--input", "fixtures/sample_input.json"];
         ended_well(&workspace.run(&run), &[0])?;
-        let correct = ["correct", SKILL, "--execution-id", "latest", "--correction", "Always greet."];
+        let correct = correction("Always greet.");
         let corrected = workspace.run(&correct);
         ended_well(&corrected, &[0, 3])?;
         if corrected.code == 3 {

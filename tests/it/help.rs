@@ -3,9 +3,9 @@
 //! `INSTA_UPDATE=always cargo test help` updates them.
 
 use std::fs;
-use std::path::Path;
 
-use crate::workspace::{Ran, Workspace, copy};
+use crate::support::correction;
+use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
 
@@ -29,6 +29,18 @@ fn commands(workspace: &Workspace) -> Vec<Vec<String>> {
         next += 1;
     }
     found
+}
+
+/// The commands that do something themselves; the others need a subcommand.
+pub(crate) fn runnable(workspace: &Workspace) -> Vec<Vec<String>> {
+    let needs_more = |command: &Vec<String>| {
+        let help = help(workspace, command);
+        let usage = help.lines().find(|line| line.starts_with("Usage: "));
+        usage.unwrap().ends_with(" <COMMAND>")
+    };
+    let mut commands = commands(workspace);
+    commands.retain(|command| !needs_more(command));
+    commands
 }
 
 fn help(workspace: &Workspace, command: &[String]) -> String {
@@ -62,14 +74,6 @@ fn looks(workspace: &Workspace, name: &str, ran: &Ran) {
         })
         .collect();
     insta::assert_snapshot!(name, lines.join("\n"));
-}
-
-/// The sample project over the store that the reference wrote.
-fn remembered() -> Workspace {
-    let workspace = Workspace::sample();
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores/reference");
-    copy(&reference, &workspace.root().join(".agentura"));
-    workspace
 }
 
 #[test]
@@ -123,7 +127,7 @@ fn the_manual_and_the_completions_know_every_command() {
 
 #[test]
 fn what_is_remembered_looks_as_it_did() {
-    let workspace = remembered();
+    let workspace = Workspace::over("reference");
     for (name, arguments) in [
         ("status", &["memory", "status"][..]),
         ("search", &["memory", "search", "system design"]),
@@ -159,9 +163,7 @@ fn the_loop_looks_as_it_did() {
     );
     looks(&workspace, "run", &workspace.run(&run));
     let correct = |said| {
-        let arguments = [
-            "correct", SKILL, "--execution-id", "latest", "--correction", said,
-        ];
+        let arguments = correction(said);
         workspace.run(&arguments)
     };
     let said = "When screening for senior roles, a candidate without distributed systems should score below 60.";
@@ -186,7 +188,7 @@ fn settings_look_as_they_did() {
 
 #[test]
 fn errors_say_what_to_type_next() {
-    let workspace = remembered();
+    let workspace = Workspace::over("reference");
     workspace.write("broken.json", "{\"a\": }");
     workspace.write(".agentura/memories.json", "no json at all");
     let correct = |execution| {

@@ -2,13 +2,13 @@
 //! no obstruction of the host by any error.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::with_input;
 use crate::workspace::{Ran, Workspace};
 
 /// Start of the process included; a machine that builds other things is slow, not wrong.
@@ -20,20 +20,7 @@ pub(crate) fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -
 }
 
 fn hook_with(workspace: &Workspace, arguments: &[&str], event: &[u8]) -> Ran {
-    let mut command = workspace.command();
-    command.args(arguments).stdin(Stdio::piped());
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let event = event.to_vec();
-    // The hook may end before it has read everything.
-    let writer = std::thread::spawn(move || drop(input.write_all(&event)));
-    let ran = Ran::of(child.wait_with_output().unwrap());
-    writer.join().unwrap();
-    ran
+    with_input(workspace.command().args(arguments), event)
 }
 
 fn is_silent(ran: &Ran) -> bool {
@@ -153,6 +140,7 @@ fn failure(workspace: &Workspace, session: &str, command: &str, error: &str) -> 
 }
 
 const COMMAND: &str = "python3 -c \"print({}['y'])\"";
+const RIGHT: &str = "echo fixed";
 const ERROR: &str = "Traceback (most recent call last):\nKeyError: 'y'";
 
 #[test]
@@ -166,6 +154,9 @@ fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
             "PostToolUseFailure",
         );
         assert!(is_silent(&hook(&workspace, "claude-code", &event)));
+        // Ignoring the hint says nothing; following it in vain does.
+        let follows = failure(&workspace, session, RIGHT, ERROR);
+        assert!(is_silent(&hook(&workspace, "claude-code", &follows)));
     }
     assert_eq!(evidence(&workspace), (7, 1, 6));
     let event = failure(&workspace, "g", COMMAND, ERROR);
@@ -488,9 +479,9 @@ fn asking_for_a_hint_changes_no_data_file() {
 #[test]
 fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
     let workspace = taught();
-    let tried = |n: u64| failure(&workspace, "s", COMMAND, &format!("{ERROR}{n}"));
-    for n in 0..2 {
-        drop(hook(&workspace, "claude-code", tried(n)));
+    for _ in 0..2 {
+        let tried = failure(&workspace, "s", COMMAND, ERROR);
+        drop(hook(&workspace, "claude-code", tried));
     }
     let log = fs::read_to_string(workspace.memory("execution_logs.jsonl")).unwrap();
     let lines: Vec<Value> = log
@@ -542,4 +533,109 @@ fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
     assert_eq!(&steps[..3], ["hint", "learn", "session_end"]);
     let page = workspace.run(&["session", "show", "latest"]);
     assert!(page.stdout.contains("pitfalls:"), "{page:?}");
+}
+
+/// A successful call, as Claude Code reports it.
+fn success(workspace: &Workspace, session: &str, command: &str) -> String {
+    json!({"hook_event_name": "PostToolUse", "session_id": session,
+        "cwd": workspace.root(), "transcript_path": "/nowhere.jsonl", "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "tool_response": {"stdout": "done", "stderr": "", "interrupted": false}})
+    .to_string()
+}
+
+#[test]
+fn a_recovery_is_a_hint_at_once_for_its_session_and_for_others() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let denied = |session: &str, file: &str| {
+        let error = format!("bash: line 1: ./{file}: Permission denied");
+        let event = failure(&workspace, session, &format!("./{file}"), &error);
+        hook(&workspace, "claude-code", event)
+    };
+    let works = |command: &str| {
+        let event = success(&workspace, "first", command);
+        assert!(is_silent(&hook(&workspace, "claude-code", event)));
+    };
+    assert!(is_silent(&denied("first", "run.sh")));
+    works("ls -l");
+    assert!(!workspace.memory("fixes.json").exists());
+    works("chmod +x run.sh && ./run.sh");
+    // The same session, and one that began before the first has ended.
+    for (session, file) in [("first", "deploy.sh"), ("second", "build.sh")] {
+        let text = told(&denied(session, file), "PostToolUseFailure");
+        assert!(text.contains("chmod +x run.sh"), "{session}: {text}");
+    }
+    // The end of the session finds nothing new, and counts nothing twice.
+    let line = |id: usize, command: &str, output: &str, ok: bool| {
+        json!({"tool": "Bash", "id": id.to_string(), "input": command, "output": output, "ok": ok})
+            .to_string()
+    };
+    let text = [
+        json!({"session": "first", "cwd": workspace.root()}).to_string(),
+        line(
+            1,
+            "./run.sh",
+            "bash: line 1: ./run.sh: Permission denied",
+            false,
+        ),
+        line(2, "ls -l", "run.sh", true),
+        line(3, "chmod +x run.sh && ./run.sh", "done", true),
+    ]
+    .join("\n");
+    workspace.write("first.jsonl", text);
+    let report = workspace.json(&["learn", "first.jsonl"]);
+    assert_eq!(
+        (&report["learned"], &report["merged"]),
+        (&json!([]), &json!([]))
+    );
+    assert_eq!(
+        workspace.stored("fixes.json")["entries"][0]["occurrences"],
+        1.0
+    );
+    assert_eq!(
+        workspace.stored("procedural_memory.json")["entries"][0]["procedure_id"],
+        "PROC-001"
+    );
+}
+
+#[test]
+fn a_retry_and_a_dangerous_way_are_never_hints() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    for (failing, error, working) in [
+        (
+            "git push",
+            "error: failed to push some refs to 'x'",
+            "git push --force",
+        ),
+        ("npm ci", "npm ERR! code ECONNRESET", "sleep 5; npm ci"),
+        (
+            "make",
+            "a.c:1:1: error: unknown type name 'x'",
+            "make || true",
+        ),
+        (
+            "touch logs/a",
+            "touch: cannot touch 'logs/a': Permission denied",
+            "sudo touch logs/a",
+        ),
+    ] {
+        drop(hook(
+            &workspace,
+            "claude-code",
+            failure(&workspace, "s", failing, error),
+        ));
+        drop(hook(
+            &workspace,
+            "claude-code",
+            success(&workspace, "s", working),
+        ));
+        let again = failure(&workspace, "t", failing, error);
+        assert!(
+            is_silent(&hook(&workspace, "claude-code", again)),
+            "{working}"
+        );
+    }
+    assert!(!workspace.memory("fixes.json").exists());
 }

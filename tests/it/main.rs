@@ -61,6 +61,7 @@ mod session;
 mod simulation;
 mod stats;
 mod store;
+mod support;
 mod terminal;
 mod traces;
 mod undo;

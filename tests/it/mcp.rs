@@ -1,19 +1,17 @@
 //! `memctl mcp` as a host uses it: JSON-RPC with one message per line, over the pipes of the real
 //! program.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::io::Write as _;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
 
 use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel};
+use crate::support::{EVER, lines, until};
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
-/// Maximum wait for an answer.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The tokens of a text, as `memctl` counts them for Latin script.
 fn tokens(text: &str) -> usize {
@@ -24,7 +22,7 @@ fn tokens(text: &str) -> usize {
 pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
-    lines: Receiver<Value>,
+    lines: Receiver<String>,
     last: u64,
 }
 
@@ -82,7 +80,7 @@ impl Server {
 
     /// The next answer.
     fn answer(&mut self) -> Value {
-        self.lines.recv_timeout(PATIENCE).unwrap()
+        message(&self.lines.recv_timeout(EVER).unwrap())
     }
 
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
@@ -120,7 +118,7 @@ impl Server {
     /// Closes the input, and waits for the end: nothing else may have been said, on either output.
     pub(crate) fn end(mut self) {
         drop(self.input.take());
-        let rest: Vec<Value> = self.lines.iter().collect();
+        let rest: Vec<Value> = self.lines.iter().map(|line| message(&line)).collect();
         assert_eq!(rest, Vec::<Value>::new());
         let output = self.child.wait_with_output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -129,19 +127,11 @@ impl Server {
     }
 }
 
-/// Lines of the output, which must all be messages.
-fn lines(output: ChildStdout) -> Receiver<Value> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            assert_eq!(message["jsonrpc"], "2.0");
-            if sender.send(message).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
+/// A line of the output, which must be a message.
+fn message(line: &str) -> Value {
+    let message: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(message["jsonrpc"], "2.0");
+    message
 }
 
 fn remembering() -> Workspace {
@@ -544,7 +534,8 @@ fn calls_that_are_under_way_when_the_input_ends_are_answered() {
     let mut answered: Vec<u64> = server
         .lines
         .iter()
-        .map(|answer| {
+        .map(|line| {
+            let answer = message(&line);
             assert_eq!(answer["result"]["isError"], false, "{answer}");
             answer["id"].as_u64().unwrap()
         })
@@ -722,15 +713,10 @@ fn a_call_that_waits_for_a_model_can_be_given_up() {
     let said = "When screening for senior roles, weigh system design separately.";
     let call = json!({"name": "correct", "arguments": {"skill": SKILL, "correction": said}});
     let id = server.request("tools/call", &call);
-    let asked = std::time::Instant::now();
-    while model
-        .requests()
-        .iter()
-        .all(|request| request.method == "GET")
-    {
-        assert!(asked.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the model is asked", || {
+        let requests = model.requests();
+        requests.iter().any(|request| request.method != "GET")
+    });
     // Meanwhile others are answered.
     server.done("search", &json!({"query": "anything"}));
     let cancel =
@@ -740,11 +726,8 @@ fn a_call_that_waits_for_a_model_can_be_given_up() {
     server.done("search", &json!({"query": "anything"}));
     // The correction is stored, and the end does not wait for the model.
     server.end();
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        start.elapsed()
-    );
+    // It would have two minutes.
+    assert!(start.elapsed() < EVER, "{:?}", start.elapsed());
     let stored = workspace.stored("corrections.json");
     assert_eq!(stored["corrections"][0]["user_correction"], said);
 }

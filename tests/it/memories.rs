@@ -9,6 +9,7 @@ use memctl::store::{Scoped, Selection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::ids;
 use crate::workspace::{Ran, Workspace};
 
 const MEMORIES: &str = ".agentura/memories.json";
@@ -79,11 +80,6 @@ fn added(workspace: &Workspace, of: &str, content: &str, metadata: &str, more: &
     let ran = add(workspace, of, content, metadata, more);
     assert_eq!(ran.code, 0, "{ran:?}");
     ran.document()
-}
-
-fn ids(records: &Value) -> Vec<&str> {
-    let records = records.as_array().unwrap().iter();
-    records.map(|r| r["id"].as_str().unwrap()).collect()
 }
 
 /// The program a hundred days later, when tasks are over.

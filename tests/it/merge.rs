@@ -2,19 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::support::correct;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
 const RULES: &str = ".agentura/reflexion_entries.json";
 const FIRST: &str = "Never name competitors in the summary";
 const SECOND: &str = "Never name competitors in the summary; write \"other vendors\" instead";
-
-fn correct(workspace: &Workspace, said: &str) -> Value {
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ];
-    workspace.json(&args)
-}
 
 /// Two rules that say the same, both tried: the first helped twice, the second helped once and
 /// harmed once. Three corrections stand behind them.

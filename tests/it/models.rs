@@ -7,11 +7,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel};
+use crate::support::{RUN, correction};
 use crate::workspace::{Ran, Workspace};
 
 const KEY: &str = "sk-secret-0123456789abcdef";
 const SKILL: &str = "hr/resume-screen";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 const SAID: &str = "Score candidates without distributed systems below 60.";
 /// Rule text that only the model would write.
 const RULE: &str = "When a senior backend role is screened, ALWAYS keep candidates who never built \
@@ -82,10 +82,7 @@ fn document(workspace: &Workspace, args: &[&str]) -> Value {
 }
 
 fn correct<'a>(model: &'a [&'a str]) -> Vec<&'a str> {
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", SAID,
-    ];
-    [&args[..], model].concat()
+    [&correction(SAID)[..], model].concat()
 }
 
 fn rule() -> String {

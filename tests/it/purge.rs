@@ -1,9 +1,10 @@
 //! `memory purge`: no record is left, and no other file changes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::support::{correction, files_below};
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -15,9 +16,7 @@ fn remembering() -> Workspace {
     workspace.run(&["init"]).succeeds();
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
     let said = format!("When a summary is written, NEVER mention {SENTINEL}.");
-    let correct = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", &said,
-    ];
+    let correct = correction(&said);
     workspace.run(&correct).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     workspace.json(&["memory", "search", SENTINEL]);
@@ -34,25 +33,14 @@ fn remembering() -> Workspace {
 }
 
 fn files_with(directory: &Path, word: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut waiting = vec![directory.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                waiting.push(path);
-            } else {
-                let bytes = std::fs::read(&path).unwrap();
-                if bytes
-                    .windows(word.len())
-                    .any(|part| part == word.as_bytes())
-                {
-                    found.push(path.display().to_string());
-                }
-            }
-        }
-    }
-    found
+    let holds = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        bytes
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    };
+    let files = files_below(directory).into_iter().filter(holds);
+    files.map(|path| path.display().to_string()).collect()
 }
 
 #[test]

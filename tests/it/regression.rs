@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::{correct, correction};
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -14,13 +15,6 @@ fn executed() -> Workspace {
     let workspace = Workspace::sample();
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
     workspace
-}
-
-fn correct(workspace: &Workspace, said: &str) -> Value {
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ];
-    workspace.json(&args)
 }
 
 fn case(workspace: &Workspace, path: &str) -> Value {
@@ -85,9 +79,7 @@ fn the_same_correction_is_one_case_and_a_hand_edit_of_it_stays() {
     assert_eq!(workspace.read(CASE), text);
     // What is known better later reaches a case that nobody has touched …
     let expected = ["--expected", "fixtures/expected_output.json"];
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", SAID,
-    ];
+    let args = correction(SAID);
     workspace.json(&[&args[..], &expected].concat());
     assert!(workspace.read(CASE).contains("\"hold\""));
     // … and no other.

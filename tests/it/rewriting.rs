@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel};
+use crate::support::ids;
 use crate::workspace::Workspace;
 
 const QUERY: &str = "How do I handle error E0308 of the invoise?";
@@ -27,11 +28,6 @@ fn search(workspace: &Workspace) -> Value {
     workspace.json(&["memory", "search", QUERY, "--keyword"])
 }
 
-fn ids(report: &Value) -> Vec<&str> {
-    let results = report["results"].as_array().unwrap();
-    results.iter().map(|r| r["id"].as_str().unwrap()).collect()
-}
-
 fn answering(query: &str) -> FakeModel {
     let reply = json!({ "query": query }).to_string();
     FakeModel::answering(move |_| Behaviour::text(&reply))
@@ -50,7 +46,7 @@ fn without_being_asked_nothing_is_rewritten() {
     let workspace = workspace();
     let report = search(&workspace);
     assert_eq!(report["rewritten"], Value::Null);
-    assert_eq!(ids(&report), [""; 0]);
+    assert_eq!(ids(&report["results"]), [""; 0]);
 }
 
 #[test]
@@ -63,7 +59,7 @@ fn offline_a_mistyped_word_finds_what_was_meant() {
         (&report["query"], &report["rewritten"]),
         (&json!(QUERY), &json!(expected))
     );
-    assert_eq!(ids(&report), ["CORR-001"]);
+    assert_eq!(ids(&report["results"]), ["CORR-001"]);
     let arguments = ["memory", "search", QUERY, "--keyword"];
     let page = workspace.run(&arguments);
     assert!(
@@ -88,7 +84,7 @@ fn a_model_adds_words_and_loses_none() {
     let report = search(&workspace);
     let expected = "Troubleshooting mismatched types handle error E0308 invoise";
     assert_eq!(report["rewritten"], expected);
-    assert_eq!(ids(&report), ["CORR-003"]);
+    assert_eq!(ids(&report["results"]), ["CORR-003"]);
     assert_eq!(report["warnings"], json!([]));
     let requests = model.requests();
     assert_eq!(requests.len(), 1);
@@ -123,7 +119,7 @@ fn a_model_that_fails_costs_a_warning() {
         ask(&mut workspace, &model);
         let report = workspace.json(&["memory", "search", "pay an invoice", "--keyword"]);
         assert_eq!(report["rewritten"], Value::Null, "{report}");
-        assert_eq!(ids(&report), ["CORR-001"]);
+        assert_eq!(ids(&report["results"]), ["CORR-001"]);
         let warning = report["warnings"][0].as_str().unwrap();
         assert!(
             warning.starts_with("the query was not rewritten: "),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -15,9 +16,7 @@ fn ran() -> Workspace {
 }
 
 fn correct(workspace: &Workspace, said: &str, more: &[&str]) -> Value {
-    let args = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ];
+    let args = correction(said);
     workspace.json(&[&args[..], more].concat())
 }
 

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
+use crate::support::ids;
 use crate::workspace::{Workspace, copy};
 
 /// Project with the records of the repository's sample.
@@ -14,21 +13,16 @@ fn workspace() -> Workspace {
     workspace
 }
 
-fn ids(report: &Value) -> Vec<&str> {
-    let results = report["results"].as_array().unwrap();
-    results.iter().map(|r| r["id"].as_str().unwrap()).collect()
-}
-
 #[test]
 fn what_is_said_otherwise_is_found_by_its_meaning() {
     let workspace = workspace();
     let query = ["memory", "search", "verify regulatory requirements"];
     let report = workspace.json(&query);
-    assert!(ids(&report).contains(&"REFL-001"), "{report}");
+    assert!(ids(&report["results"]).contains(&"REFL-001"), "{report}");
     assert!(report["results"][0]["ranks"]["keyword"].is_null());
     assert_eq!(report["results"][0]["ranks"]["semantic"], 1);
     let report = workspace.json(&[&query[..], &["--keyword"]].concat());
-    assert_eq!(ids(&report), [""; 0]);
+    assert_eq!(ids(&report["results"]), [""; 0]);
 }
 
 #[test]
@@ -41,6 +35,6 @@ fn what_fits_neither_way_is_left_out() {
         "",
     ] {
         let report = workspace.json(&["memory", "search", query]);
-        assert_eq!(ids(&report), [""; 0], "{query}: {report}");
+        assert_eq!(ids(&report["results"]), [""; 0], "{query}: {report}");
     }
 }

@@ -2,23 +2,19 @@
 //! followed.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use memctl::model::Scope;
 use memctl::store::{LogSelection, Scoped};
 use proptest::prelude::*;
-use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
+use crate::support::{Running, interrupt};
 use crate::terminal::Terminal;
 use crate::workspace::{NOW, Workspace};
 
 const LOGS: &str = "execution_logs.jsonl";
-/// Longer than anything takes, however busy the machine is.
-const EVER: Duration = Duration::from_secs(10);
 
 /// A workspace with one session, and its id.
 fn started() -> (Workspace, String) {
@@ -697,60 +693,18 @@ fn a_process_that_is_killed_costs_no_line_that_was_acknowledged() {
     );
 }
 
-/// A running `memctl session … --follow`; killed when dropped.
-struct Followed {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Followed {
-    fn start(workspace: &Workspace, args: &[&str]) -> Self {
-        let mut command = workspace.command();
-        command.args(args).arg("--follow").stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    fn line(&self) -> String {
-        self.lines.recv_timeout(EVER).unwrap()
-    }
-
-    /// The exit code, after which nothing more comes.
-    fn ends(mut self) -> Option<i32> {
-        let start = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < EVER, "it goes on");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!(self.lines.recv_timeout(EVER).ok(), None);
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Followed {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// A running `memctl session … --follow`.
+fn followed(workspace: &Workspace, args: &[&str]) -> Running {
+    Running::start(workspace.command().args(args).arg("--follow"))
 }
 
 #[test]
 fn piped_a_session_is_followed_until_it_ends() {
     let (workspace, id) = started();
     workspace.run(&LOG).succeeds();
-    let follow = Followed::start(&workspace, &["session", "show", &id, "--json", "-n", "2"]);
-    let document = |follow: &Followed| serde_json::from_str::<Value>(&follow.line()).unwrap();
-    assert_eq!(document(&follow)["session"]["session_id"], id.as_str());
-    assert_eq!(document(&follow)["log"]["action_type"], "decision");
+    let follow = followed(&workspace, &["session", "show", &id, "--json", "-n", "2"]);
+    assert_eq!(follow.document()["session"]["session_id"], id.as_str());
+    assert_eq!(follow.document()["log"]["action_type"], "decision");
     // More at once than the first look would have shown.
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -760,13 +714,13 @@ fn piped_a_session_is_followed_until_it_ends() {
         }
     });
     let mut seen: Vec<String> = (0..8)
-        .map(|_| document(&follow)["log"]["id"].to_string())
+        .map(|_| follow.document()["log"]["id"].to_string())
         .collect();
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 8);
     workspace.run(&["session", "end", &id]).succeeds();
-    assert_eq!(document(&follow)["session"]["status"], "completed");
+    assert_eq!(follow.document()["session"]["status"], "completed");
     assert_eq!(follow.ends(), Some(0));
 
     // A followed session that is forgotten is reported.
@@ -774,17 +728,17 @@ fn piped_a_session_is_followed_until_it_ends() {
     workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
     let other = workspace.json(&["session", "start"])["session_id"].clone();
     let other = other.as_str().unwrap();
-    let follow = Followed::start(&workspace, &["session", "show", other, "--json"]);
-    assert_eq!(document(&follow)["session"]["session_id"], other);
+    let follow = followed(&workspace, &["session", "show", other, "--json"]);
+    assert_eq!(follow.document()["session"]["session_id"], other);
     workspace.run(&["memory", "forget", other]).succeeds();
     assert!(
-        document(&follow)["error"]["message"]
+        follow.document()["error"]["message"]
             .to_string()
             .contains("was forgotten on")
     );
     assert_eq!(follow.ends(), Some(2));
 
-    let list = Followed::start(&workspace, &["session", "list"]);
+    let list = followed(&workspace, &["session", "list"]);
     assert!(list.line().contains("completed"));
     workspace.run(&["session", "start"]).succeeds();
     assert!(list.line().contains("initializing"));
@@ -792,7 +746,7 @@ fn piped_a_session_is_followed_until_it_ends() {
         .run(&["session", "end", "latest", "--status", "cancelled"])
         .succeeds();
     assert!(list.line().contains("cancelled"));
-    rustix::process::kill_process(Pid::from_child(&list.child), Signal::INT).unwrap();
+    interrupt(&list.child);
     assert_eq!(list.ends(), Some(130));
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -57,14 +58,7 @@ fn a_run_leaves_a_trace_that_says_who_what_and_how_much() {
     };
     let report = run(&workspace);
     workspace
-        .run(&[
-            "correct",
-            SKILL,
-            "--execution-id",
-            "latest",
-            "--correction",
-            "Never name competitors in the summary",
-        ])
+        .run(&correction("Never name competitors in the summary"))
         .succeeds();
     workspace.set(
         "TRACEPARENT",

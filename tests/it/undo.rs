@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::correct;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -19,12 +20,6 @@ fn corrected() -> Workspace {
         "When a career gap exceeds two years, ALWAYS score below 60.",
     );
     workspace
-}
-
-fn correct(workspace: &Workspace, words: &str) -> Value {
-    workspace.json(&[
-        "correct", SKILL, "--execution-id", "latest", "--correction", words,
-    ])
 }
 
 /// What is remembered and what lies in the skills, file by file. Logs and derived files are apart.

@@ -59,7 +59,15 @@ impl Workspace {
         workspace
     }
 
-    /// The same for a user who trusts what lies in it, as if they had begun it: for tests that write the
+    /// The same over the store of this name below `fixtures/stores`.
+    pub(crate) fn over(store: &str) -> Self {
+        let workspace = Self::sample();
+        let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores");
+        copy(&stores.join(store), &workspace.memory(""));
+        workspace
+    }
+
+    /// A project for a user who trusts what lies in it, as if they had begun it: for tests that write the
     /// files of the memory themselves.
     pub(crate) fn trusted(mut self) -> Self {
         self.set("MEMCTL_TRUST", "1");

@@ -5,8 +5,9 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
+use std::path::Path;
 
-use crate::hints::fixes::key_of;
+use crate::hints::failure::{ErrorLine, Failure, project_of};
 use crate::learn::distil::Lesson;
 use crate::learning::learn::kept;
 use crate::learning::session_files::{SessionTrace, microseconds, told};
@@ -26,14 +27,23 @@ pub(crate) struct History {
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) step: usize,
-    /// `None` if the output has no text to make a key from.
-    pub(crate) error_key: Option<String>,
+    /// Lines that may say the error; empty if the output has no text to make a key from.
+    pub(crate) lines: Vec<ErrorLine>,
     pub(crate) code: String,
+    /// Name of the directory of the call.
+    pub(crate) project: Option<String>,
     /// Number of the episode that it belongs to.
     pub(crate) episode: Option<usize>,
     time: Option<i64>,
     /// Hash that identifies the call; `None` if the agent host gives no id or no time.
     native: Option<u64>,
+}
+
+impl Failed {
+    /// Error key; `None` if the output has no error.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.lines.first().map(|line| line.key.as_str())
+    }
 }
 
 /// Recovery from a failure.
@@ -81,8 +91,12 @@ impl Reader {
             let native = step.native_id.as_ref().zip(step.time.as_ref());
             self.failures.push(Failed {
                 step: step.index,
-                error_key: key_of(&step.output),
+                lines: Failure::of(&step.output, None, None).map_or(Vec::new(), |f| f.lines),
                 code: told(step),
+                project: step
+                    .cwd
+                    .as_deref()
+                    .and_then(|cwd| project_of(Path::new(cwd))),
                 episode: None,
                 time,
                 native: native.map(|native| hash(&(native, &step.tool))),
@@ -98,7 +112,7 @@ impl Reader {
         failures.retain(|failed| {
             let named = || {
                 let id = id.as_ref()?;
-                Some(hash(&(id, failed.step, &failed.error_key, &failed.code)))
+                Some(hash(&(id, failed.step, failed.key(), &failed.code)))
             };
             let identity = failed.native.or_else(named);
             identity.is_none_or(|identity| seen.insert(identity))
@@ -203,8 +217,9 @@ mod tests {
                 .zip(times)
                 .map(|(step, time)| Failed {
                     step,
-                    error_key: None,
+                    lines: Vec::new(),
                     code: String::new(),
+                    project: None,
                     episode: None,
                     time: *time,
                     native: None,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::hints::fixes::{Fixes, terms_of};
 use crate::learn::distil::Lesson;
-use crate::learning::learn::{count_up, fix_of, is_same};
+use crate::learning::lessons::{count_up, fix_of, is_same};
 use crate::model::{Fix, Origin};
 
 /// Fixes in memory.
@@ -151,6 +151,9 @@ mod tests {
         let empty = String::new;
         Lesson {
             error_key: key.to_owned(),
+            error_line: String::new(),
+            subject: Vec::new(),
+            is_local: false,
             tool: "make".to_owned(),
             fix: FixText {
                 failing_code: "make".to_owned(),

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::hints::likeness::follows;
-use crate::hints::ranking::{Failure, Hint, MAX_HINTS};
+use crate::hints::adoption::is_adopted;
+use crate::hints::failure::Failure;
+use crate::hints::ranking::{Hint, MAX_HINTS};
 use crate::hints::session_state::SessionNotes;
 use crate::learn::distil::{FixText, Lesson};
 use crate::model::Origin;
@@ -31,7 +32,8 @@ use history::{Failed, History, Overcome, What};
 use memory::Memory;
 
 use crate::hints::fixes::known;
-use crate::learning::learn::{kept, read, same_way};
+use crate::learning::learn::{kept, read};
+use crate::learning::lessons::same_way;
 use crate::learning::{OnBytes, session_files};
 use crate::workspace::Error;
 
@@ -202,7 +204,7 @@ impl<'a> Replay<'a> {
     /// Queries the memory at a failing call.
     fn failed(&mut self, session: usize, failed: &'a Failed) {
         self.report.failures += 1;
-        let Some(key) = &failed.error_key else {
+        let Some(key) = failed.key() else {
             return;
         };
         let seen = self.memory.seen_by(session);
@@ -211,8 +213,9 @@ impl<'a> Replay<'a> {
         // Outcomes of earlier hints are dropped: nobody has seen those hints.
         drop(notes.failed(key, "", &failed.code, None));
         let failure = Failure {
-            error_key: key,
+            lines: failed.lines.clone(),
             code: Some(&failed.code),
+            project: failed.project.as_deref(),
         };
         let hints = known(&seen, &failure, &notes.withheld(), MAX_HINTS);
         notes.showed(key, &hints);
@@ -276,6 +279,7 @@ impl<'a> Replay<'a> {
                     session: kept(&history.id),
                     workspace: overcome.workspace.clone(),
                     step: overcome.fail_step as u64,
+                    live: false,
                 };
                 self.memory.learn(lesson, origin);
             }
@@ -290,5 +294,5 @@ fn is_right(hint: &Hint, overcome: &Overcome) -> bool {
     let merges = |lesson: &Lesson| same_way(working, &lesson.fix.working_code);
     working.trim() != failing.trim()
         && (overcome.lesson.as_ref().is_some_and(merges)
-            || follows(&overcome.success_code, working, failing))
+            || is_adopted(&overcome.success_code, working, failing, ""))
 }

@@ -282,6 +282,7 @@ mod tests {
                     error: fixes[n % 30]["error_key"].as_str().unwrap().to_owned(),
                     tool: Some("Bash".to_owned()),
                     command: Some("make plan".to_owned()),
+                    project: None,
                     session: Some(session.clone()),
                     max_hints: 3,
                 };
@@ -295,7 +296,7 @@ mod tests {
                 fails();
             }
             adviser
-                .succeeded(&session, Some("Bash"), "make plan")
+                .succeeded(&session, Some("Bash"), "make plan", "")
                 .unwrap();
             adviser.ended(&session).unwrap();
         }

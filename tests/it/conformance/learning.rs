@@ -2,15 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::Stdio;
 
 use memctl::learn::reflect::{self, Lesson, Reflection};
 use memctl::model::SkillPath;
 use serde_json::{Value, json};
 
 use super::{add_skill, correct, everything, execution, snapshot, store};
+use crate::support::with_input;
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
@@ -27,17 +26,11 @@ fn executed() -> Workspace {
 
 /// `correct` with the correction on standard input.
 fn correct_from_stdin(workspace: &Workspace, said: &[u8]) -> Ran {
-    let mut child = workspace
-        .command()
+    let mut command = workspace.command();
+    command
         .args(["correct", SKILL, "--execution-id", EXECUTION])
-        .args(["--correction", "-", "--json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(said).unwrap();
-    Ran::of(child.wait_with_output().unwrap())
+        .args(["--correction", "-", "--json"]);
+    with_input(&mut command, said)
 }
 
 fn corrections(workspace: &Workspace) -> Vec<Value> {

@@ -37,13 +37,11 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::workspace::{Ran, Workspace, copy};
+use crate::workspace::{Ran, Workspace};
 
 /// A project with the sample skills over the store of this name below `fixtures/stores`.
 fn over(store: &str) -> Workspace {
-    let workspace = Workspace::sample().trusted();
-    let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores");
-    copy(&stores.join(store), &workspace.root().join(".agentura"));
+    let workspace = Workspace::over(store).trusted();
     drop(workspace.command());
     workspace
 }

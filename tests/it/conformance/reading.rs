@@ -1,19 +1,15 @@
 //! Cases 10, 11, 32–35, 38, 40 and 41: looking at a store, also a missing or a damaged one.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
-use std::sync::mpsc;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{add_skill, correct, everything, execution, over, python, rule, store};
+use crate::support::{EVER, RUN, correction, interrupt, lines};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 
 /// The first lines that `watch` prints. Once it has printed one, `act` is called; the program is
 /// interrupted when all are there.
@@ -31,23 +27,16 @@ pub(super) fn watched(
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let stdout = BufReader::new(child.stdout.take().unwrap());
-    let (sender, lines) = mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        for line in stdout.lines() {
-            drop(sender.send(line.unwrap()));
-        }
-    });
-    let next = || lines.recv_timeout(Duration::from_secs(20));
+    let lines = lines(child.stdout.take().unwrap());
+    let next = || lines.recv_timeout(EVER);
     let mut seen: Vec<String> = next().into_iter().collect();
     act();
     while seen.len() < count {
         let Ok(line) = next() else { break };
         seen.push(line);
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    reader.join().unwrap();
-    seen.extend(lines.try_iter());
+    interrupt(&child);
+    seen.extend(lines.iter());
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (130, ""), "{seen:?}");
     assert_eq!(seen.len(), count, "{seen:?}");
@@ -119,10 +108,7 @@ fn case_11_a_directory_below_uses_the_store_of_the_project() {
         )
     };
     run(&["run", SKILL, "--input", "../../fixtures/sample_input.json"]).succeeds();
-    run(&[
-        "correct", SKILL, "--execution-id", "latest", "--correction", "Always greet.",
-    ])
-    .succeeds();
+    run(&correction("Always greet.")).succeeds();
     assert_eq!(fs::read_dir(&below).unwrap().count(), 0);
     assert!(!workspace.root().join("src/.agentura").exists());
     assert_eq!(

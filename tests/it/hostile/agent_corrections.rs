@@ -3,20 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::mcp::Server;
 use crate::serve::{Served, bearer, execution, token};
-use crate::workspace::{Ran, Workspace};
+use crate::support::{RUN, correct, files_below, with_input};
+use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
 const RULES: &str = "reflexion_entries.json";
 const CORRECTIONS: &str = "corrections.json";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 const SAID: &str = "When screening for senior roles, ALWAYS weigh system design separately.";
 /// No word of it stands in the skill.
 const MARK: &str = "system design separately";
@@ -40,29 +38,16 @@ fn pass_on(workspace: &Workspace, arguments: &Value) -> (Value, String) {
     done
 }
 
-fn correct(workspace: &Workspace, said: &str) -> Value {
-    workspace.json(&[
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ])
-}
-
 fn rules(workspace: &Workspace) -> Vec<Value> {
     let stored = workspace.stored(RULES);
     stored["entries"].as_array().unwrap().clone()
 }
 
-/// Every file below a directory.
-fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(path).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.insert(path.display().to_string(), fs::read(&path).unwrap());
-        }
-    }
-    found
+/// Every file below the skills, with its content.
+fn skill_files(workspace: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = files_below(&workspace.root().join("skills"));
+    let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
+    files.into_iter().map(read).collect()
 }
 
 /// What an agent's host is told when a session begins.
@@ -70,17 +55,8 @@ fn briefing(workspace: &Workspace) -> String {
     let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup",
         "cwd": workspace.root()});
     let mut command = workspace.command();
-    let child = command
-        .args(["hook", "claude-code"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(event.to_string().as_bytes()).unwrap();
-    drop(input);
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    command.args(["hook", "claude-code"]);
+    let ran = with_input(&mut command, event.to_string().as_bytes());
     ran.succeeds();
     ran.stdout
 }
@@ -88,7 +64,7 @@ fn briefing(workspace: &Workspace) -> String {
 #[test]
 fn what_an_agent_passes_on_acts_nowhere() {
     let workspace = begun();
-    let skills = files(&workspace.root().join("skills"));
+    let skills = skill_files(&workspace);
     let (made, text) = pass_on(
         &workspace,
         &json!({"skill": SKILL, "correction": SAID,
@@ -118,7 +94,7 @@ fn what_an_agent_passes_on_acts_nowhere() {
         (&correction["user_correction"], &correction["source"]),
         (&json!(SAID), &json!("agent"))
     );
-    assert_eq!(files(&workspace.root().join("skills")), skills);
+    assert_eq!(skill_files(&workspace), skills);
 
     let prompt = workspace.json(&["memory", "prompt", SKILL]);
     assert!(!prompt["prompt"].as_str().unwrap().contains(MARK));
@@ -271,7 +247,7 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
         &json!({"skill": SKILL, "correction": SAID,
         "expected": {"overall_score": 54}}),
     );
-    let skills = files(&workspace.root().join("skills"));
+    let skills = skill_files(&workspace);
     let stored = [RULES, CORRECTIONS].map(|name| workspace.read(&format!(".agentura/{name}")));
     let approved = workspace.json(&["memory", "approve", "REFL-001"]);
     assert_eq!(
@@ -310,7 +286,7 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
     workspace
         .run(&["memory", "undo", change["change"].as_str().unwrap()])
         .succeeds();
-    assert_eq!(files(&workspace.root().join("skills")), skills);
+    assert_eq!(skill_files(&workspace), skills);
     let undone = [RULES, CORRECTIONS].map(|name| workspace.read(&format!(".agentura/{name}")));
     assert_eq!(undone, stored);
     workspace.run(&["memory", "forget", "REFL-001"]).succeeds();
@@ -352,7 +328,7 @@ fn a_person_who_says_the_same_stands_for_it() {
         assert!(told.contains(MARK) && !told.contains("[agent]"), "{told}");
         assert!(briefing(&workspace).contains(MARK));
         // What the agent gave beside the words was nobody's word.
-        for file in files(&workspace.root().join("skills")).values() {
+        for file in skill_files(&workspace).values() {
             assert!(!String::from_utf8_lossy(file).contains("planted"));
         }
         let ran = workspace.json(&RUN);

@@ -1,13 +1,13 @@
 //! Clocks that nobody has set: before 1970, at the end of the calendar, going backwards.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::json;
 
 use crate::crowd::skipped;
+use crate::support::with_input;
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
@@ -82,17 +82,6 @@ fn is_orderly(ran: &Ran, what: &str) {
     );
 }
 
-fn with_input(mut command: Command, input: &str) -> Ran {
-    let child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap();
-    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
-    Ran::of(child.wait_with_output().unwrap())
-}
-
 /// A hook at a failure and one at the end of a session: silent at worst.
 fn hooks(workspace: &Workspace, change: &dyn Fn(&mut Command), what: &str) {
     let root = workspace.root();
@@ -105,7 +94,7 @@ fn hooks(workspace: &Workspace, change: &dyn Fn(&mut Command), what: &str) {
         let mut command = workspace.command();
         command.args(["hook", "claude-code"]);
         change(&mut command);
-        let ran = with_input(command, &event.to_string());
+        let ran = with_input(&mut command, event.to_string().as_bytes());
         assert_eq!(
             (ran.code, ran.stderr.as_str()),
             (0, ""),

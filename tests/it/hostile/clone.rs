@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::hosts::hook;
 use crate::mcp::Server;
 use crate::serve::{Served, token};
+use crate::support::correction;
 use crate::workspace::{Workspace, copy};
 
 const SKILL: &str = "hr/resume-screen";
@@ -218,11 +219,7 @@ fn what_this_user_says_in_a_clone_counts_at_once() {
     workspace
         .run(&["run", SKILL, "--input", input.to_str().unwrap()])
         .succeeds();
-    workspace
-        .run(&[
-            "correct", SKILL, "--execution-id", "latest", "--correction", OWN,
-        ])
-        .succeeds();
+    workspace.run(&correction(OWN)).succeeds();
     let rules = workspace.stored("reflexion_entries.json");
     let own = rules["entries"][2]["rule"].as_str().unwrap().to_owned();
     assert!(is_instruction(&workspace, &own), "{}", prompt(&workspace));
@@ -255,9 +252,7 @@ fn a_correction_in_a_clone_is_not_answered_by_a_forged_rule() {
         .run(&["run", SKILL, "--input", input.to_str().unwrap()])
         .succeeds();
     // The stranger knew which id the next correction gets: `CORR-001`, which both rules claim.
-    let corrected = workspace.json(&[
-        "correct", SKILL, "--execution-id", "latest", "--correction", OWN,
-    ]);
+    let corrected = workspace.json(&correction(OWN));
     assert_eq!(corrected["correction_id"], "CORR-001");
     assert_eq!(corrected["duplicate_of"], Value::Null);
     assert_eq!(corrected["reflexion_id"], "REFL-003");
@@ -317,11 +312,7 @@ fn a_workspace_that_its_owner_began_needs_no_step() {
     workspace
         .run(&["run", SKILL, "--input", input.to_str().unwrap()])
         .succeeds();
-    workspace
-        .run(&[
-            "correct", SKILL, "--execution-id", "latest", "--correction", OWN,
-        ])
-        .succeeds();
+    workspace.run(&correction(OWN)).succeeds();
     // A colleague's rule that comes by git counts, too: the owner takes what they merge.
     let mut rules = workspace.stored("reflexion_entries.json");
     let mut theirs = rules["entries"][0].clone();

@@ -14,7 +14,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::postgres::server::{free_port, is_root, output, user};
+use crate::postgres::server::{is_root, output, user};
+use crate::support::free_port;
 use crate::workspace::{Ran, Workspace};
 
 /// The password that nobody may get.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::mcp;
 use crate::serve::{Served, token};
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const ERROR: &str = "error: externally-managed-environment";
@@ -27,6 +28,14 @@ fn taught() -> Workspace {
 fn fails(workspace: &Workspace, session: &str) -> String {
     let hint = [
         "hint", "--error", ERROR, "--command", WRONG, "--session", session,
+    ];
+    workspace.run(&hint).stdout
+}
+
+/// A call that follows the hint and fails with the same error.
+fn follows_in_vain(workspace: &Workspace, session: &str) -> String {
+    let hint = [
+        "hint", "--error", ERROR, "--command", RIGHT, "--session", session,
     ];
     workspace.run(&hint).stdout
 }
@@ -54,7 +63,7 @@ fn failing_sessions_do_not_retire_an_approved_fix() {
     workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
     for session in ["a", "b", "c", "d", "e"] {
         assert!(fails(&workspace, session).contains(RIGHT), "{session}");
-        fails(&workspace, session);
+        follows_in_vain(&workspace, session);
     }
     assert_eq!(evidence(&workspace), [5, 0, 5]);
     assert_ne!(first_fix(&workspace)["status"], "retired");
@@ -75,7 +84,7 @@ fn failing_sessions_sink_an_observed_fix() {
     let workspace = taught();
     for session in ["a", "b", "c"] {
         assert!(fails(&workspace, session).contains(RIGHT), "{session}");
-        fails(&workspace, session);
+        follows_in_vain(&workspace, session);
     }
     assert_eq!(first_fix(&workspace)["status"], "retired");
     assert!(!fails(&workspace, "d").contains(RIGHT));
@@ -92,6 +101,7 @@ fn loop_in_one_session_counts_once_each_way() {
     assert_eq!((helped, harmed), (1, 0));
     for _ in 0..6 {
         fails(&workspace, "loop");
+        follows_in_vain(&workspace, "loop");
     }
     let [_, helped, harmed] = evidence(&workspace);
     assert_eq!((helped, harmed), (1, 1));
@@ -104,7 +114,7 @@ fn approved_fix_is_not_crowded_out_by_observed_ones() {
     workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
     for session in ["a", "b", "c"] {
         fails(&workspace, session);
-        fails(&workspace, session);
+        follows_in_vain(&workspace, session);
     }
     let mut fixes = workspace.stored("fixes.json");
     let key = fixes["entries"][0]["error_key"].clone();
@@ -133,11 +143,7 @@ fn ruled() -> Workspace {
     let run = ["run", SKILL, "--input", "fixtures/sample_input.json"];
     workspace.run(&run).succeeds();
     let said = "Never name competitors in the summary";
-    workspace
-        .run(&[
-            "correct", SKILL, "--execution-id", "latest", "--correction", said,
-        ])
-        .succeeds();
+    workspace.run(&correction(said)).succeeds();
     let rule = rule(&workspace);
     assert_eq!(rule["reflexion_id"], "REFL-001", "{rule}");
     workspace

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::crowd::skipped;
+use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Workspace, copy};
 
 const SKILL: &str = "hr/resume-screen";
@@ -142,8 +143,7 @@ fn records(workspace: &Workspace, what: &str) -> BTreeMap<String, Value> {
 
 /// A memory that every verb has something to do in.
 fn remembered() -> Workspace {
-    let workspace = Workspace::sample();
-    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
+    let workspace = scripted();
     for _ in 0..2 {
         workspace.json(&verb_args("run"));
         workspace.json(&verb_args("correct"));
@@ -172,14 +172,7 @@ const ERROR: &str = "error: externally-managed-environment";
 
 fn verb_args(name: &str) -> Vec<String> {
     let args: &[&str] = match name {
-        "run" => &[
-            "run",
-            SKILL,
-            "--input",
-            "fixtures/sample_input.json",
-            "--model",
-            "scripted:replies.jsonl",
-        ],
+        "run" => &RUN_SCRIPTED,
         "correct" => &[
             "correct",
             SKILL,
@@ -413,7 +406,8 @@ fn learning_again_after_an_end_at_any_write_makes_no_second_procedure() {
         name: "learn",
         args: [
             "learn",
-            "fixtures/transcripts/swe-agent.traj",
+            "fixtures/transcripts/anthropic.json",
+            "fixtures/transcripts/otlp.jsonl",
             "fixtures/transcripts/steps.jsonl",
         ]
         .map(str::to_owned)

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -12,9 +13,7 @@ fn corrected() -> Workspace {
     let input = workspace.root().join("fixtures/sample_input.json");
     let input = input.to_str().unwrap();
     workspace.run(&["run", SKILL, "--input", input]).succeeds();
-    let correct = [
-        "correct", SKILL, "--execution-id", "latest", "--correction", RULE,
-    ];
+    let correct = correction(RULE);
     workspace.run(&correct).succeeds();
     workspace
 }

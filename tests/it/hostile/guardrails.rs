@@ -4,20 +4,14 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::support::{RUN, correction};
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
 const OWN: &str = "skills/hr/resume-screen/GUARDRAILS.md";
 const OF_DOMAIN: &str = "skills/hr/GUARDRAILS.md";
-const RUN: [&str; 4] = ["run", SKILL, "--input", "fixtures/sample_input.json"];
 const SAID: &str = "When screening for senior roles, ALWAYS weigh system design separately.";
 const LATER: &str = "When a candidate names no salary, ALWAYS leave the field empty.";
-
-fn correct(said: &str) -> [&str; 6] {
-    [
-        "correct", SKILL, "--execution-id", "latest", "--correction", said,
-    ]
-}
 
 /// A workspace in which the guardrail of `REFL-001` could not be written to the skill's own file.
 fn failed() -> Workspace {
@@ -28,7 +22,7 @@ fn failed() -> Workspace {
     drop(fs::remove_file(&own));
     fs::create_dir(&own).unwrap();
     workspace.run(&RUN).succeeds();
-    let ran = workspace.run(&[&correct(SAID)[..], &["--json"]].concat());
+    let ran = workspace.run(&[&correction(SAID)[..], &["--json"]].concat());
     let report = ran.succeeds().document();
     assert_eq!(report["guardrails"], json!([OF_DOMAIN]));
     assert!(
@@ -103,7 +97,7 @@ fn the_user_is_told_until_the_file_has_it() {
 
 #[test]
 fn whatever_is_said_of_the_skill_next_brings_the_file_in_step() {
-    let next: [&[&str]; 3] = [&["accept", "latest"], &correct(LATER), &correct(SAID)];
+    let next: [&[&str]; 3] = [&["accept", "latest"], &correction(LATER), &correction(SAID)];
     for line in next {
         let workspace = failed();
         mend(&workspace);

@@ -13,17 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::workspace::Workspace;
+use crate::support::{RUN_SCRIPTED, scripted};
 
 const FILE: &str = "episodic_memory.json";
-const RUN: [&str; 6] = [
-    "run",
-    "hr/resume-screen",
-    "--input",
-    "fixtures/sample_input.json",
-    "--model",
-    "scripted:replies.jsonl",
-];
 
 /// One save of an editor.
 struct Save {
@@ -67,12 +59,11 @@ fn edit(path: &Path, number: u64, in_place: bool, pause: Duration) -> Option<Sav
 }
 
 fn check(in_place: bool, trials: u64) {
-    let workspace = Workspace::sample();
-    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
-    workspace.json(&RUN);
+    let workspace = scripted();
+    workspace.json(&RUN_SCRIPTED);
     let path = workspace.memory(FILE);
     let start = Instant::now();
-    workspace.json(&RUN);
+    workspace.json(&RUN_SCRIPTED);
     // One save a trial, at any moment of it.
     let span = u64::try_from(start.elapsed().as_micros()).unwrap() * 5 / 4;
     // Ids in the order of their acknowledgement.
@@ -106,7 +97,7 @@ fn check(in_place: bool, trials: u64) {
                 assert!(matches!(ran.code, 0 | 2 | 3), "{ran:?}");
                 continue;
             }
-            let ran = workspace.run(&[&RUN[..], &["--json"]].concat());
+            let ran = workspace.run(&[&RUN_SCRIPTED[..], &["--json"]].concat());
             if ran.code == 0 {
                 let id = ran.document()["execution_id"].as_str().unwrap().to_owned();
                 acknowledged.lock().unwrap().push(id);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
@@ -15,16 +16,8 @@ const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// A memory with an execution, a correction with its rule, a note and a fix.
 fn remembered() -> Workspace {
-    let workspace = Workspace::sample();
-    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
-    let run = [
-        "run",
-        SKILL,
-        "--input",
-        "fixtures/sample_input.json",
-        "--model",
-        "scripted:replies.jsonl",
-    ];
+    let workspace = scripted();
+    let run = RUN_SCRIPTED;
     workspace.json(&run);
     let rule = "When an application names no employer, ALWAYS ask for one.";
     workspace.json(&[
@@ -97,11 +90,15 @@ fn timed(workspace: &Workspace, args: &[&str]) -> Ran {
 
 /// A failing call, as Claude Code tells its hooks of it.
 fn failing(session: &str) -> String {
+    failing_at(session, "pip install y")
+}
+
+fn failing_at(session: &str, command: &str) -> String {
     json!({
         "session_id": session,
         "hook_event_name": "PostToolUseFailure",
         "tool_name": "Bash",
-        "tool_input": {"command": "pip install y"},
+        "tool_input": {"command": command},
         "error": ERROR,
     })
     .to_string()
@@ -179,8 +176,8 @@ fn an_agent_gets_its_hint_while_another_process_keeps_the_lock_and_what_came_of_
     let hook = |event: &str| hook(&workspace, event);
     let kept = keep(&workspace, ".lock");
     assert!(hook(&failing("a")).contains("--user"));
-    // The same error again: the hint is not shown twice, and it was of no use.
-    assert!(!hook(&failing("a")).contains("--user"));
+    // The same error of a call that follows the hint: it is not shown twice, and was of no use.
+    assert!(!hook(&failing_at("a", "pip install --user y")).contains("--user"));
     assert!(hook(&failing("b")).contains("--user"));
     hook(&succeeding("b"));
     assert_eq!(evidence(&workspace), before, "nobody could write");

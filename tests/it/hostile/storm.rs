@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
@@ -244,17 +245,9 @@ fn records(workspace: &Workspace) -> BTreeMap<String, String> {
 }
 
 fn storm(seconds: u64, writers: usize) {
-    let workspace = Workspace::sample();
-    workspace.write("replies.jsonl", r#"{"reply": {"overall_score": 72}}"#);
+    let workspace = scripted();
     let start = Instant::now();
-    workspace.json(&[
-        "run",
-        SKILL,
-        "--input",
-        "fixtures/sample_input.json",
-        "--model",
-        "scripted:replies.jsonl",
-    ]);
+    workspace.json(&RUN_SCRIPTED);
     let span = u64::try_from(start.elapsed().as_micros()).unwrap();
     let until = Instant::now() + Duration::from_secs(seconds);
     let books: Vec<Book> = std::thread::scope(|scope| {
@@ -282,14 +275,7 @@ fn storm(seconds: u64, writers: usize) {
     // What the last kills have left is repaired by the next writers.
     for kind in ["run", "add"] {
         let args: &[&str] = match kind {
-            "run" => &[
-                "run",
-                SKILL,
-                "--input",
-                "fixtures/sample_input.json",
-                "--model",
-                "scripted:replies.jsonl",
-            ],
+            "run" => &RUN_SCRIPTED,
             _ => &[
                 "memory", "add", "--type", "brand_memory", "--content", "The last note.",
             ],

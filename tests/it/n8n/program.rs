@@ -1,7 +1,6 @@
 //! n8n, as `make test-n8n` installed it from npm, in a home of its own.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use super::text;
 use crate::serve::{Reply, ask};
+use crate::support::free_port;
 use crate::workspace::Ran;
 
 /// An n8n that is this test's own; what runs of it ends when it is dropped.
@@ -184,9 +184,4 @@ impl Drop for N8n {
             drop(server.wait());
         }
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }

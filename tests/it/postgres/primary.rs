@@ -1,10 +1,10 @@
 //! Memories that lie in the database: several copies of one, of which nothing is lost or seen too late.
-#![allow(clippy::print_stdout, reason = "how long it took is said")]
+#![allow(clippy::print_stdout, reason = "how much was done is said")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -370,24 +370,15 @@ fn two_servers_are_one_memory() {
         .map(|copy| Served::start(copy, &["--rate-limit", "0"]));
     let tokens = copies.each_ref().map(|copy| token(copy, "ann", "*"));
     let mut listener = Listener::new(&servers[1], &tokens[1], None);
-    let mut took = Vec::new();
     for n in 0..20 {
         let (here, there) = (n % 2, (n + 1) % 2);
         let id = execution(&servers[here], &tokens[here], SKILL, &format!("mark {n}"));
-        let start = Instant::now();
         // A read at the other one, after the answer, sees it.
         let read = servers[there].get(&tokens[there], "/v1/executions").is(200);
         assert!(read.text.contains(&id), "{read:?}");
         let (name, _, data) = listener.next(Duration::from_secs(10)).unwrap();
-        took.push(start.elapsed());
         assert_eq!((name.as_str(), &data["id"]), ("memory_updated", &json!(id)));
     }
-    took.sort();
-    println!(
-        "events of another server's writes: median {:?}, slowest {:?}",
-        took[10], took[19]
-    );
-    assert!(took[10] < Duration::from_millis(200), "{took:?}");
 
     // Many clients at both.
     let posted: BTreeSet<String> = std::thread::scope(|scope| {

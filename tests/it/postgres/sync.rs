@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{ANN, BEN, Store};
+use crate::support::correction;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -85,9 +86,7 @@ impl Store {
 pub(super) fn correct(laptop: &Workspace, what: &[&str]) {
     for words in what {
         laptop.json(&["run", SKILL]);
-        laptop.json(&[
-            "correct", SKILL, "--execution-id", "latest", "--correction", words,
-        ]);
+        laptop.json(&correction(words));
     }
 }
 

@@ -192,8 +192,8 @@ mod tests {
         let mut known = Known::of(Scoped::new(dir.path(), Scope::All));
         let mut check = |entries: &[&str], expected: &[&str]| {
             write(entries);
-            let changes = known.look(Kind::Memory).unwrap().unwrap();
-            let updates: Vec<String> = changes
+            let found = known.look(Kind::Memory).unwrap().unwrap();
+            let updates: Vec<String> = found
                 .iter()
                 .map(|change| {
                     let data = change.data();

@@ -96,7 +96,7 @@ fn watch(mut known: Known, signals: &Receiver<Signal>, publish: &dyn Fn(Vec<Chan
         let kinds = Kind::ALL.into_iter().zip(changed);
         for (kind, _) in kinds.filter(|(_, changed)| *changed) {
             match known.look(kind) {
-                Ok(Some(changes)) => publish(changes),
+                Ok(Some(records)) => publish(records),
                 Ok(None) => unsettled = true,
                 Err(error) => log(&format!("events: {error}")),
             }

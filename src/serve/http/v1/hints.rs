@@ -51,6 +51,7 @@ pub(crate) async fn hint(
         error: text("error", body.error, LONGEST_TEXT)?,
         tool: body.tool,
         command: body.command,
+        project: None,
         session: body.session.map(|name| own(&caller, &name)).transpose()?,
         max_hints: within("max_hints", body.max_hints, 3, (1, 20))?,
     };

@@ -2,11 +2,12 @@
 //! of one may reach a file, the terminal or an answer.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::rates::{Case, cases, left};
+use crate::support::files_below;
 use crate::workspace::{Ran, Workspace};
 
 /// How many cases go through the program in one run of it.
@@ -14,20 +15,11 @@ const TOGETHER: usize = 60;
 
 /// Every text below a directory, with its path.
 fn files(dir: &Path) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let Ok(entries) = fs::read_dir(dir) else {
-        return found;
+    let read = |path: PathBuf| {
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        (path.display().to_string(), text)
     };
-    for entry in entries {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-            found.push((path.display().to_string(), text));
-        }
-    }
-    found
+    files_below(dir).into_iter().map(read).collect()
 }
 
 /// Some of the cases, spread over all kinds. What a cut has left is told by redaction alone.

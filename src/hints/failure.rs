@@ -1,0 +1,59 @@
+//! A failing call to find hints for: its error lines and keys, its command and its project.
+
+use std::path::Path;
+
+use crate::guard;
+use crate::learn::error_key::normalised;
+use crate::learn::error_line::error_lines;
+
+/// Name of a project: that of its directory.
+pub(crate) fn project_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Failure to look up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Failure<'a> {
+    /// Lines that may say the error, most specific first. The first one gives the key.
+    pub(crate) lines: Vec<ErrorLine>,
+    /// Failing command or code, if known.
+    pub(crate) code: Option<&'a str>,
+    /// Name of the directory that the call was made in, if known.
+    pub(crate) project: Option<&'a str>,
+}
+
+/// Line of an error.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ErrorLine {
+    /// Error key of the line.
+    pub(crate) key: String,
+    /// The line with its names and numbers.
+    pub(crate) text: String,
+}
+
+impl<'a> Failure<'a> {
+    /// Reads the output of a failing call. Hints of this program in it are ignored, and secrets
+    /// are redacted before a line is cut. `None` if the output has no error.
+    pub(crate) fn of(error: &str, code: Option<&'a str>, project: Option<&'a str>) -> Option<Self> {
+        let error = guard::redact(error).text;
+        let error = guard::strip_fenced(&error);
+        let lines: Vec<ErrorLine> = error_lines(&error)
+            .into_iter()
+            .map(|text| ErrorLine {
+                key: normalised(&text),
+                text,
+            })
+            .filter(|line| !line.key.is_empty())
+            .collect();
+        (!lines.is_empty()).then_some(Self {
+            lines,
+            code: code.filter(|code| !code.trim().is_empty()),
+            project,
+        })
+    }
+
+    /// Error key: that of the most specific line.
+    pub(crate) fn key(&self) -> &str {
+        self.lines.first().map_or("", |line| &line.key)
+    }
+}

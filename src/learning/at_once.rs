@@ -1,0 +1,43 @@
+//! Learns a recovery in the moment that a hook sees it, for this session and every other one.
+//!
+//! The end of the session reads the session file and only refines what is known. Nothing is learned
+//! here if the records are in a database without a connection: an agent waits for the answer.
+
+use chrono::{DateTime, Utc};
+
+use crate::hints::fixes::prepare;
+use crate::learn::distil::Lesson;
+use crate::model::Origin;
+use crate::store::{self, Scoped};
+use crate::workspace::{Error, redacting_writer};
+
+use super::lessons::{Known, Stored, store_lesson};
+
+/// Stores a lesson of a running session. Does nothing if another process holds the lock; the end
+/// of the session learns it then.
+pub(crate) fn learn_at_once(
+    store: &Scoped,
+    lesson: &Lesson,
+    (session, project): (&str, &str),
+    now: DateTime<Utc>,
+    random: fn() -> String,
+) -> Result<(), Error> {
+    if store.is_apart()? {
+        return Ok(());
+    }
+    let mut writer = match redacting_writer::open(store, &mut || random()) {
+        Err(Error::Store(store::Error::Locked { .. })) => return Ok(()),
+        opened => opened?,
+    };
+    let mut known = Known::read(&writer)?;
+    let origin = Origin {
+        session: session.to_owned(),
+        workspace: project.to_owned(),
+        step: 0,
+        live: true,
+    };
+    let mut stored = Stored::default();
+    store_lesson(&mut writer, &mut known, lesson, origin, now, &mut stored)?;
+    known.write_counts(&mut writer, &crate::workspace::stamp(now))?;
+    prepare(writer.store())
+}
