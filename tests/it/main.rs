@@ -37,6 +37,7 @@ mod hostile;
 mod hosts;
 mod index;
 mod integrations;
+mod json_documents;
 mod layers;
 mod learn;
 mod learning;

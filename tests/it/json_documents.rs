@@ -1,0 +1,505 @@
+//! The JSON document of every command, compared with a snapshot.
+//!
+//! Other programs read these documents, so a field that is added, renamed or moved shows in the diff.
+//! `INSTA_UPDATE=always cargo test --test it json_documents` updates the snapshots. What differs from
+//! run to run or from machine to machine is replaced: see [`redact`].
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+use serde_json::{Value, json};
+
+use crate::help::runnable;
+use crate::support::correction;
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+const FAILURE: &str = "error: externally-managed-environment";
+
+/// Calls of the program in their order: the name of the snapshot, and the arguments.
+///
+/// The snapshot of a command has its words as name; another document of it has a longer name.
+type Documents = [(&'static str, &'static [&'static str])];
+
+const RUNS: &Documents = &[
+    ("init", &["init"]),
+    ("run-dry-run", &["run", SKILL, "--dry-run"]),
+    (
+        "run",
+        &["run", SKILL, "--input", "fixtures/sample_input.json"],
+    ),
+    (
+        "correct",
+        &[
+            "correct",
+            SKILL,
+            "--execution-id",
+            "latest",
+            "--correction",
+            "A candidate with 5 years Python but no distributed systems should score below 60.",
+        ],
+    ),
+    (
+        "correct-nothing-learned",
+        &[
+            "correct", SKILL, "--execution-id", "latest", "--correction", "this is wrong",
+        ],
+    ),
+    ("accept", &["accept", "latest"]),
+    (
+        "reject",
+        &["reject", "latest", "--reason", "made-up employer"],
+    ),
+    (
+        "run-with-rule",
+        &["run", SKILL, "--model", "scripted:replies.jsonl"],
+    ),
+    ("test", &["test", "--model", "scripted:replies.jsonl"]),
+    ("memory-prompt", &["memory", "prompt", SKILL]),
+];
+
+const RECORDS: &Documents = &[
+    (
+        "memory-add",
+        &[
+            "memory", "add", "--type", "brand_memory", "--content", "Voice: calm", "--metadata",
+            r#"{"tone": ["calm"]}"#,
+        ],
+    ),
+    ("memory-status", &["memory", "status"]),
+    ("memory-list", &["memory", "list"]),
+    (
+        "memory-list-executions",
+        &["memory", "list", "executions", "-n", "1"],
+    ),
+    ("memory-list-memories", &["memory", "list", "memories"]),
+    ("memory-show", &["memory", "show", "REFL-001"]),
+    ("memory-why", &["memory", "why", "REFL-001"]),
+    (
+        "memory-search",
+        &["memory", "search", "distributed systems", "-n", "2"],
+    ),
+    (
+        "memory-search-explain",
+        &[
+            "memory", "search", "distributed systems", "-n", "1", "--explain",
+        ],
+    ),
+    ("index", &["index"]),
+    ("stats", &["stats"]),
+    ("memory-conflicts", &["memory", "conflicts"]),
+    (
+        "memory-conflicts-merge",
+        &["memory", "conflicts", "--merge", "REFL-002", "REFL-003"],
+    ),
+    (
+        "memory-edit",
+        &["memory", "edit", "REFL-001", "--set", "confidence=0.9"],
+    ),
+    ("memory-undo-list", &["memory", "undo", "--list", "-n", "2"]),
+    ("memory-undo-dry-run", &["memory", "undo", "--dry-run"]),
+    ("memory-undo", &["memory", "undo"]),
+    ("memory-audit", &["memory", "audit", "-n", "3"]),
+    ("memory-audit-verify", &["memory", "audit", "verify"]),
+    (
+        "memory-export",
+        &["memory", "export", "--output", "memory.jsonl"],
+    ),
+    ("memory-forget", &["memory", "forget", "MEM-001"]),
+    (
+        "memory-import",
+        &["memory", "import", "memory.jsonl", "--dry-run"],
+    ),
+];
+
+const SESSIONS: &Documents = &[
+    ("backtest", &["backtest", "past"]),
+    ("learn-dry-run", &["learn", "past", "--dry-run"]),
+    ("learn", &["learn", "past"]),
+    ("memory-list-fixes", &["memory", "list", "fixes"]),
+    ("memory-approve", &["memory", "approve", "FIX-001"]),
+    (
+        "memory-approve-several",
+        &["memory", "approve", "FIX-001", "PROC-001"],
+    ),
+    (
+        "hint",
+        &["hint", "--error", FAILURE, "--command", "pip install flask"],
+    ),
+    (
+        "record-failure",
+        &[
+            "record", "failure", "--code", "pip install flask", "--error", FAILURE,
+        ],
+    ),
+    (
+        "record-success",
+        &[
+            "record",
+            "success",
+            "--code",
+            "pip install --user flask",
+            "--output",
+            "Successfully installed flask",
+        ],
+    ),
+    ("memory-why-fix", &["memory", "why", "FIX-001"]),
+    (
+        "session-start",
+        &[
+            "session",
+            "start",
+            "--total-steps",
+            "3",
+            "--step",
+            "research",
+            "--data",
+            r#"{"campaign": "spring"}"#,
+        ],
+    ),
+    (
+        "session-log",
+        &[
+            "session",
+            "log",
+            "latest",
+            "--step",
+            "research",
+            "--action",
+            "tool_call",
+            "--status",
+            "success",
+            "--tool",
+            "web_search",
+            "--input",
+            r#"{"query": "hooks"}"#,
+            "--output",
+            r#"{"found": 12}"#,
+            "--ms",
+            "840",
+            "--reasoning",
+            "the brief names no competitor",
+            "--confidence",
+            "0.8",
+        ],
+    ),
+    (
+        "session-progress",
+        &[
+            "session", "progress", "latest", "--status", "awaiting_approval", "--completed",
+            "research",
+        ],
+    ),
+    ("session-list", &["session", "list"]),
+    ("session-show", &["session", "show", "latest"]),
+    ("session-end", &["session", "end", "latest"]),
+];
+
+/// A memory that another program wrote, with a field on which two branches differ.
+const FOUND: &Documents = &[
+    ("doctor", &["doctor"]),
+    (
+        "memory-resolve",
+        &["memory", "resolve", "REFL-001", "--theirs"],
+    ),
+    ("doctor-secrets", &["doctor", "--secrets"]),
+    ("merge-driver", &["merge-driver", "--finish"]),
+    ("memory-prune", &["memory", "prune"]),
+    ("trust-dry-run", &["trust", "--dry-run"]),
+    ("trust", &["trust"]),
+    ("token", &["token", "--sub", "ann", "--scope", "hr"]),
+    ("remote-leave", &["remote", "leave"]),
+    ("memory-disable", &["memory", "disable"]),
+    ("memory-enable", &["memory", "enable"]),
+    ("memory-purge", &["memory", "purge", "--yes"]),
+];
+
+const MACHINE: &Documents = &[
+    ("config-show", &["config", "show"]),
+    ("hooks-install", &["hooks", "install", "claude-code"]),
+    ("hooks-status", &["hooks", "status"]),
+    ("hooks-uninstall", &["hooks", "uninstall", "claude-code"]),
+    ("mcp-install", &["mcp", "install", "claude-code"]),
+    ("mcp-status", &["mcp", "status"]),
+    ("mcp-uninstall", &["mcp", "uninstall", "claude-code"]),
+    ("completions", &["completions", "bash"]),
+    ("man", &["man"]),
+    (
+        "eval-retrieval",
+        &[
+            "eval", "retrieval", "--docs", "docs.jsonl", "--queries", "queries.jsonl",
+        ],
+    ),
+    (
+        "eval-corrections",
+        &[
+            "eval", "corrections", "--corrections", "corrections.jsonl", "--pairs", "pairs.jsonl",
+        ],
+    ),
+];
+
+/// One error of each kind, but for an interrupt and for a defect of the program.
+const ERRORS: &Documents = &[
+    ("error-usage", &["memory", "search"]),
+    ("error-input", &["run", "hr"]),
+    ("error-not-found", &["memory", "show", "REFL-900"]),
+    ("error-model", &["run", SKILL, "--model", "exec:false"]),
+    ("error-permission", &["run", SKILL, "--scope", "dev"]),
+    (
+        "error-remote",
+        &[
+            "remote",
+            "status",
+            "--url",
+            "postgres://ann:secret@127.0.0.1:1/memory",
+        ],
+    ),
+    // An address that no machine has.
+    (
+        "error-io",
+        &["serve", "--addr", "192.0.2.1:0", "--allow-remote"],
+    ),
+    (
+        "error-store",
+        &[
+            "correct",
+            SKILL,
+            "--execution-id",
+            "latest",
+            "--correction",
+            "Always name the source.",
+        ],
+    ),
+];
+
+/// Commands without a snapshot, and why.
+const NOT_COMPARED: [(&str, &str); 10] = [
+    ("hook", "answers in the format of the agent host"),
+    ("mcp", "speaks the Model Context Protocol"),
+    ("serve", "runs until it is stopped"),
+    ("watch", "runs until it is stopped"),
+    ("remote init", "needs a database"),
+    ("remote user add", "needs a database"),
+    ("remote check", "needs a database"),
+    ("remote status", "needs a database"),
+    ("remote join", "needs a database"),
+    ("sync", "needs a database"),
+];
+
+/// Commands that the help does not list.
+const HIDDEN: [&str; 1] = ["merge-driver"];
+
+/// Runs these calls one after the other, and compares the document of each with its snapshot.
+fn compare(workspace: &Workspace, documents: &Documents) {
+    for (name, arguments) in documents {
+        let ran = workspace.run(&[arguments, &["--json"][..]].concat());
+        let mut document = ran.document();
+        let failed = document.get("error").is_some();
+        assert_eq!(failed, name.starts_with("error-"), "{name}: {ran:?}");
+        redact(workspace, "", &mut document);
+        let text = serde_json::to_string_pretty(&document).unwrap();
+        insta::assert_snapshot!(*name, format!("exit code {}\n{text}", ran.code));
+    }
+}
+
+/// Replaces what is not the same everywhere: directories, times that passed, sizes of files with
+/// such times, random names, keys, users, and figures of the embedding, which depend on the
+/// processor. Long texts are left out. The clock of the program stands still.
+fn redact(workspace: &Workspace, field: &str, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                // What stands below a duration is durations.
+                let field = if field == "latency_ms" { field } else { name };
+                redact(workspace, field, value);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                redact(workspace, field, item);
+            }
+        }
+        Value::Number(_) => match field {
+            "took_ms" | "latency_ms" => *value = json!("[time]"),
+            "bytes" => *value = json!("[size]"),
+            "score" | "semantic" | "similarity" if value.is_f64() => *value = json!("[score]"),
+            _ => {}
+        },
+        Value::String(text) => match field {
+            "change" | "undo" => "[change]".clone_into(text),
+            _ => *text = redacted(workspace, text),
+        },
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn redacted(workspace: &Workspace, text: &str) -> String {
+    static RANDOM: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
+        [
+            (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "[uuid]"),
+            (r"\b[0-9a-f]{64}\b", "[digest]"),
+            (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "[token]"),
+            (r"\buid \d+\b", "uid [number]"),
+            (r"\bos error \d+\b", "os error [number]"),
+        ]
+        .map(|(pattern, shown)| (Regex::new(pattern).unwrap(), shown))
+    });
+    if text.len() > 1000 {
+        return "[long text]".to_owned();
+    }
+    let mut text = text.replace(env!("CARGO_BIN_EXE_memctl"), "[memctl]");
+    for (path, shown) in [
+        (workspace.root(), "[project]"),
+        (workspace.home(), "[home]"),
+    ] {
+        text = text.replace(path.to_str().unwrap(), shown);
+    }
+    for (pattern, shown) in RANDOM.iter() {
+        text = pattern.replace_all(&text, *shown).into_owned();
+    }
+    text
+}
+
+/// A project whose model obeys the rule that the first correction teaches.
+fn sample() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.write(
+        "replies.jsonl",
+        r#"{"when": {"contains": ["ALWAYS score below 60"]}, "reply": {"overall_score": 55}}
+{"reply": {"overall_score": 72}}
+"#,
+    );
+    workspace
+}
+
+#[test]
+fn runs_and_records() {
+    let workspace = sample();
+    compare(&workspace, RUNS);
+    for said in [
+        "Never name competitors in the summary",
+        "Never name competitors in the summary; write \"other vendors\" instead",
+    ] {
+        let correct = correction(said);
+        workspace.json(&correct);
+    }
+    compare(&workspace, RECORDS);
+}
+
+#[test]
+fn sessions() {
+    let workspace = sample();
+    for (n, package) in ["requests", "numpy"].into_iter().enumerate() {
+        let steps = [
+            json!({"session": format!("build-{n}"), "cwd": "/home/u/shop"}),
+            json!({"tool": "bash", "input": format!("pip install {package}"), "output": FAILURE,
+                "ok": false}),
+            json!({"tool": "bash", "input": format!("pip install --user {package}"),
+                "output": format!("Successfully installed {package}"), "ok": true}),
+        ];
+        let lines = steps.map(|step| step.to_string()).join("\n");
+        workspace.write(&format!("past/build-{n}.jsonl"), lines);
+    }
+    let steps = workspace.read("fixtures/transcripts/steps.jsonl");
+    workspace.write("past/report.jsonl", steps);
+    compare(&workspace, SESSIONS);
+}
+
+#[test]
+fn upkeep_of_a_memory_that_was_found() {
+    let workspace = Workspace::over("reference");
+    let mut rules = workspace.stored("reflexion_entries.json");
+    rules["entries"][0]["merge_conflict"] = json!({"/root_cause": "Two skills, one score."});
+    workspace.write(".agentura/reflexion_entries.json", rules.to_string());
+    let expired = json!({"entries": [{"id": "MEM-001", "memory_type": "task_memory",
+        "content": "Old", "metadata": {}, "created_at": "2025-01-01T00:00:00+00:00",
+        "expires_at": "2025-06-01T00:00:00+00:00"}]});
+    workspace.write(".agentura/memories.json", expired.to_string());
+    compare(&workspace, FOUND);
+}
+
+#[test]
+fn settings_hosts_and_measurements() {
+    let workspace = sample();
+    workspace.write(
+        "docs.jsonl",
+        r#"{"id": "a", "text": "verify regulatory requirements before release"}
+{"id": "b", "text": "bake the bread for forty minutes"}
+"#,
+    );
+    workspace.write(
+        "queries.jsonl",
+        r#"{"qid": "1", "text": "compliance check", "relevant": ["a"]}
+"#,
+    );
+    workspace.write(
+        "corrections.jsonl",
+        r#"{"id": "1", "text": "Never name competitors in the summary.", "generalisable": true, "key_terms": ["competitors"]}
+{"id": "2", "text": "Never name competitors in a summary.", "generalisable": true}
+{"id": "3", "text": "this is wrong", "generalisable": false}
+"#,
+    );
+    workspace.write(
+        "pairs.jsonl",
+        r#"{"a": "1", "b": "2", "label": "duplicate"}
+{"a": "1", "b": "3", "label": "other"}
+"#,
+    );
+    compare(&workspace, MACHINE);
+}
+
+#[test]
+fn errors() {
+    let workspace = sample();
+    workspace.json(&["run", SKILL]);
+    workspace.write(".agentura/corrections.json", "no json at all");
+    for (name, arguments) in ERRORS {
+        let document = workspace.json_of(arguments);
+        let outer: Vec<&String> = document.as_object().unwrap().keys().collect();
+        let inner: Vec<&String> = document["error"].as_object().unwrap().keys().collect();
+        assert_eq!(outer, ["error"], "{name}");
+        assert_eq!(inner, ["kind", "message", "hint"], "{name}");
+        let kind = document["error"]["kind"].as_str().unwrap();
+        assert_eq!(format!("error-{}", kind.replace('_', "-")), *name);
+    }
+    compare(&workspace, ERRORS);
+}
+
+#[test]
+fn every_command_has_a_snapshot_or_a_reason() {
+    let all: Vec<_> = [RUNS, RECORDS, SESSIONS, FOUND, MACHINE, ERRORS].concat();
+    let commands = runnable(&Workspace::empty());
+    for command in &commands {
+        let compared = all.iter().any(|(name, arguments)| {
+            *name == command.join("-") && arguments.iter().take(command.len()).eq(command)
+        });
+        let name = command.join(" ");
+        let excepted = NOT_COMPARED.iter().any(|(excepted, _)| *excepted == name);
+        assert_ne!(compared, excepted, "`{name}`: a snapshot or a reason");
+    }
+    for name in NOT_COMPARED.map(|(name, _)| name) {
+        let known = commands.iter().any(|command| command.join(" ") == name);
+        assert!(known, "`{name}` is no command");
+    }
+    for name in HIDDEN {
+        assert!(all.iter().any(|(document, _)| *document == name), "{name}");
+    }
+    let names: BTreeSet<String> = all.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names.len(), all.len(), "a name stands twice");
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
+    let stored: BTreeSet<String> = fs::read_dir(snapshots)
+        .unwrap()
+        .filter_map(|entry| {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let name = file.strip_prefix("it__json_documents__")?;
+            Some(name.strip_suffix(".snap")?.to_owned())
+        })
+        .collect();
+    assert_eq!(
+        stored, names,
+        "snapshots without a document, or the reverse"
+    );
+}
