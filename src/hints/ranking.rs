@@ -246,8 +246,8 @@ pub(crate) fn render_hints(hints: &[Hint]) -> String {
 
 /// Introduction of hints for a model: a statement of fact, because models distrust orders from
 /// memory.
-pub(crate) const STATEMENT: &str = "This error was met before in this project. What failed then stands under WRONG, \
-     what worked stands under CORRECT.\n";
+pub(crate) const STATEMENT: &str =
+    "An agent met this error before. WRONG is what failed then, CORRECT is what worked.\n";
 
 /// Hints in the source document's format, without a heading; empty if there are none.
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {

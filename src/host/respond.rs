@@ -83,11 +83,28 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
         .iter()
         .cloned()
         .partition(|hint| hint.trust == Trust::Observed);
-    let mut text = STATEMENT.to_owned() + &render_blocks(&approved);
+    let mut text = STATEMENT.to_owned() + &blocks(&approved);
     if !observed.is_empty() {
-        text.push_str(&fence(&[render_blocks(&observed)], nonce));
+        text.push_str(&fence(&[blocks(&observed)], nonce));
     }
     text
+}
+
+/// Formats hints, with the reason where a hint is for more than the same error of this project.
+fn blocks(hints: &[Hint]) -> String {
+    let block = |hint: &Hint| {
+        let text = render_blocks(std::slice::from_ref(hint));
+        let is_plain = hint.why.starts_with("same error") && !hint.why.ends_with("project");
+        if is_plain || hint.why.is_empty() {
+            return text;
+        }
+        text.replacen(
+            "\n  WRONG:",
+            &format!("\n  SHOWN FOR: {}\n  WRONG:", hint.why),
+            1,
+        )
+    };
+    hints.iter().map(block).collect()
 }
 
 /// Sanitizes a hint so that it cannot forge a fence and does not grow when fenced. The error key

@@ -3,9 +3,6 @@
 //! It uses no model: every word comes from the trace or describes it. It does not guess what an
 //! error means; the root cause is the error message and the difference to the working call.
 
-use std::sync::LazyLock;
-
-use regex_lite::Regex;
 use serde::Serialize;
 
 use crate::guard::Clean;
@@ -98,7 +95,7 @@ pub fn distil(
     }
     let cure = cure::find(episode, steps, &code)?;
     let goal = keep(&episode.goal).into_string();
-    let error = keep(&without_home(&episode.error_line)).into_string();
+    let error = keep(&cure::people::without_people(&episode.error_line)).into_string();
     let error_key = keep(&episode.error_key).into_string();
     let failing = keep(&cure.failing);
     let call = keep(&cure.working);
@@ -168,18 +165,10 @@ fn prints_content(step: &Step) -> bool {
     Goal::of(step).is_search()
 }
 
-/// Text without the names of home directories, which name a person.
-fn without_home(text: &str) -> String {
-    static HOME: LazyLock<Regex> = LazyLock::new(|| {
-        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
-        Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+").unwrap()
-    });
-    HOME.replace_all(text, "~").into_owned()
-}
-
-/// Call as a person would write it, without the names of home directories.
+/// Call as a person would write it, without the names of home directories and the addresses of
+/// people.
 pub(crate) fn code(step: &Step) -> String {
-    without_home(&call(step))
+    cure::people::without_people(&call(step))
 }
 
 fn call(step: &Step) -> String {

@@ -159,7 +159,7 @@ mod tests {
             "---\nname: 123\n---\n",
             "123",
             &[
-                "its name is `123`, its directory `x`; the latter counts",
+                "the name is `123`, but the directory is `x`; the directory counts",
                 "the description is missing",
                 "the prompt is missing",
             ],
@@ -167,7 +167,7 @@ mod tests {
         check(
             "---\nname: [a]\ndescription: d\n---\nx",
             "x",
-            &["`name` should be a text and is ignored"],
+            &["`name` is not a string and is ignored"],
         );
     }
 

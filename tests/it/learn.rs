@@ -384,3 +384,43 @@ fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     let working = hint["hints"][0]["working_code"].as_str().unwrap();
     assert!(working.contains("last_name TEXT;"), "{hint}");
 }
+
+#[test]
+fn the_fixes_of_real_sessions_are_the_ones_that_were_read_and_judged() {
+    let workspace = initialised();
+    let judged: Value =
+        serde_json::from_str(&workspace.read("fixtures/judged_fixes.json")).unwrap();
+    let judged = judged["fixes"].as_array().unwrap();
+    let report = workspace.json(&["learn", "--dry-run", "fixtures/sessions"]);
+    let learned: Vec<Value> = report["episodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|episode| !episode["fix"].is_null())
+        .map(|episode| {
+            let path = episode["transcript"].as_str().unwrap();
+            json!([
+                path.rsplit('/').next(),
+                episode["fail_step"],
+                episode["fix"]["working_code"]
+            ])
+        })
+        .collect();
+    let expected: Vec<Value> = judged
+        .iter()
+        .map(|fix| json!([fix["session"], fix["step"], fix["working_code"]]))
+        .collect();
+    assert_eq!(learned, expected, "read what has changed, and judge it");
+    let verdicts = |verdict: &str| {
+        judged
+            .iter()
+            .filter(|fix| fix["verdict"] == verdict)
+            .count()
+    };
+    assert!(verdicts("right") * 100 >= judged.len() * 85);
+    assert_eq!(
+        verdicts("right") + verdicts("useless"),
+        judged.len(),
+        "none does harm"
+    );
+}

@@ -28,20 +28,35 @@ impl Difference {
         added.retain(|word| !after.removed.contains(word));
         let mut dropped = surplus(&before.present, &after.present);
         dropped.extend(after.removed);
-        let (mut only_added, mut only_dropped) = (Vec::new(), Vec::new());
-        let bare = |word: &String| word.replace(['\'', '"', '\\', ' '], "");
-        let mut requoted = false;
-        for word in added {
-            let same = dropped.iter().position(|old| bare(old) == bare(&word));
-            match same {
-                Some(at) if word.len() > 1 => {
-                    dropped.remove(at);
-                    requoted = true;
-                }
-                _ => only_added.push(word),
-            }
+        // Words that differ in their quotes alone are the same word.
+        let bare = |word: &str| word.replace(['\'', '"', '\\', ' '], "");
+        let mut left: HashMap<String, usize> = HashMap::new();
+        for word in dropped.iter().filter(|word| word.len() > 1) {
+            *left.entry(bare(word)).or_default() += 1;
         }
-        only_dropped.append(&mut dropped);
+        let mut same: HashMap<String, usize> = HashMap::new();
+        let mut take = |word: &String| {
+            let name = bare(word);
+            let is_left = left.get_mut(&name).filter(|count| **count > 0);
+            let Some(count) = is_left.filter(|_| word.len() > 1) else {
+                return false;
+            };
+            *count -= 1;
+            *same.entry(name).or_default() += 1;
+            true
+        };
+        let only_added: Vec<String> = added.into_iter().filter(|word| !take(word)).collect();
+        let mut requoted = !same.is_empty();
+        let only_dropped: Vec<String> = dropped
+            .into_iter()
+            .filter(|word| match same.get_mut(&bare(word)) {
+                Some(count) if *count > 0 && word.len() > 1 => {
+                    *count -= 1;
+                    false
+                }
+                _ => true,
+            })
+            .collect();
         requoted |= only_added.is_empty() && only_dropped.is_empty() && failing != working;
         Self {
             added: only_added,

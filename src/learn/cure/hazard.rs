@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use super::script::{Script, plain};
-use crate::learn::shell::Simple;
+use super::script::Script;
+use crate::learn::shell::{Simple, basename};
 
 /// Programs that run a command with the rights of another user.
 const PRIVILEGE: &[&str] = &["sudo", "doas", "su", "runas", "pkexec"];
@@ -108,6 +108,20 @@ pub(crate) fn hazards(code: &str) -> BTreeSet<&'static str> {
     found
 }
 
+/// Program of a command, without assignments, wrappers and its directory.
+fn program_of(words: &[String]) -> &str {
+    let is_before = |word: &&String| {
+        word.contains('=')
+            || matches!(
+                word.as_str(),
+                "env" | "time" | "nohup" | "exec" | "command" | "npx" | "!"
+            )
+            || PRIVILEGE.contains(&word.as_str())
+    };
+    let first = words.iter().find(|word| !is_before(word));
+    first.map_or("", |word| basename(word))
+}
+
 /// Hazards that a working call has and the failing call had not.
 pub(crate) fn new_hazards(failing: &str, working: &str) -> BTreeSet<&'static str> {
     let known = hazards(failing);
@@ -129,13 +143,7 @@ fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static 
         .iter()
         .map(|w| w.to_ascii_lowercase())
         .collect();
-    let run = plain(simple);
-    let program = run
-        .name
-        .split(' ')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let program = program_of(&words);
     let has = |word: &str| words.iter().any(|w| w == word);
     let short = |letters: &str| {
         words.iter().any(|w| {
@@ -159,7 +167,7 @@ fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static 
     let destroys = verbs.into_iter().any(|w| {
         DESTROY.contains(&w.as_str()) || w.starts_with("delete-") || w.starts_with("terminate-")
     });
-    let removes = matches!(program.as_str(), "rm" | "del" | "rd")
+    let removes = matches!(program, "rm" | "del" | "rd")
         && (short("rf") || has("--force") || has("--recursive") || has("/s"));
     let git = program == "git"
         && (has("reset") && has("--hard")
@@ -171,14 +179,12 @@ fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static 
             || has("checkout") && has("--")
             || has("checkout") && has(".")
             || has("restore") && has("."));
-    let container = matches!(
-        program.as_str(),
-        "docker" | "podman" | "docker-compose" | "nerdctl"
-    ) && (has("rm") && short("fv")
-        || has("rmi")
-        || has("volume") && has("rm")
-        || has("down") && short("v")
-        || has("kill"));
+    let container = matches!(program, "docker" | "podman" | "docker-compose" | "nerdctl")
+        && (has("rm") && short("fv")
+            || has("rmi")
+            || has("volume") && has("rm")
+            || has("down") && short("v")
+            || has("kill"));
     let kills = program == "kill"
         && words
             .iter()
@@ -197,11 +203,11 @@ fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static 
     }
     if words.iter().any(|w| switches_off(w))
         || sets_off(&words)
-        || matches!(program.as_str(), "curl" | "wget") && short("k")
+        || matches!(program, "curl" | "wget") && short("k")
         || program == "git" && has("commit") && short("n")
         || program == "gradle" && has("-x")
         || program == "gradlew" && has("-x")
-        || program.starts_with("pytest")
+        || words.iter().any(|w| w == "pytest")
             && words
                 .windows(2)
                 .any(|w| w[0] == "-k" && w[1].contains("not "))
@@ -211,11 +217,11 @@ fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static 
     let piped_from_net = simple.piped
         && before
             .iter()
-            .any(|simple| matches!(plain(simple).name.as_str(), "curl" | "wget"));
+            .any(|simple| matches!(program_of(&simple.words), "curl" | "wget"));
     if piped_from_net && INTERPRETERS.contains(&program.trim_end_matches('3')) {
         found.insert("runs what the network sends");
     }
-    if simple.fallback && matches!(program.as_str(), "true" | ":" | "echo" | "exit" | "printf") {
+    if simple.fallback && matches!(program, "true" | ":" | "echo" | "exit" | "printf") {
         found.insert("hides the failure");
     }
     if words.first().is_some_and(|w| w == "set") && has("+e") {
@@ -263,7 +269,10 @@ fn switches_off(word: &str) -> bool {
                 "cap-lints", "exclude-task", "continue-on-error",
             ]
             .iter()
-            .any(|known| flag == *known || flag.starts_with(&format!("{known}-")));
+            .any(|known| {
+                flag.strip_prefix(known)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            });
     }
     if let Some(setting) = word.strip_prefix("-d") {
         return setting.starts_with("skip")

@@ -6,12 +6,13 @@
 //!
 //! - `difference`: words that two calls do not share. `script`: a shell line and its parts.
 //! - `contribution`: which steps contributed. `hazard`: what is never advice.
-//! - `subject`: what an error is about, and so what a cure depends on.
+//! - `people`: what names a person. `subject`: what an error is about, and so what a cure depends on.
 
 mod contribution;
 pub(crate) mod difference;
 pub(crate) mod hazard;
 mod one_off;
+pub(crate) mod people;
 mod script;
 pub(crate) mod subject;
 
@@ -89,7 +90,8 @@ pub(crate) fn find(
     let failing = code(failed);
     let call = match (failed.command(), success.command()) {
         (Some(before), Some(after)) if failed.tool == success.tool => {
-            minimal(&before, &after) + &other_arguments(failed, success)
+            let call = minimal(&before, &after) + &other_arguments(failed, success);
+            people::without_people(&call)
         }
         _ => code(success),
     };
