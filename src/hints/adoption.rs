@@ -1,4 +1,4 @@
-//! Whether a call adopts a hint: it contains the difference that the hint advises.
+//! Decides if a call adopts a hint: it contains the difference that the hint advises.
 //!
 //! The rest of the call may be worded in any way: another file, another order, more flags. Names of
 //! the case that the fix was learned from (paths, numbers, the error's own names) do not count.
@@ -68,7 +68,7 @@ pub(crate) fn is_adopted(done: &str, working: &str, failing: &str, before: &str)
     matched > 0.0 && matched / total >= SHARE
 }
 
-/// How much of a word a call has, from 0 to 1.
+/// Share of a word that a call has, from 0 to 1.
 fn share(word: &str, has: &[String], parts_of_call: &[String]) -> f64 {
     let name = word.split('=').next().unwrap_or(word);
     let same_option = |other: &String| {

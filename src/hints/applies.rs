@@ -1,4 +1,4 @@
-//! Whether a fix applies to a failure, beyond the likeness of the errors.
+//! Decides if a fix applies to a failure, beyond the similarity of the errors.
 //!
 //! An error of the same class with another subject needs another cure. A fix with subjects applies
 //! where one of them occurs. A fix that acts on the program that failed applies where the error is

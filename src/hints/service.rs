@@ -409,7 +409,7 @@ mod tests {
         // Ignoring a hint says nothing about it, and it is not shown again.
         assert_eq!(ids(&at(Some("s"))), [""; 0]);
         assert_eq!(evidence(&store), (1, 1, 0));
-        // The same error of a call that follows the hint is evidence against the fix.
+        // A call that follows the hint and fails with the same error is evidence against the fix.
         let again = failure(ERROR, "pip install --user y", Some("s"));
         assert_eq!(ids(&adviser.hint(&again).unwrap()), [""; 0]);
         assert_eq!(evidence(&store), (2, 1, 1));

@@ -154,7 +154,7 @@ impl SessionNotes {
         code: &str,
         tool: Option<&str>,
     ) -> Vec<Credit> {
-        // The same error of a call that does not follow the hint says nothing about it.
+        // A call that does not follow the hint says nothing about it.
         let credits = self.judge(Outcome::Harmed, |shown| {
             shown.error_key == error_key && adopts(code, shown)
         });

@@ -1,4 +1,4 @@
-//! What cured a failure, cut down to what made the difference, and whether it is worth a hint.
+//! Finds the cure of a failure: the difference that made it work, if it is worth a hint.
 //!
 //! A fix must be minimal, general, causal and safe. Steps between failure and success that have
 //! nothing to do with the error are left out. A retry, a way around a check, a dangerous command
@@ -47,7 +47,7 @@ pub(crate) struct Cure {
 pub enum NoHint {
     /// The failing call printed no error.
     NoError,
-    /// The same call worked later, and nothing that was changed has to do with the error.
+    /// Nothing that was changed has to do with the error: the same call worked later.
     Retry,
     /// The later call reports the same error.
     StillFails,

@@ -25,7 +25,7 @@ pub(crate) struct Script<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
     span: Range<usize>,
-    /// Its commands, as they are written.
+    /// Commands, as they are written.
     pub(crate) commands: Vec<Simple>,
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn is_conventional(word: &str) -> bool {
     CONVENTIONAL.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Returns `true` if a text has a name as a whole word, whatever the case. Names inside a path or a
+/// Returns `true` if a text has a name as a whole word, in any case. Names inside a path or a
 /// longer name do not count, but the last part of a path does.
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let text = text.to_ascii_lowercase();
