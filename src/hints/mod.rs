@@ -3,8 +3,9 @@
 //! - `service`: looks up fixes, shows hints, and credits those that helped.
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
-//! - `fixes`: table from error keys to fixes. `remote`: fixes of other workspaces.
-//! - `ranking`, `likeness`, `budget`: which fixes fit, in which order, and how much text.
+//! - `fixes`, `lookup`: table from error keys to fixes. `remote`: fixes of other workspaces.
+//! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
+//!   fit, in which order, and how much text.
 //! - `session_state`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session.
 //!
@@ -14,9 +15,11 @@ pub(crate) mod adoption;
 pub(crate) mod applies;
 pub(crate) mod briefing;
 pub(crate) mod budget;
+pub(crate) mod comparison;
 pub(crate) mod failure;
 pub(crate) mod fixes;
 pub(crate) mod likeness;
+pub(crate) mod lookup;
 pub(crate) mod pitfall;
 pub(crate) mod ranking;
 pub(crate) mod remote;

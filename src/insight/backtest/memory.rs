@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::hints::fixes::{Fixes, terms_of};
+use crate::hints::fixes::terms_of;
+use crate::hints::lookup::Fixes;
 use crate::learn::distil::Lesson;
 use crate::learning::lessons::{count_up, fix_of, is_same};
 use crate::model::{Fix, Origin};
