@@ -256,7 +256,7 @@ fn is_learnt(workspace: &Workspace) {
     assert_eq!(report["transcripts"][0]["steps"], 2, "{report}");
     let fix = &workspace.stored("fixes.json")["entries"][0];
     assert_eq!(fix["error_key"], "KeyError: <name>", "{fix}");
-    assert_eq!(fix["working_code"], "python3 -c \"print({}.get('x'))\"");
+    assert_eq!(fix["working_code"], "python3 report.py --lenient");
 }
 
 /// The real SDK and its file exporter; `make test-clients` installs them.

@@ -28,6 +28,6 @@ def shell(call, command, result):
 
 
 with tracer.start_as_current_span("invoke_agent an-agent", attributes={"gen_ai.conversation.id": "conv-7"}):
-    shell("call_1", "python3 -c \"print({}['x'])\"", None)
-    shell("call_2", "python3 -c \"print({}.get('x'))\"", "None")
+    shell("call_1", "python3 report.py", None)
+    shell("call_2", "python3 report.py --lenient", "None")
 provider.shutdown()

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.exporter.otlp.json.file import FileSpanExporter
 
 which, file = sys.argv[1:]
-COMMANDS = ["python3 -c \"print({}['x'])\"", "python3 -c \"print({}.get('x'))\""]
+COMMANDS = ["python3 report.py", "python3 report.py --lenient"]
 OUTPUTS = ["Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nKeyError: 'x'", "None"]
 
 
