@@ -81,10 +81,15 @@ impl Weights<'_> {
             return 0.0;
         }
         let (asked, own) = (clauses(asked), clauses(own));
-        let whole = self.dice(
-            asked.first().map_or("", |c| c),
-            own.first().map_or("", |c| c),
-        );
+        // Most lines of an output are no errors, so only the main ones are worth the words' weights.
+        let whole = if may_differ {
+            self.dice(
+                asked.first().map_or("", |c| c),
+                own.first().map_or("", |c| c),
+            )
+        } else {
+            0.0
+        };
         let enough = if is_bound || whole >= 0.5 { 1 } else { 2 };
         let tells = |clause: &str, enough: usize| {
             telling_words(clause) >= enough || clause.split_whitespace().count() >= SENTENCE

@@ -35,8 +35,16 @@ impl<'a> Failure<'a> {
     /// Reads the output of a failing call. Hints of this program in it are ignored, and secrets
     /// are redacted before a line is cut. `None` if the output has no error.
     pub(crate) fn of(error: &str, code: Option<&'a str>, project: Option<&'a str>) -> Option<Self> {
-        let error = guard::redact(error).text;
-        let error = guard::strip_fenced(&error);
+        Self::of_redacted(&guard::redact(error).text, code, project)
+    }
+
+    /// Reads an output whose secrets are redacted already.
+    pub(crate) fn of_redacted(
+        error: &str,
+        code: Option<&'a str>,
+        project: Option<&'a str>,
+    ) -> Option<Self> {
+        let error = guard::strip_fenced(error);
         let lines: Vec<ErrorLine> = error_lines(&error)
             .into_iter()
             .map(|text| ErrorLine {

@@ -92,7 +92,7 @@ impl HintService<'_> {
         let start = Instant::now();
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = guard::redact(&options.error).text;
-        let failure = Failure::of(
+        let failure = Failure::of_redacted(
             &error,
             options.command.as_deref(),
             options.project.as_deref(),

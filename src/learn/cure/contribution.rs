@@ -28,7 +28,7 @@ const COMMON: &[&str] = &[
     "error", "errors", "failed", "file", "line", "home", "work", "test", "tests", "main", "src",
     "lib", "code", "exit", "name", "path", "with", "from", "this", "that", "true", "false", "null",
     "none", "have", "find", "such", "directory", "python", "python3", "node", "node_modules",
-    "index", "module", "import", "value", "type", "string", "data", "user", "users", "string",
+    "index", "module", "import", "value", "type", "string", "data", "user", "users",
 ];
 
 pub(super) fn contributing<'s>(

@@ -98,11 +98,9 @@ pub(crate) fn hazards(code: &str) -> BTreeSet<&'static str> {
     {
         found.insert("runs what the network sends");
     }
-    for line in shell_lines(code) {
-        for part in Script::of(&line).parts {
-            for (at, simple) in part.commands.iter().enumerate() {
-                of_command(simple, &part.commands[..at], &mut found);
-            }
+    for part in Script::of(&without_code(code)).parts {
+        for (at, simple) in part.commands.iter().enumerate() {
+            of_command(simple, &part.commands[..at], &mut found);
         }
     }
     found
@@ -131,10 +129,10 @@ pub(crate) fn new_hazards(failing: &str, working: &str) -> BTreeSet<&'static str
 }
 
 /// Text without the lines of edits, which are code.
-fn shell_lines(code: &str) -> Vec<String> {
-    let is_code = |line: &&str| !line.starts_with("+ ") && !line.starts_with("- ");
-    let text: Vec<&str> = code.lines().filter(is_code).collect();
-    vec![text.join("\n")]
+fn without_code(call: &str) -> String {
+    let is_shell = |line: &&str| !line.starts_with("+ ") && !line.starts_with("- ");
+    let lines: Vec<&str> = call.lines().filter(is_shell).collect();
+    lines.join("\n")
 }
 
 fn of_command(simple: &Simple, before: &[Simple], found: &mut BTreeSet<&'static str>) {
