@@ -165,6 +165,7 @@ fn learn(
             min_similarity: 1.0,
             reflect_prompt: None,
             analyse_prompt: None,
+            consolidate_prompt: None,
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,

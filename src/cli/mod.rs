@@ -8,6 +8,7 @@ mod audit;
 mod backtest;
 mod completions;
 mod conflicts;
+mod consolidate;
 mod context;
 mod correct;
 mod crash;
@@ -113,6 +114,7 @@ enum Command {
     #[command(subcommand)]
     Hooks(hooks::HooksCommand),
     Learn(learn::LearnArgs),
+    Consolidate(consolidate::ConsolidateArgs),
     Backtest(backtest::BacktestArgs),
     Stats(stats::StatsArgs),
     #[command(subcommand)]
@@ -251,6 +253,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Hook(args) => return Ok(answer_host(context, &args.host, global.root.clone())),
         Command::Hooks(command) => hooks::hooks(context, &command)?,
         Command::Learn(args) => learn::learn(context, &args)?,
+        Command::Consolidate(args) => consolidate::consolidate(context, &args)?,
         Command::Backtest(args) => backtest::backtest(context, &args)?,
         Command::Stats(args) => stats::stats(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,

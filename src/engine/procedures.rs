@@ -54,6 +54,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
         last_seen: workspace.timestamp(),
         origins: Vec::new(),
         trust: OBSERVED.to_owned(),
+        judgement: None,
     };
     if let Some(removed) = writer.store().buried(Kind::Procedure, &new.content())? {
         return Err(Error::Forgotten {

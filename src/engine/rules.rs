@@ -177,6 +177,7 @@ fn new_rule(
         observed: false,
         status: String::new(),
         guardrails_pending: Vec::new(),
+        judgement: None,
     }
 }
 

@@ -82,6 +82,9 @@ impl Explain for Error {
                 "give it as `--set {field}=VALUE`, in quotation marks for the shell"
             )),
             Self::BadVector { .. } => input("memctl config show lists the embedder"),
+            Self::UnknownPrice { .. } => {
+                input("limit the calls instead: memctl consolidate --max-calls N")
+            }
             Self::BadProcedure { .. } => input(
                 "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the whole document",
             ),

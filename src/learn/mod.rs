@@ -25,4 +25,5 @@ pub mod rewrite;
 pub mod rubric;
 pub(crate) mod shell;
 pub(crate) mod shell_command;
+pub mod triage;
 pub(crate) mod wording;

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use crate::guard;
+use crate::learn::cure::difference::Difference;
 use crate::learn::distil::{self, Lesson};
-use crate::model::{Fix, Kind, Origin, PROJECT_SCOPE, Procedure, Record as _};
+use crate::model::{Fix, Kind, Origin, PROJECT_SCOPE, Procedure, Record as _, Verdict};
 use crate::store::{ForgottenRecords, Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, stamp};
@@ -60,6 +61,7 @@ pub(crate) fn store_lesson(
         last_seen: seen,
         origins: vec![origin],
         trust: "observed".to_owned(),
+        judgement: None,
     };
     // The procedure of a fix that stays may have been removed alone.
     if !known
@@ -122,12 +124,25 @@ impl Known {
         let candidates = self.of_error.get(&error)?;
         let wanted = plain(&lesson.fix.working_code);
         let newest = candidates.iter().rev().take(SIMILAR).rev();
-        let mut similar = newest.filter(|(_, plain)| is_similar(plain, &wanted));
+        let difference = Difference::between(&lesson.fix.failing_code, &lesson.fix.working_code);
+        let mut similar = newest.filter(|(place, plain)| {
+            let fix = &self.fixes[*place];
+            is_similar(plain, &wanted) || has_difference(fix, &difference, &lesson.subject)
+        });
         let mut equal = candidates.iter().filter(|(_, plain)| *plain == wanted);
-        equal
-            .next()
-            .or_else(|| similar.next())
-            .map(|(place, _)| *place)
+        let found = equal.next().or_else(|| similar.next());
+        found.map(|(place, _)| self.standing(*place))
+    }
+
+    /// Index of the fix that a merged one has become part of, else the index itself.
+    fn standing(&self, place: usize) -> usize {
+        let Some(judgement) = &self.fixes[place].judgement else {
+            return place;
+        };
+        let is_it = |fix: &Fix| fix.is_active() && fix.fix_id == judgement.into;
+        let into = self.fixes.iter().position(is_it);
+        into.filter(|_| judgement.verdict == Verdict::Merge)
+            .unwrap_or(place)
     }
 
     /// Counts up the fixes seen again and their procedures, and writes each file once. A procedure
@@ -243,6 +258,13 @@ pub(crate) fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
 pub(crate) fn same_way(a: &str, b: &str) -> bool {
     let (old, new) = (plain(a), plain(b));
     old == new || is_similar(&old, &new)
+}
+
+/// Returns `true` if a fix makes this difference, in whatever call, and depends on these names.
+fn has_difference(fix: &Fix, difference: &Difference, subject: &[String]) -> bool {
+    !difference.is_empty()
+        && fix.subject == subject
+        && Difference::between(&fix.failing_code, &fix.working_code) == *difference
 }
 
 /// Normalises working code: its first 400 characters, without file names and numbers.

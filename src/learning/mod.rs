@@ -1,13 +1,18 @@
 //! Learning from sessions of agents: session files in, fixes and procedures out.
 //!
 //! - `session_files`: finds and reads session files. `learn`: stores what is new and counts what is known.
-//! - `analyse`: procedures in the words of a model.
+//! - `analyse`: procedures in the words of a model. `consolidate`: verdicts on what nobody has reviewed.
 
 pub(crate) mod analyse;
 pub(crate) mod at_once;
+pub(crate) mod consolidate;
 pub(crate) mod learn;
 pub(crate) mod lessons;
 pub(crate) mod session_files;
 
 pub use analyse::{AnalysisPlan, AnalysisReport, analyse, plan_analysis};
+pub use consolidate::{
+    ConsolidateOptions, ConsolidatePlan, ConsolidateReport, Judged, Question, Undecided,
+    consolidate, plan as plan_consolidation, tidy,
+};
 pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};

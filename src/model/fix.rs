@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
+use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
 use super::trust::Trust;
 use super::{episode, lenient};
@@ -82,6 +83,13 @@ pub struct Procedure {
         skip_serializing_if = "String::is_empty"
     )]
     pub trust: String,
+    /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
+    #[serde(
+        default,
+        deserialize_with = "judgement::lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub judgement: Option<Judgement>,
 }
 
 impl Record for Procedure {
@@ -231,6 +239,13 @@ pub struct Fix {
         skip_serializing_if = "String::is_empty"
     )]
     pub scope: String,
+    /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
+    #[serde(
+        default,
+        deserialize_with = "judgement::lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub judgement: Option<Judgement>,
 }
 
 /// Value of [`Fix::scope`] for knowledge of one project.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
+use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
 use super::lenient;
 use super::memory_type::MemoryType;
@@ -131,6 +132,13 @@ pub struct Reflexion {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub guardrails_pending: Vec<String>,
+    /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
+    #[serde(
+        default,
+        deserialize_with = "judgement::lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub judgement: Option<Judgement>,
     /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
     /// stored; set by the code that reads rules for an agent.
     #[serde(skip)]

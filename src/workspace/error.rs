@@ -210,6 +210,12 @@ pub enum Error {
         /// Form that the field requires.
         reason: &'static str,
     },
+    /// Cost limit for a model without a known price.
+    #[error("the price of `{model}` is unknown, so a cost limit cannot hold")]
+    UnknownPrice {
+        /// Model, as `provider/model`.
+        model: String,
+    },
     /// Document is not a valid procedure.
     #[error("invalid procedure: {reason}")]
     BadProcedure {

@@ -68,6 +68,8 @@ pub struct Settings {
     pub reflect_prompt: Option<String>,
     /// The prompt for putting procedures into words, where a user has put one in place of ours.
     pub analyse_prompt: Option<String>,
+    /// The prompt for reviewing what was learned, likewise.
+    pub consolidate_prompt: Option<String>,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.

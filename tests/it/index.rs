@@ -56,6 +56,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             min_similarity: 0.35,
             reflect_prompt: None,
             analyse_prompt: None,
+            consolidate_prompt: None,
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,

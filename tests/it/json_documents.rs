@@ -119,6 +119,7 @@ const SESSIONS: &Documents = &[
     ("backtest", &["backtest", "past"]),
     ("learn-dry-run", &["learn", "past", "--dry-run"]),
     ("learn", &["learn", "past"]),
+    ("consolidate", &["consolidate"]),
     ("memory-list-fixes", &["memory", "list", "fixes"]),
     ("memory-approve", &["memory", "approve", "FIX-001"]),
     (

@@ -19,6 +19,7 @@ mod audit;
 mod backtest;
 mod clients;
 mod conformance;
+mod consolidate;
 mod contract;
 mod crowd;
 mod disable;
