@@ -247,11 +247,14 @@ pub(crate) fn count_up(fix: &mut Fix, origin: Origin) -> bool {
     true
 }
 
-/// Returns `true` if a lesson matches a fix: same error key and tool, similar working code.
+/// Returns `true` if a lesson matches a fix: same error key and tool, similar working code or the
+/// same difference.
 pub(crate) fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
+    let difference = Difference::between(&lesson.fix.failing_code, &lesson.fix.working_code);
     fix.error_key == lesson.error_key
         && fix.tool == lesson.tool
-        && same_way(&fix.working_code, &lesson.fix.working_code)
+        && (same_way(&fix.working_code, &lesson.fix.working_code)
+            || has_difference(fix, &difference, &lesson.subject))
 }
 
 /// Returns `true` if two pieces of working code are similar, ignoring file names and numbers.
