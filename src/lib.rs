@@ -37,7 +37,7 @@
 //!
 //! # Four control flows
 //!
-//! *A run.* `cli::run` reads the input and calls [`engine::run()`]. The engine takes layers
+//! *A run.* `cli::skills` reads the input and calls [`engine::run()`]. The engine takes layers
 //! 0, 1 and 3 of the prompt from [`skill`] and the learned rules from [`store`].
 //! [`prompt::assemble`] joins them. [`llm::Llm::ask`] answers, or the most similar known case does.
 //! The execution is stored with the ids of the rules in its prompt.

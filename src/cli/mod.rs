@@ -1,66 +1,32 @@
 //! Command line: parses the arguments, calls a verb, and prints its report as text or JSON.
 //!
-//! One file per group of commands, with its argument structs (their doc comments are the help) and
-//! its functions. Decisions about memory belong to the verbs.
+//! One file per command, with its argument struct (its doc comments are the help), its function
+//! and its page. Decisions about memory belong to the verbs.
+//!
+//! - `start`, `skills`, `learning`, `insight`, `memory`, `session`, `share`, `admin`: commands, by
+//!   the groups of the help.
+//! - `context`: the workspace that a command works on. `output`: pages, tables and JSON.
+//! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
 
-mod approve;
-mod audit;
-mod backtest;
-mod completions;
-mod conflicts;
-mod consolidate;
+mod admin;
 mod context;
-mod correct;
 mod crash;
-mod doctor;
-mod edit;
-mod eval;
-mod eval_corrections;
-mod eval_lines;
-mod export;
 mod follow;
 mod global;
-mod hint;
-mod hook;
-mod hooks;
-mod import;
-mod index;
-mod installation;
+mod insight;
 mod interrupt;
-mod join;
-mod junit;
-mod learn;
+mod learning;
 mod live;
-mod man;
-mod mcp;
-mod memories;
 mod memory;
-mod merge_driver;
 mod off;
 mod output;
 mod primary;
 mod progress;
-mod purge;
 mod question;
-mod records;
-mod remote;
-mod resolve;
-mod review;
-mod run;
-mod search;
-mod serve;
 mod session;
-mod setup;
-mod setup_git;
-mod stats;
-mod switch;
-mod sync;
-mod test;
-mod token;
-mod trust;
-mod undo;
-mod watch;
-mod why;
+mod share;
+mod skills;
+mod start;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -100,43 +66,43 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Init(setup::InitArgs),
-    Run(run::RunArgs),
-    Correct(correct::CorrectArgs),
-    Accept(review::AcceptArgs),
-    Reject(review::RejectArgs),
-    Test(test::TestArgs),
-    Watch(watch::WatchArgs),
-    Hint(hint::HintArgs),
+    Init(start::init::InitArgs),
+    Run(skills::run::RunArgs),
+    Correct(skills::correct::CorrectArgs),
+    Accept(skills::verdict::AcceptArgs),
+    Reject(skills::verdict::RejectArgs),
+    Test(skills::test::TestArgs),
+    Watch(insight::watch::WatchArgs),
+    Hint(learning::hint::HintArgs),
     #[command(subcommand)]
-    Record(hint::RecordCommand),
-    Hook(hook::HookArgs),
+    Record(learning::hint::RecordCommand),
+    Hook(learning::hook::HookArgs),
     #[command(subcommand)]
-    Hooks(hooks::HooksCommand),
-    Learn(learn::LearnArgs),
-    Consolidate(consolidate::ConsolidateArgs),
-    Backtest(backtest::BacktestArgs),
-    Stats(stats::StatsArgs),
+    Hooks(learning::hooks::HooksCommand),
+    Learn(learning::learn::LearnArgs),
+    Consolidate(learning::consolidate::ConsolidateArgs),
+    Backtest(learning::backtest::BacktestArgs),
+    Stats(insight::stats::StatsArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
     Session(session::SessionCommand),
     #[command(subcommand)]
-    Remote(remote::RemoteCommand),
-    Sync(sync::SyncArgs),
-    Mcp(mcp::McpArgs),
-    Serve(serve::ServeArgs),
-    Token(token::TokenArgs),
+    Remote(share::remote::RemoteCommand),
+    Sync(share::sync::SyncArgs),
+    Mcp(share::mcp::McpArgs),
+    Serve(share::serve::ServeArgs),
+    Token(share::token::TokenArgs),
     #[command(subcommand)]
-    Config(setup::ConfigCommand),
-    Index(index::IndexArgs),
+    Config(admin::config::ConfigCommand),
+    Index(admin::index::IndexArgs),
     #[command(subcommand)]
-    Eval(eval::EvalCommand),
-    Trust(trust::TrustArgs),
-    Doctor(doctor::DoctorArgs),
-    MergeDriver(merge_driver::MergeDriverArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
+    Eval(admin::eval::EvalCommand),
+    Trust(admin::trust::TrustArgs),
+    Doctor(admin::doctor::DoctorArgs),
+    MergeDriver(admin::merge_driver::MergeDriverArgs),
+    Completions(admin::completions::CompletionsArgs),
+    Man(admin::man::ManArgs),
 }
 
 /// Runs the program with the arguments of this process.
@@ -156,7 +122,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         && is_hook
     {
         // Fast path for hook events, without building the other commands.
-        let answer = hook::hook(environment, &host.to_string_lossy(), None);
+        let answer = learning::hook::hook(environment, &host.to_string_lossy(), None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -241,43 +207,43 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         return Err(UserError::usage(off.to_string(), off.hint()));
     }
     let report: Box<dyn Report> = match command {
-        Command::Init(args) => setup::init(context, &args)?,
-        Command::Run(args) => run::run(context, &args)?,
-        Command::Correct(args) => correct::correct(context, args)?,
-        Command::Accept(args) => review::accept(context, &args)?,
-        Command::Reject(args) => review::reject(context, args)?,
-        Command::Test(args) => test::test(context, &args)?,
-        Command::Watch(args) => return watch::watch(context, &args),
-        Command::Hint(args) => hint::hint(context, args)?,
-        Command::Record(command) => hint::record(context, command)?,
+        Command::Init(args) => start::init::init(context, &args)?,
+        Command::Run(args) => skills::run::run(context, &args)?,
+        Command::Correct(args) => skills::correct::correct(context, args)?,
+        Command::Accept(args) => skills::verdict::accept(context, &args)?,
+        Command::Reject(args) => skills::verdict::reject(context, args)?,
+        Command::Test(args) => skills::test::test(context, &args)?,
+        Command::Watch(args) => return insight::watch::watch(context, &args),
+        Command::Hint(args) => learning::hint::hint(context, args)?,
+        Command::Record(command) => learning::hint::record(context, command)?,
         Command::Hook(args) => return Ok(answer_host(context, &args.host, global.root.clone())),
-        Command::Hooks(command) => hooks::hooks(context, &command)?,
-        Command::Learn(args) => learn::learn(context, &args)?,
-        Command::Consolidate(args) => consolidate::consolidate(context, &args)?,
-        Command::Backtest(args) => backtest::backtest(context, &args)?,
-        Command::Stats(args) => stats::stats(context, &args)?,
+        Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
+        Command::Learn(args) => learning::learn::learn(context, &args)?,
+        Command::Consolidate(args) => learning::consolidate::consolidate(context, &args)?,
+        Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
+        Command::Stats(args) => insight::stats::stats(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
-        Command::Remote(command) => remote::remote(context, command)?,
-        Command::Sync(args) => sync::sync(context, &args)?,
-        Command::Mcp(args) => return mcp::mcp(context, global, &args),
-        Command::Serve(args) => return serve::serve(context, &args),
-        Command::Token(args) => token::token(context, &args)?,
-        Command::Config(command) => setup::config(context, &command)?,
-        Command::Index(args) => index::index(context, &args)?,
-        Command::Eval(command) => eval::eval(context, command)?,
-        Command::Trust(args) => trust::trust(context, &args)?,
-        Command::Doctor(args) => doctor::doctor(context, &args)?,
-        Command::MergeDriver(args) => merge_driver::merge_driver(context, &args)?,
-        Command::Completions(args) => completions::completions(&args, Cli::command()),
-        Command::Man(args) => man::man(&args, &Cli::command())?,
+        Command::Remote(command) => share::remote::remote(context, command)?,
+        Command::Sync(args) => share::sync::sync(context, &args)?,
+        Command::Mcp(args) => return share::mcp::mcp(context, global, &args),
+        Command::Serve(args) => return share::serve::serve(context, &args),
+        Command::Token(args) => share::token::token(context, &args)?,
+        Command::Config(command) => admin::config::config(context, &command)?,
+        Command::Index(args) => admin::index::index(context, &args)?,
+        Command::Eval(command) => admin::eval::eval(context, command)?,
+        Command::Trust(args) => admin::trust::trust(context, &args)?,
+        Command::Doctor(args) => admin::doctor::doctor(context, &args)?,
+        Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
+        Command::Completions(args) => admin::completions::completions(&args, Cli::command()),
+        Command::Man(args) => admin::man::man(&args, &Cli::command())?,
     };
     context.printer.show(report.as_ref())
 }
 
 /// Answers an agent host. An error still exits with 0.
 fn answer_host(context: &Context, host: &str, root: Option<std::path::PathBuf>) -> u8 {
-    let answer = hook::hook(context.environment.clone(), host, root);
+    let answer = learning::hook::hook(context.environment.clone(), host, root);
     context.printer.write(&answer.unwrap_or_default());
     0
 }

@@ -440,7 +440,11 @@ fn upward_and_sideways_imports_are_seen() {
 #[test]
 fn what_is_reserved_is_seen_wherever_else_it_stands() {
     check("engine/run.rs", "println!(\"x\");", &["println!"]);
-    check("cli/run.rs", "println!(\"x\"); std::env::args();", &[]);
+    check(
+        "cli/skills/run.rs",
+        "println!(\"x\"); std::env::args();",
+        &[],
+    );
     check(
         "llm/http.rs",
         "let now = Utc::now ;",
@@ -471,7 +475,7 @@ fn what_is_reserved_is_seen_wherever_else_it_stands() {
     );
     check("platform/named.rs", "fs::rename(a, b)", &[]);
     check(
-        "cli/man.rs",
+        "cli/admin/man.rs",
         "File::create(path)",
         &["mentions `File::create`"],
     );
@@ -484,9 +488,13 @@ fn nothing_is_written_past_the_door() {
         check(file, text, &expected);
     };
     check_in("engine/run.rs", "self.store.write(&mut random)", 1);
-    check_in("cli/run.rs", "atomic::replace(&path, bytes)", 1);
-    check_in("cli/run.rs", "directory.replace_file(name, bytes)", 1);
-    check_in("cli/run.rs", "named::replace(&path, bytes)", 1);
+    check_in("cli/skills/run.rs", "atomic::replace(&path, bytes)", 1);
+    check_in(
+        "cli/skills/run.rs",
+        "directory.replace_file(name, bytes)",
+        1,
+    );
+    check_in("cli/skills/run.rs", "named::replace(&path, bytes)", 1);
     check_in(
         "workspace/redacting_writer.rs",
         "atomic::replace(&path, bytes)",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
-use crate::cli::run::latency;
+use crate::cli::skills::run::latency;
 use crate::error::UserError;
 use crate::hints::pitfall::{MAX_RULES, Pitfall};
 use crate::model::{ExecutionLog, LogStatus, Session, SessionState};

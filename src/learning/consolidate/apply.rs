@@ -23,15 +23,15 @@ use super::{ConsolidateReport, Judged, Undecided};
 /// Fields of a record and their new values.
 type Changes = Vec<(&'static str, Box<RawValue>)>;
 
-/// Writes of a batch.
+/// Edits of the records of a batch.
 #[derive(Default)]
-struct Writes {
+struct Edits {
     changes: HashMap<Kind, BTreeMap<String, Changes>>,
     /// Ids of procedures to delete, each with its content.
     gone: Vec<(String, String)>,
 }
 
-impl Writes {
+impl Edits {
     /// Sets fields of a record; a field that is set twice has its last value.
     fn change(&mut self, kind: Kind, id: &str, changes: Changes) {
         let of_kind = self.changes.entry(kind).or_default();
@@ -58,7 +58,7 @@ pub(super) fn apply(
     let all = Selection::default();
     let fixes = writer.store().list::<Fix>(&all)?.records.into_iter();
     let mut fixes: HashMap<String, Fix> = fixes.map(|fix| (fix.fix_id.clone(), fix)).collect();
-    let mut writes = Writes::default();
+    let mut edits = Edits::default();
     for decision in decisions {
         if let Some(reason) = changed_since(&writer, decision)? {
             let id = decision.id.clone();
@@ -85,31 +85,31 @@ pub(super) fn apply(
         match decision.kind {
             Kind::Fix => {
                 let warnings = judge_fix(
-                    &writer, &mut fixes, decision, &judgement, &mut writes, &mut judged,
+                    &writer, &mut fixes, decision, &judgement, &mut edits, &mut judged,
                 )?;
                 report.warnings.extend(warnings);
             }
             Kind::Procedure => {
-                judge_procedure(&writer, decision, &judgement, &mut writes, &mut judged)?;
+                judge_procedure(&writer, decision, &judgement, &mut edits, &mut judged)?;
             }
             _ => {
                 let entry = writer.store().find(decision.kind, &decision.id)?;
                 let said = entry.as_ref().and_then(document);
                 judged.summary = said.map(|said| said.summary).unwrap_or_default();
                 let changes = vec![("judgement", raw(&judgement)?)];
-                writes.change(decision.kind, &decision.id, changes);
+                edits.change(decision.kind, &decision.id, changes);
             }
         }
         report.judged.push(judged);
     }
     if !dry_run {
-        write(workspace, &mut writer, &writes)?;
+        write(workspace, &mut writer, &edits)?;
     }
     report
         .warnings
         .extend(repair_warnings(writer.take_repairs()));
     drop(writer);
-    if !dry_run && !writes.gone.is_empty() {
+    if !dry_run && !edits.gone.is_empty() {
         // The index could reveal the deleted texts.
         Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
     }
@@ -132,13 +132,13 @@ fn changed_since(writer: &Writer, decision: &Decision) -> Result<Option<String>,
     Ok((!is_there).then(|| format!("`{into}` was deleted in the meantime")))
 }
 
-/// Adds the writes for a fix and its procedure. Returns warnings about refused texts.
+/// Adds the edits of a fix and its procedure. Returns warnings about refused texts.
 fn judge_fix(
     writer: &Writer,
     fixes: &mut HashMap<String, Fix>,
     decision: &Decision,
     judgement: &Judgement,
-    writes: &mut Writes,
+    edits: &mut Edits,
     judged: &mut Judged,
 ) -> Result<Option<String>, Error> {
     let mut fix: Fix = writer.store().get(&decision.id)?;
@@ -171,7 +171,7 @@ fn judge_fix(
         {
             let id = &procedure.procedure_id;
             let fields = vec![("data", reworded), ("distilled_by", raw(&judgement.by)?)];
-            writes.change(Kind::Procedure, id, fields);
+            edits.change(Kind::Procedure, id, fields);
         }
     } else {
         changes.push(("status", raw(&"retired")?));
@@ -179,26 +179,26 @@ fn judge_fix(
             && writer.store().standing().level(&procedure) == Trust::Observed
         {
             let content = procedure.content();
-            writes.gone.push((procedure.procedure_id, content));
+            edits.gone.push((procedure.procedure_id, content));
         }
     }
     if let Some(into) = &decision.into
         && let Some(kept) = fixes.get_mut(into)
     {
         take_over(kept, &fix);
-        writes.change(Kind::Fix, into, counts(kept)?);
+        edits.change(Kind::Fix, into, counts(kept)?);
     }
     judged.summary = summary(&fix);
-    writes.change(Kind::Fix, &decision.id, changes);
+    edits.change(Kind::Fix, &decision.id, changes);
     Ok(refused)
 }
 
-/// Adds the writes for a procedure without a fix.
+/// Adds the edits of a procedure without a fix.
 fn judge_procedure(
     writer: &Writer,
     decision: &Decision,
     judgement: &Judgement,
-    writes: &mut Writes,
+    edits: &mut Edits,
     judged: &mut Judged,
 ) -> Result<(), Error> {
     let procedure: Procedure = writer.store().get(&decision.id)?;
@@ -206,7 +206,7 @@ fn judge_procedure(
     judged.summary = line(fields["procedure_name"].as_str().unwrap_or_default());
     if decision.verdict != Verdict::Keep {
         let content = procedure.content();
-        writes.gone.push((procedure.procedure_id, content));
+        edits.gone.push((procedure.procedure_id, content));
         return Ok(());
     }
     let mut changes = vec![("judgement", raw(judgement)?)];
@@ -214,7 +214,7 @@ fn judge_procedure(
         changes.push(("data", reworded));
         changes.push(("distilled_by", raw(&judgement.by)?));
     }
-    writes.change(Kind::Procedure, &decision.id, changes);
+    edits.change(Kind::Procedure, &decision.id, changes);
     Ok(())
 }
 
@@ -240,9 +240,9 @@ fn reword(
         fields["learned_procedure_steps"] = steps.into();
         judged.reworded.push("learned_procedure_steps");
     }
-    Ok((judged.reworded.len() > before)
+    (judged.reworded.len() > before)
         .then(|| raw(&fields))
-        .transpose()?)
+        .transpose()
 }
 
 /// Adds the evidence of a merged fix.
@@ -280,9 +280,9 @@ fn counts(fix: &Fix) -> Result<Changes, Error> {
     Ok(changes)
 }
 
-fn write(workspace: &Workspace, writer: &mut Writer, writes: &Writes) -> Result<(), Error> {
+fn write(workspace: &Workspace, writer: &mut Writer, edits: &Edits) -> Result<(), Error> {
     for kind in Kind::ALL {
-        if let Some(changes) = writes.changes.get(&kind) {
+        if let Some(changes) = edits.changes.get(&kind) {
             let changes: Vec<_> = changes
                 .iter()
                 .map(|(id, changes)| (id.clone(), changes.clone()))
@@ -290,7 +290,7 @@ fn write(workspace: &Workspace, writer: &mut Writer, writes: &Writes) -> Result<
             writer.update_all(kind, &changes)?;
         }
     }
-    let gone: Vec<(&str, &str)> = writes
+    let gone: Vec<(&str, &str)> = edits
         .gone
         .iter()
         .map(|(id, content)| (id.as_str(), content.as_str()))

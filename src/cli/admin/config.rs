@@ -1,0 +1,102 @@
+//! `config`: settings and their sources.
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Align, Page, Report, Table};
+use crate::config::Setting;
+use crate::error::UserError;
+
+/// Show settings and their sources
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl config show")]
+pub(in crate::cli) enum ConfigCommand {
+    /// Show every setting, its value and its source
+    #[command(after_help = "Example:\n  memctl config show")]
+    Show,
+}
+
+pub(in crate::cli) fn config(
+    context: &Context,
+    command: &ConfigCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    let ConfigCommand::Show = command;
+    let config = context.config(&[])?;
+    let keys = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "MEMCTL_LOCAL_API_KEY",
+        "MEMCTL_EMBEDDING_API_KEY",
+    ];
+    Ok(Box::new(ConfigReport {
+        memory: context.places.memory.display().to_string(),
+        skills: context.places.skills.display().to_string(),
+        trusted: context.environment.trusts_settings(&context.places.memory),
+        settings: config.settings().to_vec(),
+        // The report says that a key is set, and never its value.
+        keys: keys
+            .into_iter()
+            .map(|name| KeyState {
+                name,
+                set: context.environment.var(name).is_some(),
+            })
+            .collect(),
+    }))
+}
+
+#[derive(Debug, Serialize)]
+struct ConfigReport {
+    memory: String,
+    skills: String,
+    trusted: bool,
+    settings: Vec<Setting>,
+    keys: Vec<KeyState>,
+}
+
+#[derive(Debug, Serialize)]
+struct KeyState {
+    name: &'static str,
+    set: bool,
+}
+
+impl Report for ConfigReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.field("memory", &self.memory);
+        page.field("skills", &self.skills);
+        page.field("trusted", if self.trusted { "yes" } else { "no" });
+        page.line("");
+        let columns = [
+            ("Setting", Align::Left),
+            ("Value", Align::Left),
+            ("From", Align::Left),
+        ];
+        let mut table = Table::new(&columns, &[2, 1]);
+        for setting in &self.settings {
+            let value = if setting.value.is_empty() {
+                "–"
+            } else {
+                &setting.value
+            };
+            table.row([
+                setting.name.to_owned(),
+                value.to_owned(),
+                setting.origin.clone(),
+            ]);
+        }
+        for key in &self.keys {
+            let state = if key.set { "set" } else { "not set" };
+            table.row([
+                key.name.to_owned(),
+                state.to_owned(),
+                "environment".to_owned(),
+            ]);
+        }
+        page.table(&table);
+    }
+}

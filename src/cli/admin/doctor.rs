@@ -1,0 +1,182 @@
+//! `doctor`: check and repair of the store, and search for secrets.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::start::merge_driver;
+use crate::cli::start::merge_driver::project;
+use crate::error::UserError;
+use crate::maintenance::{self, DoctorReport, SecretsReport};
+use crate::store::ProblemKind;
+
+/// Check the store and repair damage
+///
+/// With `--secrets`, it searches for passwords and keys instead: in the memory and the skills, or
+/// in the given files and directories. It prints their locations and never their values.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair\n  memctl doctor --secrets\n  \
+    memctl doctor --secrets ~/.claude/projects"
+)]
+pub(in crate::cli) struct DoctorArgs {
+    /// Repair damaged files; keep a copy of each in `.agentura/recovered/`
+    #[arg(long)]
+    repair: bool,
+    /// Search for secrets; with `--repair`, redact records and guardrail files
+    #[arg(long)]
+    secrets: bool,
+    /// Files and directories to search for secrets; they are not changed
+    #[arg(value_name = "PATH", requires = "secrets", conflicts_with = "repair")]
+    paths: Vec<PathBuf>,
+}
+
+pub(in crate::cli) fn doctor(
+    context: &Context,
+    args: &DoctorArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    if args.secrets {
+        let spinner = context.printer.spinner("looking for secrets");
+        let paths: Vec<PathBuf> = args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path))
+            .collect();
+        let report = maintenance::secrets(&context.workspace(None)?, &paths, args.repair);
+        drop(spinner);
+        return Ok(Box::new(report?));
+    }
+    let spinner = context.printer.spinner("reading every record");
+    let report = maintenance::doctor(&context.workspace_over_files(None)?, args.repair);
+    drop(spinner);
+    let mut report = report?;
+    report.git = merge_driver::problems(project(&context.places));
+    Ok(Box::new(report))
+}
+
+impl Report for DoctorReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for repaired in &self.repaired {
+            let found = match repaired.salvaged {
+                0 => String::new(),
+                n => format!(", {n} of them found after the damage"),
+            };
+            let line = format!(
+                "{}: {} kept{found}; copy of the damaged file: {}",
+                repaired.path.display(),
+                plural(repaired.kept as u64, "record"),
+                repaired.copy.display()
+            );
+            page.styled(&[(Style::Good, "repaired "), (Style::Plain, &line)]);
+        }
+        for problem in &self.problems {
+            let style = if problem.kind == ProblemKind::Unreadable {
+                Style::Warn
+            } else {
+                Style::Bad
+            };
+            page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
+        }
+        for dangling in &self.dangling {
+            page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
+        }
+        for doubtful in &self.doubtful {
+            page.styled(&[(Style::Warn, "evidence: "), (Style::Plain, doubtful)]);
+        }
+        for conflict in &self.conflicts {
+            let (id, field) = (&conflict.id, &conflict.field);
+            let line = format!("{id}: two branches set `{field}` to different values");
+            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
+        }
+        for path in &self.unfinished {
+            let line = format!("{path}: contains outdated record ids from before the last merge");
+            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
+        }
+        for path in &self.finished {
+            page.styled(&[(Style::Good, "finished "), (Style::Plain, path)]);
+        }
+        for object in &self.irregular {
+            page.styled(&[(Style::Bad, "file: "), (Style::Plain, object)]);
+        }
+        for guardrail in &self.guardrails {
+            page.styled(&[(Style::Warn, "guardrail: "), (Style::Plain, guardrail)]);
+        }
+        for problem in &self.git {
+            page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
+        }
+        for skill in &self.skills {
+            page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
+        }
+        if self.healthy {
+            page.styled(&[(Style::Good, "No problems found.")]);
+        } else if let Some(conflict) = self.conflicts.first() {
+            let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+        } else if !self.unfinished.is_empty()
+            || !self.guardrails.is_empty()
+            || self.problems.iter().any(|p| p.kind.is_mendable())
+        {
+            // All other problems need a person.
+            page.styled(&[
+                (Style::Dim, "hint: "),
+                (Style::Plain, "memctl doctor --repair"),
+            ]);
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.healthy)
+    }
+}
+
+impl Report for SecretsReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for cleaned in &self.redacted {
+            let line = format!(
+                "{}: {}; copy with the secrets: {}",
+                cleaned.path.display(),
+                plural(cleaned.records as u64, "record"),
+                cleaned.copy.display()
+            );
+            page.styled(&[(Style::Good, "redacted "), (Style::Plain, &line)]);
+        }
+        for secret in &self.secrets {
+            let place = format!("{}:{}: ", secret.path.display(), secret.line);
+            page.styled(&[(Style::Plain, &place), (Style::Bad, secret.kind)]);
+        }
+        let files = plural(self.files, "file");
+        if self.clean {
+            let line = format!("No secrets in {files}.");
+            page.styled(&[(Style::Good, &line)]);
+        } else {
+            let found = plural(self.secrets.len() as u64, "secret");
+            page.line(format!("{found} in {files}."));
+        }
+        if let Some(cleaned) = self.redacted.first() {
+            let copies = cleaned.copy.parent().unwrap_or(&cleaned.copy).display();
+            let hint = format!("check the records, then delete the copies in {copies}");
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+        } else if !self.clean {
+            let hint = "to redact the records of this memory: memctl doctor --secrets --repair";
+            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.clean)
+    }
+}

@@ -1,0 +1,239 @@
+//! `eval …`: quality of search and correction handling, measured on the user's own data.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Map, Value};
+
+use super::eval_corrections::{CorrectionsArgs, corrections};
+use super::eval_lines::{lines, text};
+use super::index::sending;
+use crate::cli::context::Context;
+use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::error::UserError;
+use crate::insight::{EvaluateReport, Passage, Question, evaluate};
+use crate::learn::rewrite::Rewrite;
+use crate::search::{Fusion, Rrf};
+
+/// Measure the quality of search and learning
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
+)]
+pub(in crate::cli) enum EvalCommand {
+    Retrieval(RetrievalArgs),
+    Corrections(CorrectionsArgs),
+}
+
+pub(in crate::cli) fn eval(
+    context: &Context,
+    command: EvalCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        EvalCommand::Retrieval(args) => retrieval(context, &args),
+        EvalCommand::Corrections(args) => corrections(context, &args),
+    }
+}
+
+/// Measure search quality on your own documents and queries
+///
+/// Both files hold one JSON object per line: documents `{id, text, group?}`, queries `{qid, text,
+/// relevant: [id…], grades?: {id: number}, group?}`. A query with a group searches that group only.
+/// Nothing is stored.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
+)]
+pub(in crate::cli) struct RetrievalArgs {
+    /// JSON Lines file with the documents
+    #[arg(long, value_name = "FILE")]
+    docs: PathBuf,
+    /// JSON Lines file with the queries
+    #[arg(long, value_name = "FILE")]
+    queries: PathBuf,
+    /// Field of a document that holds its text
+    #[arg(long, value_name = "FIELD", default_value = "text")]
+    doc_field: String,
+    /// Field of a query that holds its text
+    #[arg(long, value_name = "FIELD", default_value = "text")]
+    query_field: String,
+    #[command(flatten)]
+    fusion: FusionArgs,
+    /// Rewrite the queries, as the setting `search.rewrite` does without a model
+    #[arg(long, value_name = "HOW", default_value = "off")]
+    rewrite: RewriteName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum RewriteName {
+    /// Keep the queries as they are
+    Off,
+    /// Drop question openings and add spelling corrections
+    Offline,
+}
+
+impl RewriteName {
+    const fn rewrite(self) -> Rewrite {
+        match self {
+            Self::Off => Rewrite::Not,
+            Self::Offline => Rewrite::Offline,
+        }
+    }
+}
+
+/// Combination of the keyword and the semantic ranking.
+#[derive(Debug, Clone, Copy, Args)]
+struct FusionArgs {
+    /// Method that combines the keyword and the semantic ranking
+    #[arg(long, value_name = "HOW", default_value = "default")]
+    fusion: FusionName,
+    /// With `--fusion rrf`: rank constant; a larger K favours the first ranks less
+    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    rrf_k: u32,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum FusionName {
+    /// By the share of the query that each half of a record covers
+    Default,
+    /// Reciprocal rank fusion with equal weights
+    Rrf,
+    /// Keyword ranking only
+    Keyword,
+    /// Semantic ranking only
+    Semantic,
+}
+
+impl FusionArgs {
+    fn fusion(self) -> Fusion {
+        match self.fusion {
+            FusionName::Default => Fusion::Coverage,
+            FusionName::Rrf => Fusion::Rrf(Rrf {
+                k: f64::from(self.rrf_k),
+                ..Rrf::default()
+            }),
+            FusionName::Keyword => Fusion::Keyword,
+            FusionName::Semantic => Fusion::Semantic,
+        }
+    }
+}
+
+fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, UserError> {
+    let docs = context.environment.absolute(&args.docs);
+    let queries = context.environment.absolute(&args.queries);
+    let passages = lines(&docs, |object| {
+        Ok(Passage {
+            id: text(object, "id")?,
+            text: text(object, &args.doc_field)?,
+            group: group(object)?,
+        })
+    })?;
+    let questions = lines(&queries, |object| {
+        Ok(Question {
+            text: text(object, &args.query_field)?,
+            relevant: relevant(object)?,
+            group: group(object)?,
+        })
+    })?;
+    let config = context.config(&[])?;
+    let embedder = context.embedder(&config)?;
+    let fusion = args.fusion.fusion();
+    if fusion != Fusion::Keyword
+        && let Some(to) = embedder.destination()?
+    {
+        let texts = passages.len() + questions.len();
+        context.printer.note(&sending(texts, &to));
+    }
+    let bar = context.printer.bar("vectors");
+    let mut progress = |done, of| bar.reach(done, of);
+    let report = evaluate(
+        dataset(&docs),
+        &passages,
+        &questions,
+        fusion,
+        &args.rewrite.rewrite(),
+        &embedder,
+        &mut progress,
+    );
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+/// Returns the name of the data set: the directory of the documents, else the file name.
+fn dataset(docs: &Path) -> String {
+    let directory = docs.parent().and_then(Path::file_name);
+    let name = directory.or(docs.file_stem()).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
+    match object.get("group") {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => text(object, "group").map(Some),
+    }
+}
+
+/// Returns the relevant document ids with their grades; 1 without `grades`.
+fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String> {
+    let Some(Value::Array(ids)) = object.get("relevant") else {
+        return Err("`relevant` is missing or is not an array".to_owned());
+    };
+    let grades = match object.get("grades") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(grades)) => Some(grades),
+        Some(_) => return Err("`grades` is not an object of numbers".to_owned()),
+    };
+    let worth = |id: &Value| {
+        let id = match id {
+            Value::String(id) => id.clone(),
+            Value::Number(id) => id.to_string(),
+            _ => return Err("`relevant` contains a value that is not an id".to_owned()),
+        };
+        let grade = grades.and_then(|grades| grades.get(&id));
+        match grade.map_or(Some(1.0), Value::as_f64) {
+            Some(grade) if grade > 0.0 => Ok((id, grade)),
+            _ => Err(format!("the grade of `{id}` is not a number above 0")),
+        }
+    };
+    ids.iter().map(worth).collect()
+}
+
+impl Report for EvaluateReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[
+            (Style::Strong, &self.dataset),
+            (
+                Style::Plain,
+                &format!(
+                    ": {}, {} queries",
+                    plural(self.documents as u64, "document"),
+                    self.queries
+                ),
+            ),
+        ]);
+        let mut table = Table::new(&[("Measure", Align::Left), ("Value", Align::Right)], &[0]);
+        for (name, value) in Self::named(&self.metrics) {
+            table.row([name.to_owned(), format!("{value:.3}")]);
+        }
+        for (name, value) in [("p50", self.latency_ms.p50), ("p95", self.latency_ms.p95)] {
+            table.row([name.to_owned(), format!("{value:.1} ms")]);
+        }
+        page.table(&table);
+        let embedder = self.embedder.as_deref().unwrap_or("none");
+        page.styled(&[(
+            Style::Dim,
+            &format!("fusion: {}, embedder: {embedder}", self.fusion.name()),
+        )]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

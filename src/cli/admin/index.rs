@@ -1,0 +1,89 @@
+//! `index`: a full update of the search index.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::embedder::Destination;
+use crate::engine::{self, IndexOptions, IndexReport, IndexStage};
+use crate::error::UserError;
+
+/// Update the search index, with a vector for every record
+///
+/// Searches update a part of the index each time. After an import, or with a new embedder, this
+/// updates all of it. It can be interrupted, and continues where it stopped.
+///
+/// With `embedding.provider` set to `openai` or `ollama`, the first 4,000 characters of each record
+/// without a vector are sent there. The number of texts and the host are printed first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl index")]
+pub(in crate::cli) struct IndexArgs {
+    /// Update the keyword index only; later searches add vectors
+    #[arg(long)]
+    keyword: bool,
+    /// Discard the index and build it again
+    #[arg(long)]
+    rebuild: bool,
+}
+
+pub(in crate::cli) fn index(
+    context: &Context,
+    args: &IndexArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let options = IndexOptions {
+        keyword: args.keyword,
+        rebuild: args.rebuild,
+    };
+    let workspace = context.workspace(None)?;
+    let printer = &context.printer;
+    let (mut words, mut vectors) = (None, None);
+    let report = engine::index(&workspace, options, &mut |stage| match stage {
+        IndexStage::Words(done, of) => words
+            .get_or_insert_with(|| printer.bar("words"))
+            .reach(done, of),
+        IndexStage::Sends(texts, to) => {
+            words = None;
+            printer.note(&sending(texts, to));
+        }
+        IndexStage::Vectors(done, of) => {
+            words = None;
+            vectors
+                .get_or_insert_with(|| printer.bar("vectors"))
+                .reach(done, of);
+        }
+    });
+    drop((words, vectors));
+    Ok(Box::new(report?))
+}
+
+/// Returns a sentence with the number of texts and the host that receives them.
+pub(in crate::cli) fn sending(texts: usize, to: &Destination) -> String {
+    format!(
+        "sending {} to `{}` for embedding with `{}`, in {}",
+        plural(texts as u64, "text"),
+        to.host,
+        to.model,
+        plural(texts.div_ceil(to.batch.max(1)) as u64, "request")
+    )
+}
+
+impl Report for IndexReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let kilobytes = self.bytes.div_ceil(1_000);
+        page.line(format!(
+            "{} indexed, {} with vectors ({} new, {kilobytes} kB).",
+            plural(self.documents as u64, "record"),
+            self.vectors,
+            self.made
+        ));
+        page.styled(&[(Style::Dim, &format!("embedder: {}", self.embedder))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

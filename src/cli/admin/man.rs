@@ -1,0 +1,34 @@
+//! `man`: manual pages.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::output::{Report, Verbatim};
+use crate::error::UserError;
+
+/// Print the manual page, or write one for each command
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl man | man -l -\n  memctl man --dir ~/.local/share/man/man1"
+)]
+pub(in crate::cli) struct ManArgs {
+    /// Write a page for each command into this existing directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(in crate::cli) fn man(
+    args: &ManArgs,
+    command: &clap::Command,
+) -> Result<Box<dyn Report>, UserError> {
+    if let Some(dir) = &args.dir {
+        clap_mangen::generate_to(command.clone(), dir)?;
+        return Ok(Box::new(Verbatim(format!("written to {}", dir.display()))));
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(Box::new(Verbatim(
+        String::from_utf8_lossy(&page).into_owned(),
+    )))
+}

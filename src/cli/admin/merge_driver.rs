@@ -1,0 +1,390 @@
+//! `merge-driver`: git's merge driver for files of the memory, and its installation.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::start::merge_driver::{install, project};
+use crate::config::Places;
+use crate::error::UserError;
+use crate::merge::git::{Asked, Repository};
+use crate::merge::{self, Finished, Joined, Versions, give_back, is_of_corrections, join};
+use crate::platform::{Directory, named};
+use crate::store::{DIRECTORY, PENDING, Role, role};
+
+/// Merge memory files of two git branches by records (called by git)
+///
+/// `memctl init` installs it: git then merges the files below `.agentura/`, and the output of
+/// corrections in skills, by records instead of lines. `--install` installs it in another clone.
+/// `--finish` repairs references in files that only one branch has changed; git hooks call it after
+/// a merge.
+#[derive(Debug, Args)]
+#[command(
+    hide = true,
+    after_help = "Examples:\n  memctl merge-driver --install\n  memctl merge-driver --finish"
+)]
+pub(in crate::cli) struct MergeDriverArgs {
+    /// File as both sides had it
+    #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
+    base: Option<PathBuf>,
+    /// File of our side; the result is written here
+    #[arg(value_name = "OURS")]
+    ours: Option<PathBuf>,
+    /// File of their side
+    #[arg(value_name = "THEIRS")]
+    theirs: Option<PathBuf>,
+    /// Path of the file in the repository
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Git's label for the common version
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    base_label: Option<String>,
+    /// Git's label for their side
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    their_label: Option<String>,
+    /// Install the merge driver in this clone
+    #[arg(long, conflicts_with_all = ["base", "finish"])]
+    install: bool,
+    /// Finish a merge: repair references in the remaining files
+    #[arg(long, conflicts_with = "base")]
+    finish: bool,
+    /// Git hook that calls this command
+    #[arg(long, value_name = "NAME", requires = "finish")]
+    hook: Option<String>,
+}
+
+pub(in crate::cli) fn merge_driver(
+    context: &Context,
+    args: &MergeDriverArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    if let (Some(base), Some(ours), Some(theirs), Some(path)) =
+        (&args.base, &args.ours, &args.theirs, &args.path)
+    {
+        let here = |path: &PathBuf| context.environment.absolute(path);
+        let (base, ours, theirs) = (here(base), here(ours), here(theirs));
+        let repository = Repository::of(&context.environment.current_dir);
+        let repository = repository.ok_or_else(no_repository)?;
+        let asked = Asked {
+            path,
+            versions: [&base, &ours, &theirs],
+            labels: [args.base_label.as_deref(), args.their_label.as_deref()],
+            heads: context.environment.names_after("GITHEAD_"),
+        };
+        return driven(context, &repository, &asked);
+    }
+    if args.install {
+        let repository = Repository::of(project(&context.places)).ok_or_else(no_repository)?;
+        let (done, warnings) = install(context, &repository)?;
+        return Ok(Box::new(SetUp { done, warnings }));
+    }
+    if args.finish {
+        return finish(context, args.hook.as_deref());
+    }
+    Err(UserError::usage(
+        "an option is required: `--install` or `--finish`",
+        "memctl merge-driver --install",
+    ))
+}
+
+fn no_repository() -> UserError {
+    UserError::usage("not a git repository, or git is not installed", "git init")
+}
+
+/// Returns `true` if the file at this workspace path is merged by records.
+fn takes_part(path: &str) -> bool {
+    match path
+        .strip_prefix(DIRECTORY)
+        .and_then(|rest| rest.strip_prefix('/'))
+    {
+        Some(name) => matches!(
+            role(name),
+            Role::Records(_)
+                | Role::Log
+                | Role::Tombstones
+                | Role::Account
+                | Role::Seal
+                | Role::Identity
+        ),
+        None => is_of_corrections(path),
+    }
+}
+
+/// Merges one file, or leaves it in conflict as git would.
+fn driven(
+    context: &Context,
+    repository: &Repository,
+    asked: &Asked<'_>,
+) -> Result<Box<dyn Report>, UserError> {
+    let done = joined(context, repository, asked);
+    let (reason, notes) = match done {
+        Ok(Done {
+            text: Some(text),
+            conflicts,
+            notes,
+        }) => {
+            give_back(asked.versions[1], &text)?;
+            return Ok(Box::new(Driven {
+                path: asked.path.to_owned(),
+                conflicts,
+                notes,
+                reason: None,
+            }));
+        }
+        Ok(done) => ("the merge would remove this file".to_owned(), done.notes),
+        Err(reason) => (reason, Vec::new()),
+    };
+    let [base, ours, theirs] = asked.versions;
+    repository.merge_file(ours, base, theirs)?;
+    Ok(Box::new(Driven {
+        path: asked.path.to_owned(),
+        conflicts: Vec::new(),
+        notes,
+        reason: Some(reason),
+    }))
+}
+
+/// Merge result for one file.
+struct Done {
+    /// Merged bytes; `None` if only a person can merge the file.
+    text: Option<Vec<u8>>,
+    /// Record fields that a person has to decide.
+    conflicts: Vec<String>,
+    notes: Vec<String>,
+}
+
+fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Result<Done, String> {
+    let message = |error: &dyn std::error::Error| {
+        let source = error.source().map(|source| format!(": {source}"));
+        format!("{error}{}", source.unwrap_or_default())
+    };
+    let prefix = workspace_of(repository, asked.path).ok_or("not in a workspace")?;
+    let path = &asked.path[prefix.len()..];
+    let sides = repository.sides(asked).map_err(|error| message(&error))?;
+    let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
+    let wanted = |path: &str| path.strip_prefix(&*prefix).is_some_and(takes_part);
+    let files = |commit: Option<&String>| {
+        let Some(commit) = commit else {
+            return Ok(std::collections::BTreeMap::new());
+        };
+        let files = repository
+            .files(commit, &below, &wanted)
+            .map_err(|error| message(&error))?;
+        let files = files.into_iter();
+        Ok::<_, String>(
+            files
+                .map(|(path, bytes)| (path[prefix.len()..].to_owned(), bytes))
+                .collect(),
+        )
+    };
+    let mut versions = Versions {
+        base: files(sides.base.as_ref())?,
+        ours: files(Some(&sides.ours))?,
+        theirs: files(Some(&sides.theirs))?,
+    };
+    let root = repository.top().join(&prefix);
+    let context = context.elsewhere(Places {
+        memory: root.join(DIRECTORY),
+        skills: root.join("skills"),
+    });
+    let workspace = context.workspace(None).map_err(|error| error.message)?;
+    let merge = [sides.ours, sides.theirs];
+    let mut pending = merge::pending(&workspace.store)
+        .unwrap_or_default()
+        .of_merge(merge);
+    let as_git_has_it = versions.ours.clone();
+    versions.ours = pending.settle(&versions.ours);
+    let joined =
+        join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
+    versions.ours = as_git_has_it;
+    pending.plan(&versions, &joined);
+    merge::remember_pending(&workspace.store, &pending).map_err(|error| message(&error))?;
+    if let Some(reason) = joined.refused.get(path) {
+        return Err(reason.clone());
+    }
+    Ok(of_file(&joined, path))
+}
+
+/// Returns the part of a merge that concerns one file.
+fn of_file(joined: &Joined, path: &str) -> Done {
+    let kind =
+        path.strip_prefix(DIRECTORY)
+            .and_then(|rest| match role(rest.trim_start_matches('/')) {
+                Role::Records(kind) => Some(kind),
+                _ => None,
+            });
+    let mut notes = Vec::new();
+    let new: Vec<String> = joined
+        .new_ids
+        .iter()
+        .filter(|id| Some(id.kind) == kind)
+        .map(|id| format!("{} → {}", id.from, id.to))
+        .collect();
+    if let [first, .., last] = &new[..] {
+        let count = plural(new.len() as u64, "record");
+        notes.push(format!(
+            "{count} from their side got new ids: {first} … {last}"
+        ));
+    } else if let [only] = &new[..] {
+        notes.push(format!("1 record from their side got a new id: {only}"));
+    }
+    if let Some(kind) = kind {
+        let of_kind = joined
+            .notes
+            .iter()
+            .filter(|note| note.starts_with(kind.name()));
+        notes.extend(of_kind.cloned());
+    }
+    let conflicts = joined
+        .conflicts
+        .iter()
+        .filter(|conflict| Some(conflict.kind) == kind);
+    Done {
+        text: joined.files.get(path).cloned(),
+        conflicts: conflicts.map(|c| format!("{} {}", c.id, c.field)).collect(),
+        notes,
+    }
+}
+
+/// Returns the path of a file's workspace in the repository, with a trailing slash; empty for the
+/// top.
+fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
+    let inside = format!("{DIRECTORY}/");
+    if let Some(at) = path.find(&inside)
+        && (at == 0 || path.as_bytes()[at - 1] == b'/')
+    {
+        return Some(path[..at].to_owned());
+    }
+    let mut above = Path::new(path).ancestors().skip(1);
+    let found = above.find(|above| named::is_dir(&repository.top().join(above).join(DIRECTORY)))?;
+    let found = found.to_str()?;
+    Some(if found.is_empty() {
+        String::new()
+    } else {
+        format!("{found}/")
+    })
+}
+
+/// Merge report for one file, as git shows it.
+#[derive(Debug, Serialize)]
+struct Driven {
+    path: String,
+    /// Fields that both branches have set to different values.
+    conflicts: Vec<String>,
+    notes: Vec<String>,
+    /// Reason why the file is left to a person; `None` if it is merged.
+    reason: Option<String>,
+}
+
+impl Report for Driven {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let path = format!("{}: ", self.path);
+        for note in &self.notes {
+            page.styled(&[
+                (Style::Dim, "memctl: "),
+                (Style::Plain, &path),
+                (Style::Plain, note),
+            ]);
+        }
+        for conflict in &self.conflicts {
+            let id = conflict.split(' ').next().unwrap_or_default();
+            let line = format!(
+                "{path}both sides changed {conflict}; \
+                run `memctl memory resolve {id} --ours` or `--theirs`"
+            );
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+        if let Some(reason) = &self.reason {
+            let line = format!("{path}not merged, conflict markers are in the file: {reason}");
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.reason.is_some() || !self.conflicts.is_empty())
+    }
+}
+
+/// Finishes a merge, unless a git operation is in progress.
+fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, UserError> {
+    let report = |done| {
+        Box::new(FinishReport {
+            done,
+            is_hook: hook.is_some(),
+        })
+    };
+    if !Directory::at(&context.places.memory).is_file(PENDING) {
+        return Ok(report(Finished::default()));
+    }
+    let repository = Repository::of(project(&context.places));
+    // A rebase calls this hook at its end, before git removes its state.
+    let is_over = hook == Some("post-rewrite");
+    if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
+        return Ok(report(Finished::default()));
+    }
+    Ok(report(merge::finish(&context.workspace(None)?)?))
+}
+
+/// Files in which references were repaired.
+struct FinishReport {
+    done: Finished,
+    is_hook: bool,
+}
+
+impl Report for FinishReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.done)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for path in &self.done.left {
+            let line =
+                format!("{path}: changed since the merge; it may contain outdated record ids");
+            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+        }
+        if self.done.changed.is_empty() {
+            if !self.is_hook && self.done.left.is_empty() {
+                page.line("No merge to finish.");
+            }
+            return;
+        }
+        let files = plural(self.done.changed.len() as u64, "file");
+        let line = format!("updated record ids in {files}; commit the changes:");
+        page.styled(&[(Style::Good, "memctl: "), (Style::Plain, &line)]);
+        for path in &self.done.changed {
+            page.line(format!("  {path}"));
+        }
+    }
+}
+
+/// Result of the installation.
+#[derive(Debug, Serialize)]
+struct SetUp {
+    done: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Report for SetUp {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for done in &self.done {
+            page.styled(&[(Style::Good, "set up "), (Style::Plain, done)]);
+        }
+        if self.done.is_empty() {
+            page.line("Already installed.");
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,147 @@
+//! `backtest`: simulated savings on past sessions.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::learn::{reading, show_problem};
+use crate::cli::context::Context;
+use crate::cli::output::{Align, Page, Report, Style, Table, end, plural};
+use crate::error::UserError;
+use crate::insight::{BacktestOptions, BacktestReport};
+use crate::transcript::Format;
+
+/// Maximum number of errors on the page; `--json` has all of them.
+const SHOWN: usize = 15;
+
+/// Measure what memory would have saved in past sessions
+///
+/// Replays session files in the order of time, beginning with an empty memory. Each failing call
+/// asks for hints, and each recovery is learnt. Reads the formats and folders that `learn` reads,
+/// and writes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl backtest ~/.claude/projects\n  \
+    memctl backtest --json session.jsonl")]
+pub(in crate::cli) struct BacktestArgs {
+    /// Session files, or folders of them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Format of the files, if it cannot be detected from the content
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
+    format: Option<String>,
+}
+
+pub(in crate::cli) fn backtest(
+    context: &Context,
+    args: &BacktestArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let options = BacktestOptions {
+        paths: args
+            .paths
+            .iter()
+            .map(|path| context.environment.absolute(path))
+            .collect(),
+        format: args.format.as_deref().and_then(Format::from_name),
+    };
+    let report = reading(context, |progress| {
+        crate::insight::backtest(&options, progress)
+    })?;
+    Ok(Box::new(report))
+}
+
+impl Report for BacktestReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let count = |n: usize, what: &str| plural(n as u64, what);
+        let read = count(self.transcripts, "session");
+        let happened = format!(
+            ": {}, {}, {} recovered, {} seen before",
+            count(self.steps, "step"),
+            count(self.failures, "failure"),
+            self.episodes,
+            self.repeated,
+        );
+        page.styled(&[(Style::Strong, &read), (Style::Plain, &happened)]);
+        for problem in &self.problems {
+            show_problem(page, &problem.path, problem.line, &problem.message);
+        }
+        let met_again: Vec<_> = self.by_error.iter().filter(|e| e.hinted > 0).collect();
+        if !met_again.is_empty() {
+            let mut table = Table::new(
+                &[
+                    ("Error", Align::Prose),
+                    ("Times", Align::Right),
+                    ("Hinted", Align::Right),
+                    ("Right", Align::Right),
+                    ("Wasted", Align::Right),
+                    ("Saved", Align::Right),
+                    ("Fix", Align::Prose),
+                ],
+                &[6, 0],
+            );
+            for error in met_again.iter().take(SHOWN) {
+                let worked = error.example.as_ref().map(|fix| fix.working_code.clone());
+                table.row([
+                    // The working code matters most, and gets most of the remaining width.
+                    end(&error.error_key, page.width() / 4),
+                    error.times.to_string(),
+                    error.hinted.to_string(),
+                    error.hinted_right.to_string(),
+                    error.steps_wasted.to_string(),
+                    error.steps_saved.to_string(),
+                    worked.unwrap_or_default(),
+                ]);
+            }
+            page.table(&table);
+        }
+        let rest = met_again.len().saturating_sub(SHOWN);
+        let ends = [
+            (rest, "more errors in `--json`"),
+            (self.skipped, "skipped: not session files"),
+        ];
+        let ends: Vec<String> = ends
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect();
+        if !ends.is_empty() {
+            page.styled(&[(Style::Dim, &ends.join(" · "))]);
+        }
+        page.line(self.sentence());
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl BacktestReport {
+    /// Returns a summary in one sentence.
+    fn sentence(&self) -> String {
+        if self.failures == 0 {
+            return "No call failed, so memory could not have saved anything.".to_owned();
+        }
+        if self.hinted == 0 {
+            return "Memory would have shown no hints: no failure had an earlier recovery."
+                .to_owned();
+        }
+        let judged = match self.hinted_overcome {
+            0 => "none of them recovered".to_owned(),
+            judged => format!(
+                "correct for {} of the {judged} that recovered",
+                self.hinted_right
+            ),
+        };
+        format!(
+            "Memory would have shown hints at {} of {} ({judged}) and saved {} of {}.",
+            self.hinted,
+            plural(self.failures as u64, "failure"),
+            self.steps_saved,
+            plural(self.steps_wasted as u64, "wasted step"),
+        )
+    }
+}

@@ -1,0 +1,214 @@
+//! `hint` and `record`: hints for failures, and recording of failures and recoveries.
+
+use clap::{Args, Subcommand};
+
+use crate::cli::context::{Context, random};
+use crate::cli::output::{Page, Report, Style, clean};
+use crate::config::Config;
+use crate::engine::{RecordReport, Success};
+use crate::error::UserError;
+use crate::hints::failure::project_of;
+use crate::hints::ranking::render_hints;
+use crate::hints::{HintOptions, HintReport, HintService};
+
+/// Session of a caller without `--session`.
+const SESSION: &str = "default";
+
+/// Show fixes for an error
+///
+/// Searches by the exact error first, then by similarity, and prints only hints that fit. Without
+/// `--session` nothing is written.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl hint --error \"KeyError: 'mechanism'\" --command \"python3 report.py\"\n  \
+        make 2>&1 | memctl hint --error -"
+)]
+pub(in crate::cli) struct HintArgs {
+    /// Output of the failing call; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-")]
+    error: String,
+    /// Tool that failed, by its name in the agent host, e.g. `Bash`
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Command or code that failed
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    command: Option<String>,
+    /// Session that records the failure, and does not repeat ignored hints
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Maximum number of hints
+    #[arg(short = 'n', long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
+    limit: u32,
+}
+
+pub(in crate::cli) fn hint(
+    context: &Context,
+    args: HintArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    if let Some(off) = &context.off {
+        // `hint` does not fail while memory is off: it prints the reason and no hints.
+        context.printer.note(&off.to_string());
+        return Ok(Box::new(HintReport::default()));
+    }
+    let config = context.config(&[])?;
+    let store = context.store(&config)?;
+    let report = adviser(context, &config, &store)?.hint(&HintOptions {
+        error: context.text(&args.error)?,
+        tool: args.tool,
+        command: args.command,
+        project: project_of(&context.environment.current_dir),
+        session: args.session,
+        max_hints: args.limit as usize,
+    })?;
+    Ok(Box::new(report))
+}
+
+/// Record failures and recoveries, for agents without hooks
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
+        memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
+)]
+pub(in crate::cli) enum RecordCommand {
+    Failure(FailureArgs),
+    Success(SuccessArgs),
+}
+
+/// Record code that failed, and show known fixes
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\""
+)]
+pub(in crate::cli) struct FailureArgs {
+    /// Code or command; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    code: String,
+    /// Error output; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    error: String,
+    /// Session id
+    #[arg(long, default_value = SESSION, value_name = "ID")]
+    session: String,
+    /// Maximum number of hints
+    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
+    limit: u32,
+}
+
+/// Record code that works; with the failure before it, it becomes a fix
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
+)]
+pub(in crate::cli) struct SuccessArgs {
+    /// Code or command; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    code: String,
+    /// Output of the code; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    output: String,
+    /// Session id
+    #[arg(long, default_value = SESSION, value_name = "ID")]
+    session: String,
+}
+
+pub(in crate::cli) fn record(
+    context: &Context,
+    command: RecordCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    let config = context.config(&[])?;
+    let store = context.store(&config)?;
+    let adviser = adviser(context, &config, &store)?;
+    match command {
+        RecordCommand::Failure(args) => {
+            one_from_input(&args.code, &args.error)?;
+            let (code, error) = (context.text(&args.code)?, context.text(&args.error)?);
+            let limit = args.limit as usize;
+            Ok(Box::new(
+                adviser.record_failure(&code, &error, &args.session, limit)?,
+            ))
+        }
+        RecordCommand::Success(args) => {
+            one_from_input(&args.code, &args.output)?;
+            let success = Success {
+                code: context.text(&args.code)?,
+                output: context.text(&args.output)?,
+                session: args.session,
+            };
+            Ok(Box::new(adviser.record_success(&success)?))
+        }
+    }
+}
+
+/// Fails if both texts come from standard input, which can be read only once.
+fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
+    if a == "-" && b == "-" {
+        return Err(UserError::usage(
+            "only one option can read standard input",
+            "pass the other text as an argument",
+        ));
+    }
+    Ok(())
+}
+
+fn adviser<'a>(
+    context: &Context,
+    config: &Config,
+    store: &'a crate::store::Scoped,
+) -> Result<HintService<'a>, UserError> {
+    Ok(HintService {
+        store,
+        now: context.environment.now,
+        random,
+        withhold: config.parsed("experiment.withhold")?,
+    })
+}
+
+impl Report for HintReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if !self.hints.is_empty() {
+            page.verbatim(&clean(&render_hints(&self.hints)));
+            page.line("");
+        }
+        for hint in &self.hints {
+            let evidence = format!(
+                "{}: {}, shown {}, helped {}, harmed {}",
+                hint.id, hint.why, hint.evidence.shown, hint.evidence.helped, hint.evidence.harmed
+            );
+            page.styled(&[(Style::Dim, &evidence)]);
+        }
+        for rule in &self.pitfalls {
+            page.styled(&[(Style::Warn, "pitfall: "), (Style::Plain, rule)]);
+        }
+        if !self.withheld.is_empty() {
+            page.line("Hints for this error are withheld at random (`experiment.withhold`).");
+        } else if self.hints.is_empty() && self.pitfalls.is_empty() {
+            page.line("No hints for this error.");
+        }
+    }
+}
+
+impl Report for RecordReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let lines = [
+            ("learned ", &self.learned),
+            ("seen again ", &self.merged),
+            ("helped ", &self.helped),
+        ];
+        for (label, ids) in lines {
+            for id in ids {
+                page.styled(&[(Style::Good, label), (Style::Plain, id)]);
+            }
+        }
+        if let Some(reason) = self.not_learned {
+            page.line(format!("Nothing was learnt: {reason}."));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `hook`: handler of agent hook events.
+//!
+//! An agent never notices an error here: the exit code is 0, nothing is printed, and the process
+//! ends after [`DEADLINE`] even with work left. The store repairs an interrupted write.
+//!
+//! At the end of a session no agent waits, so learning from the session gets more time.
+//! `memctl learn` catches up on the rest.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::context::{audit_context, random};
+use crate::cli::off::Off;
+use crate::cli::primary::primary;
+use crate::config::{Config, Environment, Places};
+use crate::hints::HintService;
+use crate::host::{EventKind, Host, respond};
+use crate::learn::rewrite::RewriteBy;
+use crate::learning::{self, LearnOptions};
+use crate::model::{Scope, Viewer};
+use crate::platform::{Directory, named};
+use crate::store::{AuditContext, Scoped};
+use crate::workspace::AuditReads;
+use crate::workspace::{Providers, Share};
+use crate::workspace::{Settings, Workspace};
+
+/// Time from start to answer. Leaves room for the start of the process within the promised 500 ms.
+const DEADLINE: Duration = Duration::from_millis(400);
+/// Additional time at the end of a session. The sum is below the shortest timeout of any agent
+/// host.
+const LEARNING: Duration = Duration::from_millis(2_100);
+/// Maximum wait for another writer.
+const LOCK: Duration = Duration::from_millis(120);
+/// Maximum size of an event: 16 MiB. Larger ones are not read.
+const LARGEST: u64 = 16 << 20;
+
+/// Handle an agent hook event from stdin (installed by `hooks install`)
+///
+/// Always exits with 0, prints nothing if it has no hint, and ends within half a second. Only the
+/// end of a session takes up to two seconds more, to learn from it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl hook claude-code < event.json")]
+pub(in crate::cli) struct HookArgs {
+    /// Agent host: `claude-code`, `codex` or `gemini`
+    pub(in crate::cli) host: String,
+}
+
+/// Returns the text for the agent host to print, or `None`.
+pub(in crate::cli) fn hook(
+    environment: Environment,
+    host: &str,
+    root: Option<PathBuf>,
+) -> Option<String> {
+    let host = Host::from_name(host)?;
+    let (send, receive) = mpsc::channel();
+    let work = move || {
+        let answer = answer(&environment, host, root.as_deref(), &|| {
+            drop(send.send(Said::SessionEnds));
+        });
+        drop(send.send(Said::Answer(answer)));
+    };
+    std::thread::Builder::new().spawn(work).ok()?;
+    match receive.recv_timeout(DEADLINE).ok()? {
+        Said::Answer(answer) => answer,
+        Said::SessionEnds => {
+            // No answer follows; wait only for the work.
+            drop(receive.recv_timeout(LEARNING));
+            None
+        }
+    }
+}
+
+/// Message of the worker thread.
+enum Said {
+    Answer(Option<String>),
+    SessionEnds,
+}
+
+fn answer(
+    environment: &Environment,
+    host: Host,
+    root: Option<&Path>,
+    session_ends: &dyn Fn(),
+) -> Option<String> {
+    // Cursor runs the hooks of Claude Code too, and understands other answers.
+    if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(LARGEST + 1);
+    input.read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LARGEST {
+        return None;
+    }
+    let event = host.event(&bytes)?;
+    let mut environment = environment.clone();
+    if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
+        environment.current_dir = cwd;
+    }
+    let places = Places::find(&environment, root);
+    // An agent's work in a directory does not create a memory there.
+    let memory = Directory::at(&places.memory).hold().ok()?;
+    if Off::of(&environment, &places).is_some() {
+        return None;
+    }
+    // Other events print nothing, need no user and are far more frequent.
+    let tells = matches!(
+        event.kind,
+        EventKind::ToolFailed | EventKind::SessionStart | EventKind::SessionEnd
+    );
+    // Unreadable settings do not suppress hints, but leave the user unknown.
+    let config = tells
+        .then(|| Config::load(&environment, &places.memory, &[]).ok())
+        .flatten();
+    let viewer = config.as_ref().and_then(|config| config.viewer().ok());
+    let viewer = viewer.unwrap_or(Viewer::Nobody);
+    let audit_context = audit_context(
+        &environment,
+        &viewer,
+        format!("hook {}", host.name()),
+        AuditContext::change_name(&random()),
+    );
+    let store = Scoped::new(memory, Scope::All)
+        .at(environment.now)
+        .seen_by(viewer)
+        .with_lock_limit(LOCK)
+        .trusting(environment.approvals(&places.memory))
+        .acting(audit_context);
+    let adviser = HintService {
+        store: &store,
+        now: environment.now,
+        random,
+        withhold: config
+            .and_then(|config| config.parsed("experiment.withhold").ok())
+            .unwrap_or_default(),
+    };
+    let answer = respond(host, &event, &adviser).ok()?;
+    let session = host.session(&event);
+    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
+        session_ends();
+        // Hints come from the files as they are. New records go to the primary.
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        learn(&environment, places, store, (session, transcript));
+    }
+    answer
+}
+
+/// Learns from the session that has ended, without a model and without settings, and records it.
+fn learn(
+    environment: &Environment,
+    places: Places,
+    store: Scoped,
+    (session, transcript): (String, PathBuf),
+) {
+    let engine = Workspace {
+        store,
+        skills_dir: places.skills,
+        settings: Settings {
+            rules_tokens: 0,
+            max_output_tokens: 0,
+            min_similarity: 1.0,
+            reflect_prompt: None,
+            analyse_prompt: None,
+            consolidate_prompt: None,
+            judge_prompt: None,
+            rewrite_prompt: None,
+            rewrite: RewriteBy::Off,
+            withhold: Share::NONE,
+            audit_reads: AuditReads::default(),
+            task_days: 0,
+        },
+        providers: Providers::default(),
+        spare_dir: environment.temp_dir.clone(),
+        now: environment.now,
+        random,
+    };
+    let options = LearnOptions {
+        paths: vec![transcript],
+        host_session: Some(session),
+        ..LearnOptions::default()
+    };
+    // A session that cannot be read or stored is not reported here.
+    drop(learning::learn(&engine, &options, &mut |_, _| {}));
+}

@@ -1,0 +1,254 @@
+//! `hooks`: installation of memctl in the settings of agent hosts.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::installation;
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report};
+use crate::error::UserError;
+use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
+use crate::platform::{Directory, named};
+
+/// Install memctl hooks in an agent host, for failures and session events
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl hooks install claude-code")]
+pub(in crate::cli) enum HooksCommand {
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    Status(StatusArgs),
+}
+
+/// Agent host.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(in crate::cli) enum HostName {
+    /// Claude Code
+    ClaudeCode,
+    /// `OpenAI` Codex CLI
+    Codex,
+    /// Gemini CLI
+    Gemini,
+}
+
+impl HostName {
+    const fn host(self) -> Host {
+        match self {
+            Self::ClaudeCode => Host::ClaudeCode,
+            Self::Codex => Host::Codex,
+            Self::Gemini => Host::Gemini,
+        }
+    }
+}
+
+/// Add the hooks to the agent host's settings; keep everything else
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project"
+)]
+pub(in crate::cli) struct InstallArgs {
+    /// Agent host
+    host: HostName,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+/// Remove the hooks; restores the settings byte for byte
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl hooks uninstall claude-code")]
+pub(in crate::cli) struct UninstallArgs {
+    /// Agent host
+    host: HostName,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+/// Show where hooks are installed, and what may block them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
+pub(in crate::cli) struct StatusArgs {
+    /// Agent host; all of them by default
+    host: Option<HostName>,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+pub(in crate::cli) fn hooks(
+    context: &Context,
+    command: &HooksCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        HooksCommand::Install(args) => {
+            let host = args.host.host();
+            let place = place(context, host, args.project)?;
+            let mut report = host::install(host, &place)?;
+            report.notes = notes(context, host, &place, args.project);
+            Ok(Box::new(report))
+        }
+        HooksCommand::Uninstall(args) => {
+            let host = args.host.host();
+            let place = place(context, host, args.project)?;
+            Ok(Box::new(host::uninstall(host, &place)?))
+        }
+        HooksCommand::Status(args) => {
+            let all = || Host::ALL.to_vec();
+            let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
+            let mut reports = Vec::new();
+            for host in hosts {
+                let place = place(context, host, args.project)?;
+                let mut report = host::status(host, &place)?;
+                if report.standing != Standing::Absent {
+                    report.notes.extend(obstacles(context, host, &place));
+                }
+                reports.push(report);
+            }
+            Ok(Box::new(Standings { hosts: reports }))
+        }
+    }
+}
+
+/// Returns the settings file of an agent host, and the program that its hooks start.
+fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
+    let environment = &context.environment;
+    let directory = if project {
+        project_of(context).join(host.directory())
+    } else {
+        let named = environment.var(host.directory_variable());
+        let home = || Some(environment.home.as_ref()?.join(host.directory()));
+        named
+            .map(|dir| environment.absolute(dir))
+            .or_else(home)
+            .ok_or_else(|| {
+                UserError::usage(
+                    "no home directory found",
+                    "memctl hooks install HOST --project",
+                )
+            })?
+    };
+    // Project settings are shared with others and contain no path of this machine.
+    let program = if project {
+        "memctl".to_owned()
+    } else {
+        program(context)
+    };
+    Ok(Place {
+        settings: directory.join(host.settings_file()),
+        state_dir: environment.state_dir.clone(),
+        program,
+    })
+}
+
+/// Returns the command that starts this program on this machine.
+pub(in crate::cli) fn program(context: &Context) -> String {
+    let own = context.environment.program.as_ref();
+    let own = own.filter(|_| !is_on_path(context));
+    own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
+}
+
+pub(in crate::cli) fn project_of(context: &Context) -> PathBuf {
+    let memory = &context.places.memory;
+    memory.parent().unwrap_or(memory).to_owned()
+}
+
+/// Returns `true` if `memctl` on the `PATH` is this program.
+pub(in crate::cli) fn is_on_path(context: &Context) -> bool {
+    let environment = &context.environment;
+    let path = environment.var("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path)
+        .map(|directory| directory.join("memctl"))
+        .find(|file| named::is_file(file));
+    let real = |path: &Path| named::real(path).ok();
+    first.is_some()
+        && first.as_deref().and_then(real) == environment.program.as_deref().and_then(real)
+}
+
+/// Returns notes for the user after an installation.
+fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<String> {
+    let mut notes = obstacles(context, host, place);
+    let said = match (host, project) {
+        (Host::ClaudeCode, false) => {
+            "takes effect in the next Claude Code session; `/hooks` lists the hooks"
+        }
+        (Host::ClaudeCode, true) => {
+            "Claude Code asks once whether you trust this folder before it runs the hooks"
+        }
+        (Host::Codex, false) => {
+            "Codex silently skips new hooks until you review them: run `/hooks` in Codex"
+        }
+        (Host::Codex, true) => {
+            "Codex reads this only in a trusted project, and silently skips new hooks until you \
+             review them: run `/hooks` in Codex"
+        }
+        (Host::Gemini, false) => "takes effect in the next Gemini CLI session",
+        (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
+    };
+    notes.push(said.to_owned());
+    if project && !is_on_path(context) {
+        notes.push("`memctl` is not on your PATH; project hooks start it from there".to_owned());
+    }
+    if !Directory::at(&context.places.memory).is_there() {
+        notes
+            .push("hooks learn only in projects with a memory: run `memctl init` there".to_owned());
+    }
+    notes
+}
+
+/// Returns reasons in the agent host's own settings why its hooks do not run.
+fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
+    if host != Host::Codex {
+        return Vec::new();
+    }
+    let home = context
+        .environment
+        .home
+        .as_ref()
+        .map(|home| home.join(host.directory()));
+    let named = context.environment.var(host.directory_variable());
+    let directory = named.map(|dir| context.environment.absolute(dir)).or(home);
+    let config =
+        directory.and_then(|dir| named::read_text(&dir.join("config.toml"), 16 << 20).ok());
+    host::codex_obstacles(config.as_deref().unwrap_or_default(), &place.settings)
+}
+
+impl Report for InstallReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let installing = !self.events.is_empty();
+        installation::done(page, &self.settings, installing, self.changed);
+        if installing {
+            page.field("events", &self.events.join(", "));
+        }
+        if let Some(backup) = &self.backup {
+            page.field("backup", &backup.display().to_string());
+        }
+        installation::notes(page, "note: ", &self.notes);
+    }
+}
+
+/// Installation status of each agent host.
+#[derive(Debug, Serialize)]
+struct Standings {
+    hosts: Vec<StatusReport>,
+}
+
+impl Report for Standings {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for report in &self.hosts {
+            let outdated = "outdated; install the hooks again";
+            let (host, settings) = (report.host, &report.settings);
+            installation::standing(page, host, report.standing, outdated, settings);
+            installation::notes(page, "  note: ", &report.notes);
+        }
+    }
+}

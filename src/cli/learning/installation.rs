@@ -1,0 +1,43 @@
+//! Output for installations in agent hosts' settings, of hooks or of the MCP server.
+
+use std::path::Path;
+
+use crate::cli::output::{Page, Style};
+use crate::host::Standing;
+
+/// Prints the change to a settings file.
+pub(in crate::cli) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
+    let (style, said) = match (installing, changed) {
+        (true, true) => (Style::Good, "installed in "),
+        (true, false) => (Style::Dim, "already installed in "),
+        (false, true) => (Style::Good, "removed from "),
+        (false, false) => (Style::Dim, "not installed in "),
+    };
+    let path = settings.display().to_string();
+    page.styled(&[(style, said), (Style::Plain, &path)]);
+}
+
+/// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
+pub(in crate::cli) fn standing(
+    page: &mut Page,
+    host: &str,
+    standing: Standing,
+    outdated: &str,
+    settings: &Path,
+) {
+    let (style, said) = match standing {
+        Standing::Installed => (Style::Good, "installed"),
+        Standing::Outdated => (Style::Warn, outdated),
+        Standing::Absent => (Style::Dim, "not installed"),
+    };
+    let name = format!("{host}: ");
+    let path = format!(" ({})", settings.display());
+    page.styled(&[(Style::Plain, &name), (style, said), (Style::Dim, &path)]);
+}
+
+/// Prints notes, one per line.
+pub(in crate::cli) fn notes(page: &mut Page, said: &str, notes: &[String]) {
+    for note in notes {
+        page.styled(&[(Style::Warn, said), (Style::Plain, note)]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Commands that learn from sessions of agents: `learn`, `consolidate`, `backtest`, `hint`, `record`, `hook`, `hooks`.
+
+pub(super) mod backtest;
+pub(super) mod consolidate;
+pub(super) mod hint;
+pub(super) mod hook;
+pub(super) mod hooks;
+pub(super) mod installation;
+pub(super) mod learn;

@@ -1,0 +1,90 @@
+//! `memory approve`: approval of observed records by a person.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style};
+use crate::error::UserError;
+use crate::model::Trust;
+use crate::review::{self, Approved};
+
+/// Approve records that were learnt from sessions or proposed by agents
+///
+/// Fixes and procedures come from tool output, and agents see them as data. Those with a prompt
+/// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the
+/// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
+/// guardrail and a test. Corrections by a person need no approval.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory approve FIX-001\n  memctl memory approve REFL-004\n  memctl memory approve FIX-001 PROC-001 --json"
+)]
+pub(in crate::cli) struct ApproveArgs {
+    /// Ids, or the beginnings of them
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+pub(in crate::cli) fn approve(
+    context: &Context,
+    args: &ApproveArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let records = review::approve(&context.workspace(None)?, &args.ids)?;
+    let warnings = records.iter().flat_map(|record| record.warnings.clone());
+    Ok(Box::new(Approval {
+        warnings: warnings.collect(),
+        records,
+    }))
+}
+
+/// Approved records, and the warnings of all of them.
+struct Approval {
+    records: Vec<Approved>,
+    warnings: Vec<String>,
+}
+
+impl Report for Approval {
+    /// Returns one record as an object, and several as a list in `records`.
+    fn json(&self) -> Result<String, serde_json::Error> {
+        match self.records.as_slice() {
+            [record] => serde_json::to_string(record),
+            records => serde_json::to_string(&json!({ "records": records })),
+        }
+    }
+
+    fn page(&self, page: &mut Page) {
+        for (i, record) in self.records.iter().enumerate() {
+            if i > 0 {
+                page.line("");
+            }
+            for (label, text) in &record.says {
+                if !text.trim().is_empty() {
+                    page.field(label, text);
+                }
+            }
+            let (style, now) = match (record.before, record.trust) {
+                ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),
+                ("approved", _) => (Style::Dim, "already approved"),
+                _ => (Style::Good, "approved"),
+            };
+            let before = match record.before {
+                "observed" | "quarantined" | "candidate" => format!(" {} → ", record.before),
+                _ => " ".to_owned(),
+            };
+            page.styled(&[
+                (Style::Plain, &record.id),
+                (Style::Dim, &before),
+                (style, now),
+            ]);
+            for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
+                if !files.is_empty() {
+                    page.field(label, &files.join(", "));
+                }
+            }
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,110 @@
+//! `memory conflicts`: duplicate and contradictory rules.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::error::UserError;
+use crate::model::SkillPath;
+use crate::review::{self, ConflictsReport, MergeReport, RulePair};
+
+/// Find duplicate and contradictory rules
+///
+/// Compares the claims of rules within each skill, and their similarity, without a model. Only
+/// `--merge` changes anything: the kept rule gets the usage counts, corrections and tests of the
+/// merged one. Nothing is deleted.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004"
+)]
+pub(in crate::cli) struct ConflictsArgs {
+    /// Check only the rules of this skill, as `domain/skill`
+    #[arg(conflicts_with = "merge")]
+    skill: Option<String>,
+    /// Merge two rules: KEEP stays active, OTHER stays in the file but leaves prompts
+    #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
+    merge: Option<Vec<String>>,
+}
+
+pub(in crate::cli) fn conflicts(
+    context: &Context,
+    args: &ConflictsArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let workspace = context.workspace(None)?;
+    if let Some([keep, other]) = args.merge.as_deref() {
+        return Ok(Box::new(review::merge(&workspace, keep, other)?));
+    }
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let bar = context.printer.bar("rules");
+    let report = review::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
+        bar.reach(done, of);
+    });
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+impl Report for ConflictsReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let mut part = |name: &str, pairs: &[RulePair]| {
+            for pair in pairs {
+                page.styled(&[
+                    (Style::Warn, name),
+                    (Style::Plain, &format!(" {}: {}", pair.skill, pair.reason)),
+                ]);
+                page.field(&pair.a, &pair.text_a);
+                page.field(&pair.b, &pair.text_b);
+            }
+        };
+        part("contradiction", &self.contradictions);
+        part("duplicate", &self.duplicates);
+        if self.contradictions.is_empty() && self.duplicates.is_empty() {
+            let rules = plural(self.rules as u64, "rule");
+            page.line(format!("No duplicates or contradictions among {rules}."));
+            return;
+        }
+        if let Some(RulePair { a, b, .. }) = self.duplicates.first() {
+            let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
+            page.styled(&[(Style::Dim, &merge)]);
+        }
+        page.styled(&[(Style::Dim, "to delete a rule: memctl memory forget ID")]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Report for MergeReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[
+            (Style::Good, "merged"),
+            (
+                Style::Plain,
+                &format!(" {} into {}", self.merged, self.kept),
+            ),
+        ]);
+        page.field(&self.kept, &self.rule);
+        let evidence = self.evidence;
+        page.field(
+            "evidence",
+            &format!(
+                "shown {}, helped {}, harmed {}",
+                evidence.shown, evidence.helped, evidence.harmed
+            ),
+        );
+        let why = format!("to see its history: memctl memory why {}", self.merged);
+        page.styled(&[(Style::Dim, &why)]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

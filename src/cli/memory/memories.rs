@@ -1,0 +1,265 @@
+//! `memory add`, `memory prune`: typed memories.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use clap::{Args, ValueEnum};
+use serde_json::value::RawValue;
+
+use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
+use crate::cli::share::remote::address;
+use crate::engine::{self, AddOptions, AddReport, Listed};
+use crate::error::UserError;
+use crate::maintenance::{self, PruneReport};
+use crate::model::{MemoryType, MetadataField, Shape};
+use crate::remote;
+
+/// Memory type.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(in crate::cli) enum TypeName {
+    /// Voice, messages and customers of a brand
+    BrandMemory,
+    /// Preferences of a user
+    UserPreferences,
+    /// Actions of competitors, and their results
+    CompetitiveMemory,
+    /// Tasks, decisions and their results; expires after 90 days
+    TaskMemory,
+    /// Performance figures of published work
+    PerformanceMemory,
+}
+
+impl TypeName {
+    pub(in crate::cli) const fn memory_type(self) -> MemoryType {
+        match self {
+            Self::BrandMemory => MemoryType::BrandMemory,
+            Self::UserPreferences => MemoryType::UserPreferences,
+            Self::CompetitiveMemory => MemoryType::CompetitiveMemory,
+            Self::TaskMemory => MemoryType::TaskMemory,
+            Self::PerformanceMemory => MemoryType::PerformanceMemory,
+        }
+    }
+}
+
+/// Add a typed memory
+///
+/// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
+/// memory twice stores it once. Secrets, and text between `private` tags, are removed.
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub(in crate::cli) struct AddArgs {
+    /// Memory type
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: TypeName,
+    /// Text of the memory; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    content: String,
+    /// Metadata as a JSON object; `@FILE` reads a file and `-` standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    metadata: Option<String>,
+    /// Expiry: `2027-01-31`, `2027-01-31T12:00:00Z`, `30d` or `never`. Default: 90 days for
+    /// `task_memory` (the setting `memory.task_days`), `never` for others
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    expires_at: Option<String>,
+}
+
+/// Returns examples, and the fields of each type.
+fn help() -> String {
+    let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
+         memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
+         Metadata (* is required):"
+        .to_owned();
+    for memory_type in MemoryType::ALL {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {}", memory_type.name());
+        for field in memory_type.fields() {
+            describe(&mut text, "", field);
+        }
+    }
+    text
+}
+
+fn describe(text: &mut String, indent: &str, field: &MetadataField) {
+    let mark = if field.is_required { "*" } else { "" };
+    let name = format!("{indent}{}{mark}", field.name);
+    let Shape::Fields(fields) = field.shape else {
+        let shape = field.shape.to_string().replace('`', "");
+        let _ = write!(text, "\n    {name:<19} {shape}");
+        return;
+    };
+    let _ = write!(text, "\n    {name:<19} an object:");
+    for inner in fields {
+        describe(text, "  ", inner);
+    }
+}
+
+pub(in crate::cli) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, UserError> {
+    if args.content == "-" && args.metadata.as_deref() == Some("-") {
+        return Err(UserError::usage(
+            "only one of `--content` and `--metadata` can read standard input",
+            "pass the metadata as `--metadata @FILE`",
+        ));
+    }
+    let metadata = args.metadata.as_deref();
+    let options = AddOptions {
+        memory_type: args.memory_type.memory_type(),
+        content: context.text(&args.content)?,
+        metadata: metadata.map(|given| json(context, given)).transpose()?,
+        expires_at: args.expires_at,
+    };
+    Ok(Box::new(engine::add_memory(
+        &context.workspace(None)?,
+        &options,
+    )?))
+}
+
+/// Parses JSON given as text, as a file, or as standard input.
+fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
+    if given == "-" {
+        return context.json(Path::new("-"));
+    }
+    if let Some(file) = given.strip_prefix('@') {
+        return context.json(Path::new(file));
+    }
+    serde_json::from_str(given.trim()).map_err(|error| {
+        UserError::input(
+            format!("`--metadata` is not JSON: {error}"),
+            "put it in single quotes: --metadata '{\"tone\": [\"calm\"]}'",
+        )
+    })
+}
+
+impl Report for AddReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let word = if self.added { "added " } else { "kept " };
+        page.styled(&[(Style::Good, word), (Style::Plain, &self.id)]);
+        page.field("type", self.memory_type.name());
+        if let Some(user) = &self.user_id {
+            page.field("user", user);
+        }
+        if let Some(end) = &self.expires_at {
+            page.field("expires", &minute(end));
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Delete expired records from the disk
+///
+/// Expired records are already hidden from every command. This deletes them with their terms and
+/// vectors in the index. Their ids are never reused.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
+pub(in crate::cli) struct PruneArgs {
+    /// Show what would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete them in the shared store; with an administrator's URL, for all users
+    ///
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`.
+    #[arg(long)]
+    remote: bool,
+}
+
+pub(in crate::cli) fn prune(
+    context: &Context,
+    args: &PruneArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    if args.remote {
+        let address = address(context, None)?;
+        return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
+    }
+    Ok(Box::new(maintenance::prune(
+        &context.workspace(None)?,
+        args.dry_run,
+    )?))
+}
+
+impl Report for PruneReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.removed.is_empty() {
+            page.line("Nothing has expired.");
+            return;
+        }
+        let columns = [
+            ("ID", Align::Left),
+            ("Type", Align::Left),
+            ("Expired", Align::Left),
+        ];
+        let mut table = Table::new(&columns, &[1]);
+        for record in &self.removed {
+            let name = record
+                .memory_type
+                .map_or(record.kind.name(), MemoryType::name);
+            table.row([
+                record.id.clone(),
+                name.to_owned(),
+                minute(&record.expired_at),
+            ]);
+        }
+        page.table(&table);
+        let done = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let count = plural(self.removed.len() as u64, "record");
+        page.styled(&[(Style::Dim, &format!("{count} {done}"))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Returns a table of memories, one per line.
+pub(in crate::cli) fn table(memories: &[Listed], now: DateTime<Utc>) -> Table {
+    let columns = [
+        ("ID", Align::Left),
+        ("Type", Align::Left),
+        ("User", Align::Left),
+        ("Age", Align::Right),
+        ("Expires", Align::Left),
+        ("Text", Align::Prose),
+    ];
+    let mut table = Table::new(&columns, &[5, 2]);
+    for memory in memories {
+        table.row([
+            memory.id.clone(),
+            memory.memory_type.map_or("", MemoryType::name).to_owned(),
+            memory.user_id.clone().unwrap_or_default(),
+            when(&memory.created, now),
+            memory.expires_at.as_deref().map(day).unwrap_or_default(),
+            memory.summary.clone(),
+        ]);
+    }
+    table
+}
+
+/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
+fn day(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
+}
+
+/// Returns a timestamp to the minute, or the text itself if it cannot be parsed.
+fn minute(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    let utc = parsed.map(|at| at.to_utc().format("%Y-%m-%d %H:%M UTC").to_string());
+    utc.unwrap_or_else(|_| time.to_owned())
+}

@@ -1,0 +1,211 @@
+//! `memory …`: commands on the memory as a whole. Commands on single records are in `records`.
+
+mod approve;
+mod audit;
+mod conflicts;
+mod edit;
+mod export;
+mod import;
+mod memories;
+mod purge;
+mod records;
+mod resolve;
+mod search;
+mod switch;
+mod undo;
+mod why;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style, plural, product};
+use crate::engine::{self, PromptReport};
+use crate::error::UserError;
+use crate::insight::{self, StatusReport};
+use crate::model::SkillPath;
+use approve::{ApproveArgs, approve};
+use audit::{AuditArgs, audit};
+use conflicts::{ConflictsArgs, conflicts};
+use edit::{EditArgs, edit};
+use export::{ExportArgs, export};
+use import::{ImportArgs, import};
+use memories::{AddArgs, PruneArgs};
+use purge::{PurgeArgs, purge};
+use records::{ForgetArgs, ListArgs, ShowArgs};
+use resolve::{ResolveArgs, resolve};
+use search::{SearchArgs, search};
+use switch::{DisableArgs, EnableArgs, disable, enable};
+use undo::{UndoArgs, undo};
+use why::{WhyArgs, why};
+
+/// Search, show and manage memories
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl memory status")]
+pub(in crate::cli) enum MemoryCommand {
+    Status(StatusArgs),
+    Search(SearchArgs),
+    Prompt(PromptArgs),
+    Add(AddArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+    Why(WhyArgs),
+    Approve(ApproveArgs),
+    Edit(EditArgs),
+    Forget(ForgetArgs),
+    Undo(UndoArgs),
+    Audit(AuditArgs),
+    Prune(PruneArgs),
+    Conflicts(ConflictsArgs),
+    Resolve(ResolveArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
+    Purge(PurgeArgs),
+    Disable(DisableArgs),
+    Enable(EnableArgs),
+}
+
+impl MemoryCommand {
+    /// Returns `true` if the command works while memory is off.
+    pub(in crate::cli) const fn works_without_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::Status(_)
+                | Self::Export(_)
+                | Self::Purge(_)
+                | Self::Audit(_)
+                | Self::Enable(_)
+                | Self::Disable(_)
+        )
+    }
+}
+
+pub(in crate::cli) fn memory(
+    context: &Context,
+    command: MemoryCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        MemoryCommand::Status(args) => status(context, &args),
+        MemoryCommand::Search(args) => search(context, &args),
+        MemoryCommand::Prompt(args) => prompt(context, &args),
+        MemoryCommand::Add(args) => memories::add(context, args),
+        MemoryCommand::List(args) => records::list(context, &args),
+        MemoryCommand::Show(args) => records::show(context, &args),
+        MemoryCommand::Why(args) => why(context, &args),
+        MemoryCommand::Approve(args) => approve(context, &args),
+        MemoryCommand::Edit(args) => edit(context, &args),
+        MemoryCommand::Forget(args) => records::forget(context, &args),
+        MemoryCommand::Undo(args) => undo(context, &args),
+        MemoryCommand::Audit(args) => audit(context, args),
+        MemoryCommand::Prune(args) => memories::prune(context, &args),
+        MemoryCommand::Conflicts(args) => conflicts(context, &args),
+        MemoryCommand::Resolve(args) => resolve(context, &args),
+        MemoryCommand::Export(args) => export(context, &args),
+        MemoryCommand::Import(args) => import(context, &args),
+        MemoryCommand::Purge(args) => purge(context, &args),
+        MemoryCommand::Disable(args) => disable(context, &args),
+        MemoryCommand::Enable(args) => enable(context, &args),
+    }
+}
+
+/// Count the stored records
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl memory status")]
+pub(in crate::cli) struct StatusArgs {}
+
+fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
+    let mut report = insight::status(&context.workspace(None)?)?;
+    report.enabled = context.off.is_none();
+    Ok(Box::new(report))
+}
+
+impl Report for StatusReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.line(format!("Store: {}", self.store));
+        page.line(format!(
+            "Executions: {}  |  Corrections: {}  |  Reflexions: {}  |  Tests: {}",
+            self.executions, self.corrections, self.reflexions, self.tests
+        ));
+        let others = [
+            (self.procedures, "procedure"),
+            (self.fixes, "fix"),
+            (self.memories, "memory"),
+            (self.sessions, "session"),
+        ];
+        let others: Vec<String> = others
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| match (count, noun) {
+                (1, _) | (_, "procedure" | "session") => plural(count, noun),
+                (_, "fix") => format!("{count} fixes"),
+                _ => format!("{count} memories"),
+            })
+            .collect();
+        if !others.is_empty() {
+            page.line(others.join("  |  "));
+        }
+        if self.pulled.records > 0 {
+            let records = plural(self.pulled.records, "record");
+            let workspaces = plural(self.pulled.workspaces as u64, "other workspace");
+            page.line(format!("Pulled: {records} of {workspaces}"));
+        }
+        page.styled(&[(Style::Dim, &self.directory)]);
+        if !self.enabled {
+            page.styled(&[
+                (Style::Warn, "off: "),
+                (Style::Plain, "memory is not read or written"),
+            ]);
+        }
+        for problem in &self.problems {
+            page.styled(&[(Style::Warn, "problem: "), (Style::Plain, problem)]);
+        }
+    }
+}
+
+/// Show the prompt for a skill's model
+///
+/// The plain output is the prompt alone, byte for byte.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl memory prompt hr/resume-screen")]
+pub(in crate::cli) struct PromptArgs {
+    /// Skill, as `domain/skill`
+    skill: String,
+    /// Input of the skill; ranks rules when the token budget is short
+    #[arg(long, short, value_name = "FILE")]
+    input: Option<PathBuf>,
+}
+
+fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserError> {
+    let skill: SkillPath = args.skill.parse()?;
+    let input = args
+        .input
+        .as_deref()
+        .map(|path| context.json(path))
+        .transpose()?;
+    let workspace = context.workspace(None)?;
+    let report = engine::prompt(
+        &workspace,
+        &skill,
+        input.as_deref().map(serde_json::value::RawValue::get),
+    )?;
+    Ok(Box::new(report))
+}
+
+impl Report for PromptReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.verbatim(&product(&self.assembly.prompt));
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,288 @@
+//! `memory list`, `show`, `forget`: commands on single records.
+
+use clap::{Args, ValueEnum};
+
+use super::memories::{self, TypeName};
+use crate::cli::context::Context;
+use crate::cli::output::{Align, Page, Report, Style, Table, clean, plural, when};
+use crate::engine::{self, ForgetReport, ListReport, ShowReport};
+use crate::error::UserError;
+use crate::model::{CANDIDATE, Condition, Kind, SkillPath, Trust, mark};
+
+/// Kind of record, in singular or plural.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(in crate::cli) enum KindName {
+    #[value(alias = "executions")]
+    Execution,
+    #[value(alias = "corrections")]
+    Correction,
+    #[value(aliases = ["reflexions", "rule", "rules"])]
+    Reflexion,
+    #[value(alias = "procedures")]
+    Procedure,
+    #[value(alias = "fixes")]
+    Fix,
+    #[value(alias = "memories")]
+    Memory,
+    #[value(alias = "sessions")]
+    Session,
+}
+
+impl KindName {
+    pub(in crate::cli) const fn kind(self) -> Kind {
+        match self {
+            Self::Execution => Kind::Execution,
+            Self::Correction => Kind::Correction,
+            Self::Reflexion => Kind::Reflexion,
+            Self::Procedure => Kind::Procedure,
+            Self::Fix => Kind::Fix,
+            Self::Memory => Kind::Memory,
+            Self::Session => Kind::Session,
+        }
+    }
+}
+
+/// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
+/// of a kind, or a log.
+pub(in crate::cli) fn counted(name: &str, count: u64) -> String {
+    match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
+        Some(kind) if count == 1 => format!("1 {kind}"),
+        Some(_) => format!("{count} {name}"),
+        None if name == "skills" => plural(count, "skill"),
+        None => format!("{count} of {name}"),
+    }
+}
+
+/// Returns the text of a record for a table, after its status mark.
+pub(in crate::cli) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
+    match mark(status, source) {
+        Some(mark) => format!("{mark}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+/// List the newest records of a kind
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
+)]
+pub(in crate::cli) struct ListArgs {
+    /// Kind of record. Default: rules; memories with `--type` or `--where`
+    #[arg(value_name = "KIND")]
+    kind: Option<KindName>,
+    /// List only records of this skill
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// List only memories of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: Option<TypeName>,
+    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<Condition>,
+    /// Maximum number of records
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    limit: u32,
+}
+
+pub(in crate::cli) fn list(
+    context: &Context,
+    args: &ListArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(None)?;
+    let limit = args.limit as usize;
+    let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
+    let report = match args.kind.map(KindName::kind) {
+        Some(Kind::Memory) | None if asks_memories => {
+            let memory_type = args.memory_type.map(TypeName::memory_type);
+            engine::list_memories(&workspace, memory_type, &args.conditions, limit)?
+        }
+        Some(kind) if asks_memories => {
+            return Err(UserError::usage(
+                format!(
+                    "`--type` and `--where` apply to memories, not to {}",
+                    kind.plural()
+                ),
+                "memctl memory list memories --type brand_memory",
+            ));
+        }
+        kind => engine::list(
+            &workspace,
+            kind.unwrap_or(Kind::Reflexion),
+            skill.as_ref(),
+            limit,
+        )?,
+    };
+    Ok(Box::new(Listing {
+        report,
+        now: context.environment.now,
+    }))
+}
+
+/// List of records, and the time that its ages are relative to.
+struct Listing {
+    report: ListReport,
+    now: chrono::DateTime<chrono::Utc>,
+}
+
+impl Listing {
+    fn table(&self) -> Table {
+        let columns = [
+            ("ID", Align::Left),
+            ("Skill", Align::Left),
+            ("Age", Align::Right),
+            ("Text", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[3, 1]);
+        for record in &self.report.records {
+            table.row([
+                record.id.clone(),
+                record.skill.clone().unwrap_or_default(),
+                when(&record.created, self.now),
+                marked(
+                    record.status.as_deref(),
+                    record.source.as_deref(),
+                    &record.summary,
+                ),
+            ]);
+        }
+        table
+    }
+
+    /// Fixes as error and cure, with their use: shown, helped and harmed.
+    fn fixes(&self) -> Table {
+        let columns = [
+            ("ID", Align::Left),
+            ("Trust", Align::Left),
+            ("Shown", Align::Right),
+            ("+", Align::Right),
+            ("-", Align::Right),
+            ("Error", Align::Prose),
+            ("Fix", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[5, 6]);
+        for record in &self.report.records {
+            let fix = record.fix.as_ref();
+            let evidence = fix.map(|fix| fix.evidence).unwrap_or_default();
+            let working = fix.map_or("", |fix| fix.working_code.as_str());
+            table.row([
+                record.id.clone(),
+                record.trust.map_or("", Trust::name).to_owned(),
+                evidence.shown.to_string(),
+                evidence.helped.to_string(),
+                evidence.harmed.to_string(),
+                marked(record.status.as_deref(), None, &record.summary),
+                working.lines().collect::<Vec<_>>().join("; "),
+            ]);
+        }
+        table
+    }
+}
+
+impl Report for Listing {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.report)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.report.records.is_empty() {
+            page.line(format!("No {} found.", self.report.kind.plural()));
+            return;
+        }
+        match self.report.kind {
+            Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
+            Kind::Fix => page.table(&self.fixes()),
+            _ => page.table(&self.table()),
+        }
+        let shown = self.report.records.len() as u64;
+        if self.report.total > shown {
+            page.styled(&[(
+                Style::Dim,
+                &format!("the newest {shown} of {}", self.report.total),
+            )]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.report.warnings
+    }
+}
+
+/// Show one record as stored
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory show REFL-003\n  memctl memory show latest")]
+pub(in crate::cli) struct ShowArgs {
+    /// Record id, a prefix of one, or `latest` for the newest execution
+    id: String,
+}
+
+pub(in crate::cli) fn show(
+    context: &Context,
+    args: &ShowArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let (workspace, id) = context.workspace(None)?.of_id(&args.id)?;
+    Ok(Box::new(engine::show(&workspace, &id)?))
+}
+
+impl Report for ShowReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
+            let waits = self.status.as_deref() == Some(CANDIDATE);
+            let hint = format!("memctl memory approve {}", self.id);
+            page.styled(&[
+                (Style::Warn, mark),
+                (Style::Dim, if waits { "  " } else { "" }),
+                (Style::Dim, if waits { &hint } else { "" }),
+            ]);
+        }
+        page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Delete a record, and do not learn its content again
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
+)]
+pub(in crate::cli) struct ForgetArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Delete the record permanently: `memory undo` cannot restore it
+    #[arg(long)]
+    for_good: bool,
+}
+
+pub(in crate::cli) fn forget(
+    context: &Context,
+    args: &ForgetArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    Ok(Box::new(engine::forget(
+        &context.workspace(None)?,
+        &args.id,
+        args.for_good,
+    )?))
+}
+
+impl Report for ForgetReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
+        page.field(self.kind.name(), &self.summary);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,283 @@
+//! `memory search`: keyword and semantic search of records.
+
+use std::time::Instant;
+
+use chrono::{DateTime, NaiveDate};
+use clap::{Args, ValueEnum};
+
+use super::memories::TypeName;
+use super::records::{KindName, marked};
+use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Align, Page, Report, Style, Table};
+use crate::cli::progress::follow;
+use crate::cli::share::remote::address;
+use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
+use crate::error::UserError;
+use crate::learn::rewrite::{Rewrite, RewriteBy};
+use crate::model::{Condition, Kind, Trust};
+use crate::remote::{self, RemoteQuestion};
+use crate::search::{Filter, Fusion};
+
+/// Search records by keywords and meaning
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
+)]
+pub(in crate::cli) struct SearchArgs {
+    /// Search query
+    query: String,
+    /// Maximum number of results
+    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    limit: u32,
+    /// Search only records of this kind
+    #[arg(long, value_name = "KIND")]
+    kind: Option<KindName>,
+    /// Search only records of this skill
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// Search only memories of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: Option<TypeName>,
+    /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<Condition>,
+    /// Search only records with at least this trust
+    #[arg(long, value_name = "TRUST")]
+    trust: Option<TrustName>,
+    /// Search only records created at this time or later, as `2026-01-31` or RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<i64>,
+    /// Search only records created before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<i64>,
+    /// Search by keywords only
+    #[arg(long)]
+    keyword: bool,
+    /// Show how each score was computed
+    #[arg(long)]
+    explain: bool,
+    /// Search the shared store itself, for procedures and memories
+    ///
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. Records that
+    /// `memctl sync` has pulled are found without this.
+    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill"])]
+    remote: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+enum TrustName {
+    /// Extracted from tool output
+    Observed,
+    /// Observed, and approved by a person
+    Approved,
+    /// Written by a person
+    User,
+}
+
+impl TrustName {
+    const fn trust(self) -> Trust {
+        match self {
+            Self::Observed => Trust::Observed,
+            Self::Approved => Trust::Approved,
+            Self::User => Trust::User,
+        }
+    }
+}
+
+/// Parses a time into seconds since 1970; a date is midnight UTC.
+fn time(text: &str) -> Result<i64, String> {
+    let date = text.parse::<NaiveDate>().ok();
+    let midnight = date.and_then(|date| date.and_hms_opt(0, 0, 0));
+    let moment = midnight.map(|moment| moment.and_utc().timestamp());
+    let exact = DateTime::parse_from_rfc3339(text).map(|time| time.timestamp());
+    moment
+        .or(exact.ok())
+        .ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
+}
+
+pub(in crate::cli) fn search(
+    context: &Context,
+    args: &SearchArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    if args.remote {
+        return search_remotely(context, args);
+    }
+    let mut filter = Filter {
+        kind: args.kind.map(KindName::kind),
+        skill: args.skill.as_deref().map(str::parse).transpose()?,
+        memory_type: args.memory_type.map(TypeName::memory_type),
+        trust: args.trust.map(TrustName::trust),
+        since: args.since,
+        until: args.until,
+        ..Filter::default()
+    };
+    let workspace = context.workspace(None)?;
+    if !args.conditions.is_empty() {
+        if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
+            return Err(UserError::usage(
+                format!("`--where` applies to memories; a {kind} has no metadata"),
+                "remove `--kind`",
+            ));
+        }
+        filter.kind = Some(Kind::Memory);
+        filter.keys = Some(engine::memories_where(&workspace.store, &args.conditions)?);
+    }
+    let (rewrite, warning) = match workspace.settings.rewrite {
+        RewriteBy::Off => (Rewrite::Not, None),
+        RewriteBy::Offline => (Rewrite::Offline, None),
+        RewriteBy::Model => {
+            let spinner = context.printer.spinner("rewriting");
+            wait(engine::rewrite(
+                &workspace,
+                &args.query,
+                &mut follow(&spinner),
+            ))??
+        }
+    };
+    let options = FindOptions {
+        query: args.query.clone(),
+        limit: args.limit as usize,
+        filter,
+        fusion: if args.keyword {
+            Fusion::Keyword
+        } else {
+            Fusion::default()
+        },
+        rewrite,
+        explain: args.explain,
+    };
+    let bar = context.printer.bar("indexing");
+    let report = engine::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
+    drop(bar);
+    let mut report = report?;
+    report.warnings.extend(warning);
+    Ok(Box::new(report))
+}
+
+/// Searches the shared store instead of the files.
+fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
+    let start = Instant::now();
+    let kind = args.kind.map(KindName::kind);
+    if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
+        return Err(UserError::usage(
+            format!("`--remote` searches procedures and memories, not the kind {kind}"),
+            "run `memctl sync`, then search without `--remote`",
+        ));
+    }
+    let address = address(context, None)?;
+    let workspace = context.workspace(None)?;
+    let embedded = engine::embed(&workspace, &[&args.query])?;
+    let vector = embedded.vectors.into_iter().next().unwrap_or_default();
+    let question = RemoteQuestion {
+        text: &args.query,
+        vector: &vector,
+        embedder: &embedded.model,
+        kind,
+        memory_type: args.memory_type.map(TypeName::memory_type),
+        limit: args.limit,
+    };
+    let spinner = context.printer.spinner("searching the shared store");
+    let hits = wait(remote::search(&address, &question))??;
+    drop(spinner);
+    let found = hits.into_iter().map(|hit| RemoteResult {
+        kind: hit.kind,
+        id: hit.id,
+        origin: hit.origin,
+        entry: hit.entry,
+        content: hit.content,
+        score: hit.score,
+        ranks: Ranks {
+            keyword: hit.keyword,
+            semantic: hit.semantic,
+        },
+    });
+    Ok(Box::new(engine::remote_results(
+        &workspace,
+        &args.query,
+        found.collect(),
+        start,
+    )))
+}
+
+impl Report for FindReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if let Some(rewritten) = &self.rewritten {
+            page.styled(&[(Style::Dim, &format!("searched for: {rewritten}"))]);
+        }
+        if self.results.is_empty() {
+            page.line(format!("No matches for \"{}\".", self.query));
+        } else {
+            let columns = [
+                ("ID", Align::Left),
+                ("Kind", Align::Left),
+                ("Skill", Align::Left),
+                ("Score", Align::Right),
+                ("Text", Align::Prose),
+            ];
+            let mut table = Table::new(&columns, &[4, 2]);
+            for found in &self.results {
+                table.row([
+                    found.name(),
+                    found.kind.name().to_owned(),
+                    found.skill.clone().unwrap_or_default(),
+                    format!("{:.2}", found.score),
+                    marked(
+                        found.status.as_deref(),
+                        found.source.as_deref(),
+                        &found.snippet,
+                    ),
+                ]);
+            }
+            page.table(&table);
+        }
+        if let Some(asked) = &self.asked {
+            for found in &self.results {
+                page.line(reasons(found));
+            }
+            let terms = asked.terms.iter();
+            let terms: Vec<String> = terms
+                .map(|term| format!("{} ({})", term.word, term.documents))
+                .collect();
+            let embedder = asked.embedder.as_deref().unwrap_or("none");
+            page.styled(&[(
+                Style::Dim,
+                &format!(
+                    "records that contain each word, of {}: {}\nfusion: {}, embedder: {embedder}, {} with a vector",
+                    asked.documents,
+                    terms.join(", "),
+                    asked.fusion,
+                    asked.vectors
+                ),
+            )]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Returns the scores of a result on one line.
+fn reasons(found: &Found) -> String {
+    let Some(explain) = &found.explain else {
+        return found.id.clone();
+    };
+    let rank =
+        |rank: Option<usize>| rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
+    let words = format!(
+        "words {:.2} ({}): {}",
+        explain.keyword,
+        rank(found.ranks.keyword),
+        explain.matched.join(" ")
+    );
+    let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
+        format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))
+    });
+    format!("{}  {words}; {meaning}", found.id)
+}

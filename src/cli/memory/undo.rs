@@ -1,0 +1,124 @@
+//! `memory undo`: revert of a change.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Align, Page, Report, Style, Table, when};
+use crate::error::UserError;
+use crate::undo::{self, ChangeReport, UndoReport};
+
+/// Revert the last change
+///
+/// A change is everything that one command wrote: records, fields, guardrails, tests. It is
+/// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
+/// by name. An undo is a change too: `memory undo NAME` reverts it. Logs do not change.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
+    memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
+)]
+pub(in crate::cli) struct UndoArgs {
+    /// Name of the change from `--list`, or a prefix of it; default: the last change
+    change: Option<String>,
+    /// Show what would be reverted, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// List the newest changes
+    #[arg(long, conflicts_with_all = ["change", "dry_run"])]
+    list: bool,
+    /// Maximum number of changes
+    #[arg(short = 'n', long, default_value_t = 20, requires = "list",
+        value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    limit: u32,
+}
+
+pub(in crate::cli) fn undo(
+    context: &Context,
+    args: &UndoArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let workspace = context.workspace(None)?;
+    if args.list {
+        return Ok(Box::new(Changes {
+            changes: undo::changes(&workspace.store, args.limit as usize)?,
+            now: context.environment.now,
+        }));
+    }
+    Ok(Box::new(undo::revert(
+        &workspace,
+        args.change.as_deref(),
+        args.dry_run,
+    )?))
+}
+
+impl Report for UndoReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let (style, done) = if self.dry_run {
+            (Style::Dim, "would revert ")
+        } else {
+            (Style::Good, "reverted ")
+        };
+        let change = &self.change;
+        page.styled(&[
+            (style, done),
+            (Style::Plain, &change.change),
+            (Style::Dim, &format!("  {} by {}", change.why, change.who)),
+        ]);
+        for step in &self.steps {
+            let what =
+                console::truncate_str(&crate::guard::redact(&step.what).text, 60, "…").into_owned();
+            page.field(step.did, &[step.target.as_str(), &what].join("  "));
+        }
+        if let Some(undo) = &self.undo {
+            page.styled(&[(
+                Style::Dim,
+                &format!("to redo it: memctl memory undo {undo}"),
+            )]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// List of changes, and the time that their ages are relative to.
+struct Changes {
+    changes: Vec<ChangeReport>,
+    now: chrono::DateTime<chrono::Utc>,
+}
+
+impl Report for Changes {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&serde_json::json!({ "changes": self.changes }))
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.changes.is_empty() {
+            page.line("No changes yet.");
+            return;
+        }
+        let columns = [
+            ("Change", Align::Left),
+            ("Age", Align::Right),
+            ("Who", Align::Left),
+            ("Command", Align::Left),
+            ("Touched", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[4, 3]);
+        for change in &self.changes {
+            let undone = if change.undone { " (reverted)" } else { "" };
+            table.row([
+                change.change.clone(),
+                when(&change.at, self.now),
+                change.who.clone(),
+                format!("{}{undone}", change.why),
+                change.touched.join(", "),
+            ]);
+        }
+        page.table(&table);
+    }
+}

@@ -1,0 +1,133 @@
+//! `remote join`, `remote leave`: a directory as a copy of a memory in a database.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::context::{Context, random};
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::progress::Bars;
+use crate::error::UserError;
+use crate::model::Kind;
+use crate::remote::{self, Address, JoinReport, PgStore};
+
+/// Make this directory a copy of a memory in the database
+///
+/// Every copy reads its own files and writes through the database, so that many servers share one
+/// memory: every later read sees an acknowledged write. A memory that does not exist yet starts
+/// with the records of this directory. Skills are files, and stay in place.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl remote join support\n  memctl remote join support && memctl serve\n\n\
+        The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with a user's login; every\n\
+        later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead."
+)]
+pub(in crate::cli) struct JoinArgs {
+    /// Name of the memory, the same on all of the user's machines
+    name: String,
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) url: Option<String>,
+}
+
+pub(in crate::cli) fn join(
+    context: &Context,
+    args: &JoinArgs,
+    address: Address,
+) -> Result<Box<dyn Report>, UserError> {
+    let workspace = context.workspace_over_files(None)?;
+    let mut bars = Bars::new(&context.printer);
+    let mut report: JoinReport = wait(async {
+        let store = remote::sharing_store(&workspace.store);
+        let on = &mut |stage| bars.on(stage);
+        remote::join(&address, &store, &args.name, &mut random, on).await
+    })??;
+    drop(bars);
+    let Some(name) = workspace.store.primary_name()? else {
+        return Ok(Box::new(report));
+    };
+    let primary = Arc::new(PgStore::new(address, name)?);
+    let spinner = context.printer.spinner("fetching");
+    let store = remote::sharing_store(&workspace.store).backed_by(primary);
+    store.catch_up()?;
+    drop(spinner);
+    for kind in Kind::ALL {
+        report.records += store.count(kind)?;
+    }
+    Ok(Box::new(report))
+}
+
+/// Make this directory a separate memory again, with its current records
+///
+/// The database and other copies do not change. Later writes stay in this directory.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl remote leave")]
+pub(in crate::cli) struct LeaveArgs {}
+
+pub(in crate::cli) fn leave(
+    context: &Context,
+    _args: &LeaveArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let workspace = context.workspace_over_files(None)?;
+    let left = workspace.store.primary_name()?;
+    if left.is_some() {
+        workspace.store.leave_primary(&mut random)?;
+    }
+    Ok(Box::new(LeaveReport {
+        memory: left.as_ref().map(|name| name.origin.clone()),
+        database: left.map(|name| name.shown),
+    }))
+}
+
+/// Result of leaving a primary.
+#[derive(Debug, Serialize)]
+struct LeaveReport {
+    /// Name of the memory; `None` if the directory was no copy.
+    memory: Option<String>,
+    database: Option<String>,
+}
+
+impl Report for LeaveReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        match (&self.memory, &self.database) {
+            (Some(memory), Some(database)) => page.line(format!(
+                "This memory is stored in local files again; `{memory}` in {database} is unchanged."
+            )),
+            _ => page.line("This memory is stored in local files."),
+        }
+    }
+}
+
+impl Report for JoinReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let records = plural(self.records, "record");
+        let line = if self.created {
+            format!(
+                "Created `{}` in {} with {records}.",
+                self.memory, self.database
+            )
+        } else {
+            format!(
+                "This directory is a copy of `{}` in {}: {records}.",
+                self.memory, self.database
+            )
+        };
+        page.line(line);
+        let next = "Every command needs the database from now on: keep `DATABASE_URL` set.";
+        page.styled(&[(Style::Dim, next)]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

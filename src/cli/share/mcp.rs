@@ -1,0 +1,367 @@
+//! `mcp`: the MCP server on standard input and output, and its installation in agent hosts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::global::Global;
+use crate::cli::learning::hooks::{is_on_path, project_of};
+use crate::cli::learning::installation;
+use crate::cli::output::{Page, Printer, Report};
+use crate::config::Environment;
+use crate::embedder::EmbedderCache;
+use crate::error::UserError;
+use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::platform::Directory;
+use crate::serve::mcp::{Server, serve};
+use crate::serve::operations::Operation;
+use crate::workspace::Workspace;
+
+/// Time for pending calls after the input ends.
+const LAST_CALLS: Duration = Duration::from_secs(30);
+
+/// Variable for the open folder, as editors write it.
+const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
+
+/// Run the MCP server
+///
+/// Speaks the Model Context Protocol on standard input and output until the input ends; an agent
+/// host starts it. `--scope` and `--user` limit it to a part of the memory.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp --read-only --scope hr"
+)]
+pub(in crate::cli) struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+    #[command(flatten)]
+    offer: Offer,
+}
+
+/// Tools that the server offers.
+#[derive(Debug, Clone, Copy, Args)]
+struct Offer {
+    /// Offer only the tools that change nothing: search, hint, why
+    #[arg(long)]
+    read_only: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    Status(StatusArgs),
+}
+
+/// Agent host.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HostName {
+    /// Claude Code
+    ClaudeCode,
+    /// `OpenAI` Codex CLI
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    #[value(name = "vscode")]
+    VsCode,
+    /// Claude Desktop
+    ClaudeDesktop,
+}
+
+impl HostName {
+    const fn host(self) -> ServerHost {
+        match self {
+            Self::ClaudeCode => ServerHost::ClaudeCode,
+            Self::Codex => ServerHost::Codex,
+            Self::Gemini => ServerHost::Gemini,
+            Self::Cursor => ServerHost::Cursor,
+            Self::VsCode => ServerHost::VsCode,
+            Self::ClaudeDesktop => ServerHost::ClaudeDesktop,
+        }
+    }
+}
+
+/// Add the server to the agent host's settings; keep everything else
+///
+/// `--scope` and `--user` are stored with it and limit it to that part of the memory.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp install cursor --project --read-only"
+)]
+struct InstallArgs {
+    /// Agent host
+    host: HostName,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+    #[command(flatten)]
+    offer: Offer,
+}
+
+/// Remove the server; keep everything else
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl mcp uninstall claude-code")]
+struct UninstallArgs {
+    /// Agent host
+    host: HostName,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+/// Show which agent hosts have the server
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
+struct StatusArgs {
+    /// Agent host; all of them by default
+    host: Option<HostName>,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    project: bool,
+}
+
+pub(in crate::cli) fn mcp(
+    context: &Context,
+    global: &Global,
+    args: &McpArgs,
+) -> Result<u8, UserError> {
+    let Some(command) = &args.command else {
+        return be_server(context, global, args.offer);
+    };
+    let state = context.environment.state_dir.as_deref();
+    let report: Box<dyn Report> = match command {
+        McpCommand::Install(args) => {
+            let host = args.host.host();
+            let settings = settings(context, host, args.project)?;
+            let start = start(context, global, host, args.project, args.offer);
+            let mut report = host::register(host, &settings, state, &start)?;
+            report.notes = notes(context, host, args.project);
+            Box::new(report)
+        }
+        McpCommand::Uninstall(args) => {
+            let host = args.host.host();
+            let settings = settings(context, host, args.project)?;
+            Box::new(host::unregister(host, &settings, state)?)
+        }
+        McpCommand::Status(args) => {
+            let all = || ServerHost::ALL.to_vec();
+            let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
+            let mut reports = Vec::new();
+            for host in hosts {
+                // An agent host without project settings is skipped.
+                if args.project && args.host.is_none() && host.project_file().is_none() {
+                    continue;
+                }
+                let settings = settings(context, host, args.project)?;
+                // Only the presence of the entry counts; its command line is the user's choice.
+                let found = host::registered(host, &settings)?;
+                reports.push(found);
+            }
+            Box::new(Registered { hosts: reports })
+        }
+    };
+    context.printer.show(report.as_ref())
+}
+
+/// Serves until the input ends.
+fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, UserError> {
+    use std::io::IsTerminal as _;
+    if std::io::stdin().is_terminal() {
+        context.printer.note(
+            "Waiting for an agent host on standard input; run `memctl mcp install HOST` to set one up.",
+        );
+    }
+    // Warnings about the settings are printed once, not at every call.
+    context.config(&[])?;
+    let (environment, global) = (context.environment.clone(), global.clone());
+    let kept = EmbedderCache::default();
+    let open = move |operation: Operation| {
+        let mut workspace = open(&environment.later(), &global, operation)?;
+        workspace.providers.kept = Some(kept.clone());
+        Ok::<_, UserError>(workspace)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(8)
+        .build()?;
+    let served = runtime.block_on(serve(Server::new(open).read_only(offer.read_only)));
+    runtime.shutdown_timeout(LAST_CALLS);
+    served?;
+    Ok(0)
+}
+
+/// Opens the current memory for one call.
+fn open(
+    environment: &Environment,
+    global: &Global,
+    operation: Operation,
+) -> Result<Workspace, UserError> {
+    let why = format!("mcp {}", operation.name());
+    let printer = Printer::new(false, true, true);
+    let context = Context::new(environment.clone(), global, printer, why);
+    if let Some(off) = &context.off {
+        return Err(UserError::usage(off.to_string(), off.hint()));
+    }
+    // An agent host starts the server in every project; only a person creates a memory there.
+    if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
+        let message = format!("no memory found in `{}`", project_of(&context).display());
+        return Err(UserError::usage(
+            message,
+            "the user can create one there: memctl init",
+        ));
+    }
+    context.workspace(None)
+}
+
+/// Returns the file in which an agent host looks for servers.
+fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBuf, UserError> {
+    let environment = &context.environment;
+    if project {
+        let file = host.project_file().ok_or_else(|| {
+            UserError::usage(
+                format!("`{}` has no project settings", host.name()),
+                format!("memctl mcp install {}", host.name()),
+            )
+        })?;
+        return Ok(project_of(context).join(file));
+    }
+    let home = environment.home.as_ref();
+    let of_host = |host: Host, file: &str| {
+        let named = environment.var(host.directory_variable());
+        let named = named.map(|dir| environment.absolute(dir));
+        let directory = named.or_else(|| Some(home?.join(host.directory())))?;
+        Some(directory.join(file))
+    };
+    // Graphical programs keep their settings in the system's configuration directory, beside ours.
+    let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
+    let file = match host {
+        // Without the variable the file is in the home directory itself, not in `.claude`.
+        ServerHost::ClaudeCode => match environment.var(Host::ClaudeCode.directory_variable()) {
+            Some(_) => of_host(Host::ClaudeCode, ".claude.json"),
+            None => home.map(|home| home.join(".claude.json")),
+        },
+        ServerHost::Codex => of_host(Host::Codex, "config.toml"),
+        ServerHost::Gemini => of_host(Host::Gemini, Host::Gemini.settings_file()),
+        ServerHost::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
+        ServerHost::VsCode => of_system("Code/User/mcp.json"),
+        ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
+    };
+    file.ok_or_else(|| {
+        UserError::usage(
+            "no home directory found",
+            "memctl mcp install HOST --project",
+        )
+    })
+}
+
+/// Returns the command with which an agent host starts the server.
+fn start(
+    context: &Context,
+    global: &Global,
+    host: ServerHost,
+    project: bool,
+    offer: Offer,
+) -> Start {
+    // Shared settings contain no path of this machine; graphical programs have no `PATH`.
+    let by_name = project || (is_on_path(context) && host.starts_in_project());
+    let own = context.environment.program.as_ref().filter(|_| !by_name);
+    let mut args = vec!["mcp".to_owned()];
+    let root = match (host.starts_in_project(), project) {
+        (true, _) if global.root.is_none() || project => None,
+        (false, true) => Some(WORKSPACE_FOLDER.to_owned()),
+        _ => Some(project_of(context).display().to_string()),
+    };
+    let given = [
+        ("--root", root),
+        ("--scope", global.scope.clone()),
+        ("--user", global.user.clone()),
+    ];
+    for (flag, value) in given {
+        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    if offer.read_only {
+        args.push("--read-only".to_owned());
+    }
+    Start {
+        command: own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string()),
+        args,
+    }
+}
+
+/// Returns notes for the user after an installation.
+fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
+    let said = match (host, project) {
+        (ServerHost::ClaudeCode, false) => {
+            "takes effect in the next Claude Code session; `/mcp` lists the server"
+        }
+        (ServerHost::ClaudeCode, true) => "Claude Code asks once before it starts project servers",
+        (ServerHost::Codex, false) => {
+            "takes effect in the next Codex session; `/mcp` lists the server"
+        }
+        (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
+        (ServerHost::Gemini, _) => {
+            "takes effect in the next Gemini CLI session; `/mcp` lists the server"
+        }
+        (ServerHost::Cursor, _) => "enable it in Cursor's settings, under MCP",
+        (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",
+        (ServerHost::ClaudeDesktop, _) => "takes effect after a restart of Claude Desktop",
+    };
+    let mut notes = vec![said.to_owned()];
+    if !host.starts_in_project() && !project {
+        let root = project_of(context).display().to_string();
+        notes.push(format!("it uses the memory of `{root}` for every project"));
+    }
+    if project && !is_on_path(context) {
+        notes.push("`memctl` is not on your PATH; project settings start it from there".to_owned());
+    }
+    notes
+}
+
+impl Report for RegisterReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        installation::done(page, &self.settings, self.start.is_some(), self.changed);
+        if let Some(start) = &self.start {
+            page.field("starts", &shown(start));
+        }
+        installation::notes(page, "note: ", &self.notes);
+    }
+}
+
+fn shown(start: &Start) -> String {
+    let args = start.args.join(" ");
+    format!("{} {args}", start.command)
+}
+
+/// Installation status of each agent host.
+#[derive(Debug, Serialize)]
+struct Registered {
+    hosts: Vec<ServerReport>,
+}
+
+impl Report for Registered {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for report in &self.hosts {
+            let outdated = "the program it starts does not exist";
+            let (host, settings) = (report.host, &report.settings);
+            installation::standing(page, host, report.standing, outdated, settings);
+            if let Some(start) = &report.start {
+                page.field("starts", &shown(start));
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! `remote …`: the shared store, and its logins.
+
+use clap::{Args, Subcommand};
+
+use super::join::{self, JoinArgs, LeaveArgs};
+use crate::cli::context::{Context, random};
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::primary::DATABASE;
+use crate::error::UserError;
+use crate::remote::{
+    self, Address, CheckReport, InitReport, RemotePruneReport, StatusReport, UserReport,
+};
+
+/// Set up and check a PostgreSQL database that a team shares
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  memctl remote check")]
+pub(in crate::cli) enum RemoteCommand {
+    Init(InitArgs),
+    #[command(subcommand)]
+    User(UserCommand),
+    Check(CheckArgs),
+    Status(StatusArgs),
+    Join(JoinArgs),
+    Leave(LeaveArgs),
+}
+
+/// Create or update the tables, functions and policies in a database
+///
+/// Changes nothing if a table of another program has one of the names.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  memctl remote init --url postgres://postgres@db.example/memory\n\n\
+        The URL is that of an administrator: a superuser, or a role that may create roles and\n\
+        extensions. `--url -` reads it from standard input, where nobody else sees it."
+)]
+pub(in crate::cli) struct InitArgs {
+    /// Database URL with an administrator's login; `-` for standard input
+    #[arg(long, value_name = "URL")]
+    url: String,
+}
+
+/// Manage logins of users
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Example:\n  memctl remote user add ann --url postgres://postgres@db.example/memory"
+)]
+pub(in crate::cli) enum UserCommand {
+    Add(UserAddArgs),
+}
+
+/// Create a login; prints its URL, with the password, once
+///
+/// A user sees only their own records. Machines of one user, or a team that shares everything, get
+/// one login each, all with the same `--user-id`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
+        memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
+)]
+pub(in crate::cli) struct UserAddArgs {
+    /// Name of the login: a–z, 0–9 and `_`
+    name: String,
+    /// Database URL with an administrator's login; `-` for standard input
+    #[arg(long, value_name = "URL")]
+    url: String,
+    /// Add one more login for this user
+    #[arg(long, value_name = "ID")]
+    user_id: Option<String>,
+}
+
+/// Check that no user can see another user's records
+///
+/// Checks the privileges, then writes a row to every table and searches for it as another user;
+/// rolls everything back. Exits with 1 if a check fails.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl remote check")]
+pub(in crate::cli) struct CheckArgs {
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+/// Show your records in the shared store
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl remote status")]
+pub(in crate::cli) struct StatusArgs {
+    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+pub(in crate::cli) fn remote(
+    context: &Context,
+    command: RemoteCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        RemoteCommand::Init(args) => {
+            let address = address(context, Some(&args.url))?;
+            let spinner = context.printer.spinner("preparing the database");
+            let report = wait(remote::init(&address))??;
+            drop(spinner);
+            Ok(Box::new(report))
+        }
+        RemoteCommand::User(UserCommand::Add(args)) => {
+            let address = address(context, Some(&args.url))?;
+            let user_id = args.user_id.as_deref();
+            let report = wait(remote::add_user(&address, &args.name, user_id, random))??;
+            Ok(Box::new(report))
+        }
+        RemoteCommand::Check(args) => {
+            let address = address(context, args.url.as_deref())?;
+            let spinner = context.printer.spinner("checking the database");
+            let report = wait(remote::check(&address))??;
+            drop(spinner);
+            Ok(Box::new(report))
+        }
+        RemoteCommand::Status(args) => {
+            let address = address(context, args.url.as_deref())?;
+            Ok(Box::new(wait(remote::status(&address))??))
+        }
+        RemoteCommand::Join(args) => {
+            let address = address(context, args.url.as_deref())?;
+            join::join(context, &args, address)
+        }
+        RemoteCommand::Leave(args) => join::leave(context, &args),
+    }
+}
+
+/// Returns the database from the command line, else from the environment.
+pub(in crate::cli) fn address(
+    context: &Context,
+    given: Option<&str>,
+) -> Result<Address, UserError> {
+    let url = match given {
+        Some(given) => context.text(given)?,
+        None => DATABASE
+            .iter()
+            .find_map(|name| context.environment.var(name))
+            .ok_or_else(|| {
+                let message =
+                    "no database URL: neither `MEMCTL_DATABASE_URL` nor `DATABASE_URL` is set";
+                UserError::usage(message, "memctl remote user add NAME --url ADMIN_URL")
+            })?,
+    };
+    Ok(Address::parse(&url)?)
+}
+
+impl Report for InitReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.applied.is_empty() {
+            page.line(format!("Already up to date: {}", self.database));
+        }
+        for migration in &self.applied {
+            let name = format!("{} {}", migration.version, migration.name);
+            page.styled(&[(Style::Good, "applied "), (Style::Plain, &name)]);
+        }
+        page.field("database", &self.database);
+        page.field("schema", &self.schema.to_string());
+        page.field(
+            "server",
+            &format!("PostgreSQL {}, pgvector {}", self.server, self.pgvector),
+        );
+        if !self.applied.is_empty() {
+            page.line("\nNext: create a login for each user, with the same URL");
+            page.line("  memctl remote user add NAME --url ADMIN_URL");
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Report for RemotePruneReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let verb = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let whose = if self.of_all { " of all users" } else { "" };
+        page.line(format!(
+            "{}{whose} {verb} from {}.",
+            plural(self.removed, "expired row"),
+            self.database
+        ));
+    }
+}
+
+impl Report for UserReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.field("user", &self.user_id);
+        page.field("login", &self.login);
+        // A separate line does not wrap, so that the URL can be copied.
+        page.line("\nThe URL, shown only once:\n");
+        page.line(&self.url);
+        page.line("\nNext: put it into `DATABASE_URL` on the user's machine and run");
+        page.line("  memctl remote check");
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The password is the requested output.
+    fn reveals(&self) -> bool {
+        true
+    }
+}
+
+impl Report for CheckReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for check in &self.checks {
+            let (style, mark) = if check.ok {
+                (Style::Good, "ok     ")
+            } else {
+                (Style::Bad, "failed ")
+            };
+            let name = format!("{:<14}", check.name);
+            page.styled(&[
+                (style, mark),
+                (Style::Strong, &name),
+                (Style::Plain, &check.detail),
+            ]);
+        }
+        let said = if self.passed {
+            "users are isolated from each other"
+        } else {
+            "do not use this database for sharing"
+        };
+        page.line(format!("\n{}: {said}", self.database));
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.passed)
+    }
+}
+
+impl Report for StatusReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let connection = match self.connection {
+            "verified" => "encrypted, certificate verified",
+            "encrypted" => "encrypted, certificate not verified (sslmode=verify-full verifies it)",
+            _ => "not encrypted",
+        };
+        page.field("database", &self.database);
+        page.field("connection", connection);
+        let pgvector = self.pgvector.as_deref().unwrap_or("–");
+        page.field(
+            "server",
+            &format!("PostgreSQL {}, pgvector {pgvector}", self.server),
+        );
+        page.field("login", &self.role);
+        page.field(
+            "user",
+            self.user_id
+                .as_deref()
+                .unwrap_or("none: this login is not mapped to a user"),
+        );
+        page.line("");
+        let mut table = Table::new(&[("Table", Align::Left), ("Rows", Align::Right)], &[0]);
+        for count in &self.tables {
+            table.row([count.table.to_owned(), count.rows.to_string()]);
+        }
+        page.table(&table);
+    }
+}

@@ -1,0 +1,237 @@
+//! `run`: a single run of a skill.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::progress::follow;
+use crate::engine::{self, RunOptions, RunReport, TraceOptions};
+use crate::error::UserError;
+use crate::model::SkillPath;
+
+/// Run a skill and record the result
+///
+/// Without a model, the most similar known case answers: an example of the skill, or an execution
+/// that was accepted or corrected.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
+    echo '{\"diff\": \"…\"}' | memctl run dev/code-review --input - --model 'exec:claude -p'"
+)]
+pub(in crate::cli) struct RunArgs {
+    /// Skill, as `domain/skill`
+    skill: String,
+    /// JSON file or `-` for stdin; default: the skill's `fixtures/sample_input.json`
+    #[arg(long, short, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Leave learned rules out, and do not record the run
+    #[arg(long)]
+    no_memory: bool,
+    /// Do not record the run: for tests and experiments
+    #[arg(long)]
+    no_record: bool,
+    /// Show the prompt layers and the model, and call nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Session that logs the run; default: the variable `MEMCTL_SESSION`
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Append an OTLP/JSON trace of the run to this file; default: `traces.file`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, UserError> {
+    let skill: SkillPath = args.skill.parse()?;
+    let input = args
+        .input
+        .as_deref()
+        .map(|path| context.json(path))
+        .transpose()?;
+    let workspace = context.workspace(args.model.as_deref())?;
+    let spinner = context.printer.spinner(&format!("running {skill}"));
+    let tracing = tracing(context, args)?.filter(|_| !args.dry_run);
+    let name = skill.to_string();
+    let given = input.clone().filter(|_| tracing.is_some());
+    let session = context.session(args.session.clone());
+    let options = RunOptions {
+        skill,
+        input,
+        without_memory: args.no_memory,
+        without_record: args.no_record,
+        dry_run: args.dry_run,
+        session: session.clone(),
+        stateless: context.off.as_ref().map(ToString::to_string),
+    };
+    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))?;
+    drop(spinner);
+    let traced = tracing.map(|options| {
+        let (session, given) = (session.as_deref(), given.as_deref());
+        engine::trace(&workspace, &options, &name, session, given, report.as_ref())
+    });
+    // A failed trace does not lose the answer.
+    if let Some(Err(error)) = traced {
+        let reason = UserError::from(error).message;
+        context
+            .printer
+            .warn(&format!("cannot write the trace: {reason}"));
+    }
+    let report = report?;
+    if let Some(sample) = &report.sample_input {
+        context
+            .printer
+            .note(&format!("using {sample} (no --input given)"));
+    }
+    Ok(Box::new(report))
+}
+
+/// Returns the destination of the run's trace, if any. The variables are those of OpenTelemetry.
+fn tracing(context: &Context, args: &RunArgs) -> Result<Option<TraceOptions>, UserError> {
+    let environment = &context.environment;
+    let config = context.config_quietly()?;
+    let project = context
+        .places
+        .memory
+        .parent()
+        .unwrap_or(&context.places.memory);
+    let given = args.trace.as_ref().map(|path| environment.absolute(path));
+    let file = given.or_else(|| Some(project.join(config.text("traces.file")?)));
+    let is_off = environment
+        .var("OTEL_SDK_DISABLED")
+        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let captured = config
+        .text("traces.content")
+        .unwrap_or_default()
+        .to_lowercase();
+    Ok(file
+        .filter(|_| args.trace.is_some() || !is_off)
+        .map(|file| TraceOptions {
+            file,
+            with_content: ["true", "1", "span_only", "span_and_event"].contains(&captured.as_str()),
+            service: config.text("traces.service").unwrap_or("memctl").to_owned(),
+            parent: environment.var("TRACEPARENT"),
+        }))
+}
+
+impl Report for RunReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.outcome.is_some() {
+            let pretty = serde_json::from_str::<serde_json::Value>(self.output.get())
+                .and_then(|value| serde_json::to_string_pretty(&value));
+            match pretty {
+                // A plain answer is printed as text.
+                Ok(text) => page.line(raw_output(self.output.get()).unwrap_or(text)),
+                Err(_) => page.line(self.output.get()),
+            }
+            page.line("");
+        } else {
+            page.styled(&[(
+                Style::Strong,
+                "Dry run: no model was called, nothing was recorded.",
+            )]);
+        }
+        page.field(
+            "execution",
+            match (&self.execution_id, self.stateless) {
+                (Some(id), _) => id,
+                (None, true) => "not recorded: memory is disabled",
+                (None, false) => "not recorded",
+            },
+        );
+        page.field("model", &self.model_used);
+        if let Some(nearest) = &self.nearest_case {
+            let percent = nearest.similarity * 100.0;
+            page.field(
+                "answered by",
+                &format!(
+                    "{} ({percent:.0}% similar); no model was called",
+                    nearest.source
+                ),
+            );
+        }
+        let layers: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| format!("{} {} ({} tokens)", layer.layer, layer.source, layer.tokens))
+            .collect();
+        page.field("layers", &layers.join(", "));
+        let rules: Vec<&str> = self.injected.iter().map(|i| i.id.as_str()).collect();
+        page.field(
+            "rules",
+            &if rules.is_empty() {
+                "none".to_owned()
+            } else {
+                rules.join(", ")
+            },
+        );
+        if !self.withheld.is_empty() {
+            let rules = self.withheld.join(", ");
+            page.field(
+                "withheld",
+                &format!("{rules}, at random (`experiment.withhold`)"),
+            );
+        }
+        if let Some(outcome) = &self.outcome {
+            page.field("outcome", outcome.as_str());
+            page.field("latency", &latency(self.latency_ms));
+            page.field(
+                "cost",
+                &self
+                    .cost_usd
+                    .map_or("unknown".to_owned(), |cost| format!("${cost:.4}")),
+            );
+        }
+        if let Some(usage) = &self.usage {
+            let tokens = format!(
+                "{} in, {} out",
+                plural(usage.input_tokens, "token"),
+                usage.output_tokens
+            );
+            page.field("usage", &tokens);
+        }
+        if let Some(id) = &self.execution_id {
+            page.line("");
+            page.styled(&[
+                (Style::Dim, "Right? "),
+                (Style::Plain, &format!("memctl accept {id}")),
+            ]);
+            let correct = format!(
+                "memctl correct {} --execution-id {id} --correction \"…\"",
+                self.skill
+            );
+            page.styled(&[(Style::Dim, "Wrong? "), (Style::Plain, &correct)]);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Returns the text of an answer that consists of text only.
+fn raw_output(json: &str) -> Option<String> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
+    match (fields.len(), fields.get("raw_output")?) {
+        (1, serde_json::Value::String(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Returns a duration as `850ms` or `1.1s`.
+pub(in crate::cli) fn latency(ms: f64) -> String {
+    if ms < 1000.0 {
+        format!("{ms:.0}ms")
+    } else {
+        format!("{:.1}s", ms / 1000.0)
+    }
+}

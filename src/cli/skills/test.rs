@@ -1,0 +1,199 @@
+//! `test`: regression tests of the rules.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::junit;
+use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
+use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::engine::{self, CaseReport, Status, TestPlan, TestReport};
+use crate::error::{Kind, UserError};
+use crate::model::SkillPath;
+use crate::workspace::Workspace;
+
+/// Run the regression tests of corrections, without and with each rule
+///
+/// A test that fails without the rule and passes with it validates the rule. A test that passes
+/// without the rule proves nothing. A rule that breaks another test is reported and loses
+/// confidence. Exits with 1 if a test fails, and with 4 if the model fails.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
+    memctl test --max-calls 40 --junit target/memory.xml"
+)]
+pub(in crate::cli) struct TestArgs {
+    /// Skill, as `domain/skill`; default: all skills
+    skill: Option<String>,
+    /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Maximum number of model calls
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_calls: usize,
+    /// Also write the results as XML for build servers
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+pub(in crate::cli) fn test(
+    context: &Context,
+    args: &TestArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(args.model.as_deref())?;
+    let plan = wait(engine::plan_tests(
+        &workspace,
+        skill.as_ref(),
+        args.max_calls,
+    ))??;
+    announce(context, &plan);
+    let report = run(context, &workspace, plan)?;
+    if let Some(path) = &args.junit {
+        let path = context.environment.absolute(path);
+        engine::write_report(&path, &junit::document(&report)?)?;
+    }
+    Ok(Box::new(report))
+}
+
+/// Prints the models, the calls and the cost before the first call.
+fn announce(context: &Context, plan: &TestPlan) {
+    if plan.calls == 0 {
+        return;
+    }
+    let cost = plan
+        .cost_usd
+        .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
+    context.printer.note(&format!(
+        "calling `{}`: {}, about {cost}; up to {} if tests fail",
+        plan.models.join("`, `"),
+        plural(plan.calls as u64, "call"),
+        plan.max_calls,
+    ));
+}
+
+fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
+    let bar = context.printer.bar("testing");
+    let mut on_case = |done: usize, of: usize| bar.reach(done, of);
+    let report = wait(engine::test(workspace, plan, &mut on_case, &mut |_| {}))?;
+    drop(bar);
+    let mut report = report?;
+    let ran = report.cases.len() - report.skipped;
+    if report.cases.is_empty() {
+        report.warnings.push(
+            "no regression tests; `memctl correct` creates one for each correction".to_owned(),
+        );
+    } else if ran == 0 {
+        report.warnings.push("all tests were skipped".to_owned());
+    }
+    Ok(report)
+}
+
+impl Report for TestReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if !self.cases.is_empty() {
+            let mut table = Table::new(
+                &[
+                    ("Test", Align::Left),
+                    ("Skill", Align::Left),
+                    ("Rule", Align::Left),
+                    ("Without", Align::Left),
+                    ("With", Align::Left),
+                    ("Result", Align::Left),
+                ],
+                &[1, 0],
+            );
+            for case in &self.cases {
+                let side = |side: Option<Status>| match side {
+                    Some(status) => (style(status), name(status).to_owned()),
+                    None => (Style::Dim, "–".to_owned()),
+                };
+                table.styled_row(vec![
+                    (Style::Plain, case.id.clone()),
+                    (Style::Plain, case.skill.to_string()),
+                    (Style::Plain, case.reflexion_id.clone().unwrap_or_default()),
+                    (Style::Plain, side(case.without_rule).1),
+                    side(case.with_rule),
+                    (style(case.status), name(case.status).to_owned()),
+                ]);
+            }
+            page.table(&table);
+            page.line("");
+        }
+        for case in self
+            .cases
+            .iter()
+            .filter(|case| case.status != Status::Passed)
+        {
+            page.styled(&[
+                (style(case.status), &format!("{} ", title(case))),
+                (Style::Plain, &case.reason),
+            ]);
+        }
+        let counts = [
+            (self.passed, "passed", Style::Good),
+            (self.failed, "failed", Style::Bad),
+            (self.worthless, "worthless", Style::Warn),
+            (self.skipped, "skipped", Style::Dim),
+        ];
+        let mut parts: Vec<(Style, String)> = counts
+            .iter()
+            .map(|(count, what, style)| {
+                let style = if *count == 0 { Style::Dim } else { *style };
+                (style, format!("{count} {what}  "))
+            })
+            .collect();
+        if self.calls > 0 {
+            let cost = self
+                .cost_usd
+                .map_or(String::new(), |cost| format!(", ${cost:.4}"));
+            let asked = plural(self.calls as u64, "call");
+            parts.push((Style::Dim, format!("{asked}{cost}")));
+        }
+        let parts: Vec<(Style, &str)> = parts
+            .iter()
+            .map(|(style, text)| (*style, text.as_str()))
+            .collect();
+        page.styled(&parts);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn exit_code(&self) -> u8 {
+        // A CI gate must not pass because the model did not answer.
+        match (self.failed, self.unanswered) {
+            (0, 0) => 0,
+            (0, _) => Kind::Model.code(),
+            _ => 1,
+        }
+    }
+}
+
+fn title(case: &CaseReport) -> String {
+    format!("{} ({}):", case.id, case.skill)
+}
+
+const fn name(status: Status) -> &'static str {
+    match status {
+        Status::Passed => "passed",
+        Status::Failed => "failed",
+        Status::Worthless => "worthless",
+        Status::Skipped => "skipped",
+    }
+}
+
+const fn style(status: Status) -> Style {
+    match status {
+        Status::Passed => Style::Good,
+        Status::Failed => Style::Bad,
+        Status::Worthless => Style::Warn,
+        Status::Skipped => Style::Dim,
+    }
+}

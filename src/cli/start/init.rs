@@ -1,0 +1,58 @@
+//! `init`: creation of a workspace.
+
+use clap::Args;
+
+use super::merge_driver;
+use super::merge_driver::project;
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style};
+use crate::engine::{InitReport, initialise};
+use crate::error::UserError;
+use crate::merge::git::Repository;
+
+/// Create a workspace here: `.agentura/` for records, `skills/` for skills
+///
+/// In a git repository, it also installs a merge driver that merges the records of two branches:
+/// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
+/// merge.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  memctl init")]
+pub(in crate::cli) struct InitArgs {}
+
+pub(in crate::cli) fn init(
+    context: &Context,
+    _args: &InitArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let places = &context.places;
+    let mut random = || uuid::Uuid::new_v4().to_string();
+    let store = context.store(&context.config(&[])?)?;
+    let mut report = initialise(&store, &places.skills, &mut random)?;
+    if let Some(repository) = Repository::of(project(places)) {
+        let (done, warnings) = merge_driver::install(context, &repository)?;
+        report.created.extend(done);
+        report.warnings.extend(warnings);
+    }
+    Ok(Box::new(report))
+}
+
+impl Report for InitReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.created.is_empty() {
+            page.line(format!("Already set up: {}", self.directory));
+            return;
+        }
+        for created in &self.created {
+            page.styled(&[(Style::Good, "created "), (Style::Plain, created)]);
+        }
+        page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and run");
+        page.line("  memctl run <domain>/<skill> --input FILE");
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

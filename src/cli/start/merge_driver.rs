@@ -1,0 +1,148 @@
+//! Installation of the git merge driver: attributes, which the repository shares, and settings and
+//! hooks, which each clone has for itself.
+
+use std::path::Path;
+
+use crate::cli::context::Context;
+use crate::cli::learning::hooks::program;
+use crate::config::Places;
+use crate::engine::{make_hook, with_lines};
+use crate::error::UserError;
+use crate::merge::git::Repository;
+use crate::platform::named;
+use crate::store::{DIRECTORY, Role, lined};
+
+/// Name of the driver in git.
+const NAME: &str = "memctl";
+
+/// Hooks that run after a merge, a rebase or a cherry-pick.
+const HOOKS: [&str; 3] = ["post-merge", "post-rewrite", "post-commit"];
+
+/// Returns the lines of `.gitattributes`.
+fn attributes() -> String {
+    let mut patterns: Vec<String> = crate::model::Kind::ALL
+        .into_iter()
+        .map(|kind| format!("/{DIRECTORY}/{}", kind.file()))
+        .collect();
+    let logs = lined().filter(|(_, role)| *role != Role::Journal);
+    patterns.extend(logs.map(|(name, _)| format!("/{DIRECTORY}/{name}")));
+    patterns.push(format!("/{DIRECTORY}/audit.anchor"));
+    patterns.push("/skills/**/GUARDRAILS.md".to_owned());
+    patterns.push("/skills/**/tests/generated/**".to_owned());
+    let lines = patterns.iter();
+    lines
+        .flat_map(|pattern| [pattern.as_str(), " merge=", NAME, "\n"])
+        .collect()
+}
+
+/// Installs what is missing. Returns what was installed, and what a person has to do.
+pub(in crate::cli) fn install(
+    context: &Context,
+    repository: &Repository,
+) -> Result<(Vec<String>, Vec<String>), UserError> {
+    let (mut done, mut warnings) = (Vec::new(), Vec::new());
+    let file = project(&context.places).join(".gitattributes");
+    let shown = file.display().to_string();
+    // A cloned repository may contain a link that redirects the write to another file.
+    if named::link_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
+        warnings.push(format!(
+            "`{shown}` is a symbolic link; the merge driver is not installed in it"
+        ));
+    } else if with_lines(&file, &attributes())? {
+        done.push(shown);
+    }
+    let program = quoted(&program(context));
+    // Git quotes the values that it fills in.
+    let driver =
+        format!("{program} merge-driver %O %A %B --path %P --base-label %S --their-label %Y");
+    let settings = [
+        ("name", "records of memctl".to_owned()),
+        ("driver", driver),
+        // Two merge bases are merged as bases, not as sides.
+        ("recursive", "binary".to_owned()),
+    ];
+    for (name, value) in settings {
+        let name = format!("merge.{NAME}.{name}");
+        if repository.setting(&name).as_ref() != Some(&value) {
+            repository.set(&name, &value)?;
+            done.push(format!("{name} in the settings of this clone"));
+        }
+    }
+    let is_elsewhere = repository.setting("core.hooksPath").is_some();
+    // Hooks run at the top of the repository, and the workspace may be below it.
+    let top = named::real(repository.top()).ok();
+    let own = named::real(project(&context.places)).ok();
+    let below = own
+        .as_deref()
+        .zip(top.as_deref())
+        .and_then(|(own, top)| own.strip_prefix(top).ok());
+    let root = below
+        .and_then(Path::to_str)
+        .filter(|below| !below.is_empty());
+    let root = root.map_or_else(String::new, |below| format!(" --root {}", quoted(below)));
+    for hook in HOOKS {
+        let Some(path) = repository.inside("hooks").map(|hooks| hooks.join(hook)) else {
+            continue;
+        };
+        let line = format!("{program}{root} merge-driver --finish --hook {hook} || :");
+        let is_own = |text: &str| {
+            let mut lines = text.lines().filter(|line| !line.starts_with("#!"));
+            lines.all(|line| line.contains(" merge-driver --finish "))
+        };
+        match named::read_text(&path, 16 << 20) {
+            Ok(text) if text.lines().any(|known| known == line) => {}
+            // The hook belongs to another workspace of this repository.
+            Ok(text) if is_own(&text) && !is_elsewhere => {
+                with_lines(&path, &line)?;
+                done.push(path.display().to_string());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_elsewhere => {
+                make_hook(&path, &format!("#!/bin/sh\n{line}\n"))?;
+                done.push(path.display().to_string());
+            }
+            _ => warnings.push(format!(
+                "add this line to the hook `{}`: {line}",
+                path.display()
+            )),
+        }
+    }
+    Ok((done, warnings))
+}
+
+/// Returns problems of the git setup of a workspace; empty if it is not in a git repository.
+pub(in crate::cli) fn problems(directory: &Path) -> Vec<String> {
+    let Some(repository) = Repository::of(directory) else {
+        return Vec::new();
+    };
+    let file = directory
+        .join(DIRECTORY)
+        .join(crate::model::Kind::Correction.file());
+    let is_named = repository.attribute("merge", &file).as_deref() == Some(NAME);
+    let is_known = repository
+        .setting(&format!("merge.{NAME}.driver"))
+        .is_some();
+    let mut found = Vec::new();
+    if is_named && !is_known {
+        found.push(
+            "`.gitattributes` names the memctl merge driver, which is not installed in this clone; \
+            run `memctl merge-driver --install`"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+/// Returns the parent directory of a workspace's memory.
+pub(in crate::cli) fn project(places: &Places) -> &Path {
+    places.memory.parent().unwrap_or(&places.memory)
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
