@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync
+.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -92,6 +92,16 @@ deny-tool: ## install cargo-deny below `target/`: two minutes of processor time,
 
 deny: deny-tool ## licences, duplicates and sources of all dependencies, by `.cargo/deny.toml`
 	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph licenses bans sources
+
+MACHETE = $(TOOLS)/bin/cargo-machete
+MACHETE_VERSION = 0.9.2
+unused-tool: ## install cargo-machete below `target/`
+	@$(MACHETE) --version 2>/dev/null | grep -qxF '$(MACHETE_VERSION)' \
+		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install cargo-machete@$(MACHETE_VERSION) --quiet --locked --debug --force \
+			--root $(TOOLS) --target-dir $(TOOLS)/build
+
+unused: unused-tool ## dependencies that no file names
+	@$(MACHETE) .
 
 audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's database from GitHub
 	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph advisories
