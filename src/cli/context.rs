@@ -155,6 +155,7 @@ impl Context {
             skills_dir: self.places.skills.clone(),
             settings: Settings {
                 rules_tokens: config.parsed("prompt.rules_tokens")?,
+                procedures_tokens: config.parsed("prompt.procedures_tokens")?,
                 max_output_tokens: config.parsed("llm.max_output_tokens")?,
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),

@@ -87,6 +87,11 @@ pub(super) const KEYS: &[Key] = &[
         "token budget for learned rules in a prompt",
     ),
     Key::open(
+        "prompt.procedures_tokens",
+        "500",
+        "token budget for learned procedures in a prompt",
+    ),
+    Key::open(
         "offline.min_similarity",
         "0.35",
         "minimum similarity of a known case that may answer, 0 to 1",

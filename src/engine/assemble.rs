@@ -3,14 +3,15 @@
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::{Kind, Reflexion, SkillPath, split_origin};
-use crate::prompt::{self, Assembly, Choice, Omitted};
+use crate::model::{Kind, Procedure, Record as _, Reflexion, SkillPath, split_origin};
+use crate::prompt::{self, Assembly, Choice, Learned, Omitted};
 use crate::skill::Skill;
 use crate::store::Selection;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::guardrails::is_pending;
+use crate::workspace::procedures::approved;
 use crate::workspace::rules as active_rules;
 
 /// Prompt, its parts, and the problems of the skill.
@@ -34,10 +35,9 @@ pub fn prompt(
     let (_, skill) = workspace.skill(skill)?;
     let mut warnings: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
     let assembly = assemble(workspace, &skill, input, &mut warnings)?;
-    // A displayed prompt is a read of its rules. A run names its rules in the execution
-    // instead.
-    let rules = assembly.injected.iter();
-    let read = rules.map(|rule| (Kind::Reflexion, (rule.id.as_str(), None)));
+    // A displayed prompt is a read of its records. A run names them in the execution instead.
+    let records = assembly.injected.iter();
+    let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
     warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
@@ -75,46 +75,104 @@ pub(crate) fn assemble(
     let withheld: Vec<String> = ids
         .filter(|id| share.withholds(&workspace.store, id, &unit))
         .collect();
-    Ok(assemble_layers(workspace, skill, &rules, input, &withheld))
+    let (procedures, problems) = approved(&workspace.store, &Selection::default())?;
+    warnings.extend(problems.iter().map(ToString::to_string));
+    let records = Records {
+        rules: &rules,
+        procedures: &procedures,
+        withheld: &withheld,
+    };
+    let assembly = assemble_records(workspace, skill, records, input);
+    let shown = assembly.injected.iter().map(|record| record.id.as_str());
+    let shown: Vec<&str> = shown.collect();
+    let suspicious = procedures
+        .iter()
+        .filter(|procedure| shown.contains(&procedure.procedure_id.as_str()))
+        .filter_map(suspicion_of);
+    warnings.extend(suspicious);
+    Ok(assembly)
 }
 
-pub(crate) fn assemble_without_rules(workspace: &Workspace, skill: &Skill) -> Assembly {
-    assemble_layers(workspace, skill, &[], None, &[])
+pub(crate) fn assemble_without_memory(workspace: &Workspace, skill: &Skill) -> Assembly {
+    assemble_layers(workspace, skill, &[], None)
 }
 
-/// Assembles the prompt from these rules, within the token budget and without the rules
-/// withheld for the control group.
+/// Assembles the prompt from these rules, within the token budget. It has no procedures, since
+/// tests judge rules.
 pub(crate) fn assemble_layers(
     workspace: &Workspace,
     skill: &Skill,
     rules: &[Reflexion],
     input: Option<&str>,
-    withheld: &[String],
 ) -> Assembly {
+    let records = Records {
+        rules,
+        procedures: &[],
+        withheld: &[],
+    };
+    assemble_records(workspace, skill, records, input)
+}
+
+/// Records for a prompt.
+#[derive(Debug, Clone, Copy)]
+struct Records<'a> {
+    rules: &'a [Reflexion],
+    /// Approved procedures.
+    procedures: &'a [Procedure],
+    /// Ids of the rules withheld for the control group.
+    withheld: &'a [String],
+}
+
+fn assemble_records(
+    workspace: &Workspace,
+    skill: &Skill,
+    records: Records<'_>,
+    input: Option<&str>,
+) -> Assembly {
+    let path = skill.path.to_string();
     let choice = Choice {
         input,
+        skill: &path,
         budget: workspace.settings.rules_tokens,
+        procedures_budget: workspace.settings.procedures_tokens,
         now: workspace.now,
-        withheld,
+        withheld: records.withheld,
         fence: |text, nonce| guard::fence(&[text], nonce),
         nonce: &(workspace.random)(),
     };
     let directory = workspace.store.directory();
     let name = directory.file_name().unwrap_or(directory.as_os_str());
-    let source = std::path::Path::new(name).join(Kind::Reflexion.file());
+    let source = |kind: Kind| {
+        let file = std::path::Path::new(name).join(kind.file());
+        file.display().to_string()
+    };
     let mut layers = skill.layers();
     for layer in &mut layers {
         clean(&mut layer.text);
     }
     // Data files from other programs or older versions may hold secrets.
-    let mut rules = rules.to_vec();
+    let mut rules = records.rules.to_vec();
     for rule in &mut rules {
         clean(&mut rule.rule);
         clean(&mut rule.applies_when);
         clean(&mut rule.source);
     }
+    let mut procedures = records.procedures.to_vec();
+    for procedure in &mut procedures {
+        let clean = guard::redact_json(procedure.data.get()).text;
+        // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
+        procedure.data = serde_json::from_str(&clean).unwrap_or_default();
+    }
     let suspicious = take_suspicious(&mut rules);
-    let mut assembly = prompt::assemble(&layers, &rules, &source.display().to_string(), &choice);
+    let of_rules = Learned {
+        records: &rules[..],
+        source: &source(Kind::Reflexion),
+    };
+    let of_procedures = Learned {
+        records: &procedures[..],
+        source: &source(Kind::Procedure),
+    };
+    let mut assembly = prompt::assemble(&layers, of_rules, of_procedures, &choice);
     assembly.omitted.extend(suspicious);
     assembly
 }
@@ -164,6 +222,15 @@ fn clean(text: &mut String) {
     if let std::borrow::Cow::Owned(cleaned) = guard::redact(text).text {
         *text = cleaned;
     }
+}
+
+/// Warning about a suspicious procedure that is in the prompt because a person approved it.
+fn suspicion_of(procedure: &Procedure) -> Option<String> {
+    let reason = guard::admit(&procedure.content()).quarantine?;
+    let id = &procedure.procedure_id;
+    Some(format!(
+        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl memory forget {id}"
+    ))
 }
 
 /// Warning about a suspicious rule that is in the prompt because a person gave it.

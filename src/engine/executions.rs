@@ -93,6 +93,7 @@ pub fn log_execution(
             latency_ms: options.latency_ms,
             model_used: options.model_used,
             reflexions_injected: options.reflexions_injected,
+            procedures_injected: Vec::new(),
             reflexions_withheld: Vec::new(),
             experiment_withhold: None,
             usage: options.usage,

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
-use super::assemble::{assemble, assemble_without_rules};
+use super::assemble::{assemble, assemble_without_memory};
 use crate::guard;
 use crate::llm::OnProgress;
 use crate::model::{Kind, Outcome};
@@ -51,7 +51,7 @@ pub async fn run(
     let stateless = options.stateless.is_some();
     warnings.extend(options.stateless.as_deref().map(says_stateless));
     let assembly = if options.without_memory || stateless {
-        assemble_without_rules(workspace, &skill)
+        assemble_without_memory(workspace, &skill)
     } else {
         assemble(workspace, &skill, Some(input.get()), &mut warnings)?
     };

@@ -95,7 +95,7 @@ pub async fn plan_tests(
             for case in cases.iter().filter_map(|file| file.case.as_ref().ok()) {
                 let calls = if case.rubric.is_some() { 4 } else { 2 };
                 let prompt =
-                    assemble_layers(workspace, &skill, &rules, Some(case.input.get()), &[]).prompt;
+                    assemble_layers(workspace, &skill, &rules, Some(case.input.get())).prompt;
                 let bytes = (prompt.len() + case.input.get().len()) as u64;
                 let tokens = bytes / BYTES_PER_TOKEN * calls;
                 let cost = llm.estimate(tokens, USUAL_ANSWER * calls);
@@ -199,7 +199,7 @@ async fn test_case(
         (report.status, report.reason) = without_model(&workspace.store, case)?;
         return Ok(report);
     };
-    let prompt = assemble_layers(workspace, &group.skill, &rules, Some(case.input.get()), &[]);
+    let prompt = assemble_layers(workspace, &group.skill, &rules, Some(case.input.get()));
     if let Some(omitted) = prompt.omitted.iter().find(|o| o.id == rule.reflexion_id) {
         let id = &rule.reflexion_id;
         report.reason = format!("`{id}` does not stand in the prompt: {}", omitted.reason);

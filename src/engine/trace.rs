@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::model::{Execution, Outcome};
+use crate::model::{Execution, Kind, Outcome};
+use crate::prompt::ids_of;
 use crate::transcript::otlp::{Traced, line};
 
 use super::RunReport;
@@ -75,7 +76,7 @@ pub fn trace(
             run.input_tokens = report.usage.map(|usage| usage.input_tokens);
             run.output_tokens = report.usage.map(|usage| usage.output_tokens);
             run.execution_id.clone_from(&report.execution_id);
-            run.injected = report.injected.iter().map(|rule| rule.id.clone()).collect();
+            run.injected = ids_of(&report.injected, Kind::Reflexion);
             content.1 = Some(report.output.get().to_owned());
         }
         Err(error) => {

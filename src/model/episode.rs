@@ -47,6 +47,13 @@ pub struct Execution {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub reflexions_injected: Vec<String>,
+    /// Ids of the procedures in the prompt.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub procedures_injected: Vec<String>,
     /// Ids of the rules that the experiment withheld from the prompt.
     #[serde(
         default,

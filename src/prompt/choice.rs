@@ -1,4 +1,4 @@
-//! Parameters of the rule selection, and its results for rules that are left out.
+//! Parameters of the selection of rules and procedures, and the records that it leaves out.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -16,13 +16,17 @@ pub struct Omitted {
     pub reason: String,
 }
 
-/// Parameters of the rule selection.
+/// Parameters of the selection of rules and procedures.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     /// Input of the skill; `None` if unknown.
     pub input: Option<&'a str>,
+    /// Skill, as `domain/skill`.
+    pub skill: &'a str,
     /// Token budget for rules.
     pub budget: usize,
+    /// Token budget for procedures.
+    pub procedures_budget: usize,
     /// Current time, for the age of rules.
     pub now: DateTime<Utc>,
     /// Ids of rules that the experiment withholds. Their tokens stay unused.
@@ -31,6 +35,23 @@ pub struct Choice<'a> {
     pub fence: fn(&str, &str) -> String,
     /// Random word for the fence.
     pub nonce: &'a str,
+}
+
+impl Choice<'_> {
+    /// Returns the parameters without an input, a skill and a budget, and with an open fence.
+    #[cfg(test)]
+    pub(super) fn of(now: DateTime<Utc>) -> Self {
+        Self {
+            input: None,
+            skill: "",
+            budget: 0,
+            procedures_budget: 0,
+            now,
+            withheld: &[],
+            fence: |text, _| text.to_owned(),
+            nonce: "n0nce",
+        }
+    }
 }
 
 /// Confidence of a rule; 0.5 if missing.

@@ -1,24 +1,26 @@
-//! Prompt of a skill: up to four layers, with a selection of learned rules as layer 2.
+//! Prompt of a skill: up to four layers, with a selection of what was learned as layer 2.
 //!
 //! ```text
-//! 0 WORKSPACE.md   1 DOMAIN.md   2 learned rules   3 SKILL.md
+//! 0 WORKSPACE.md   1 DOMAIN.md   2 learned rules and procedures   3 SKILL.md
 //! ```
 //!
 //! Layers are joined by a ruler and have no headings of their own, byte for byte as in the
-//! reference implementation.
+//! reference implementation. A prompt without procedures has no trace of them.
 //!
 //! - `choice`: parameters of the selection. `choose`: selects rules within the token budget.
 //! - `render`: text of the rules.
+//! - `procedures`: selection and text of procedures, within a budget of their own.
 //!
-//! Pure: layers, rules and the time are arguments.
+//! Pure: layers, records and the time are arguments.
 
 mod choice;
 mod choose;
+mod procedures;
 mod render;
 
 use serde::Serialize;
 
-use crate::model::{Kind, Record as _, Reflexion, Trust};
+use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::skill::Layer;
 
 pub use choice::{Choice, Omitted, tokens};
@@ -36,9 +38,9 @@ pub struct Assembly {
     pub prompt: String,
     /// Non-empty layers in order.
     pub layers: Vec<LayerSize>,
-    /// Rules in the prompt, in order.
+    /// Rules in the prompt, in order, then procedures.
     pub injected: Vec<Injected>,
-    /// Rules of this skill that are not in the prompt, with reasons.
+    /// Rules and procedures for this skill that are not in the prompt, with reasons.
     pub omitted: Vec<Omitted>,
     /// Ids of the omitted rules that only the experiment withheld.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -76,14 +78,86 @@ fn is_of_a_person(trust: &Trust) -> bool {
     *trust == Trust::User
 }
 
-/// Assembles a prompt. `rules` are those of the skill in file order, oldest first; `rules_source`
-/// is the display name of their source.
+/// Returns the ids of the records of a kind in a prompt.
+pub fn ids_of(injected: &[Injected], kind: Kind) -> Vec<String> {
+    let of_kind = injected.iter().filter(|record| record.kind == kind);
+    of_kind.map(|record| record.id.clone()).collect()
+}
+
+/// Records for layer 2, in file order, oldest first.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned<'a, R> {
+    /// The records.
+    pub records: &'a [R],
+    /// Display name of their source.
+    pub source: &'a str,
+}
+
+/// Assembles a prompt. `rules` are those of the skill; `procedures` are those that a user of this
+/// machine has approved.
 pub fn assemble(
     layers: &[Layer],
-    rules: &[Reflexion],
-    rules_source: &str,
+    rules: Learned<'_, Reflexion>,
+    procedures: Learned<'_, Procedure>,
     choice: &Choice<'_>,
 ) -> Assembly {
+    let (chosen, mut omitted, withheld) = choose_rules(rules.records, choice);
+    let (steps, left) = procedures::choose(procedures.records, choice);
+    omitted.extend(left);
+    let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
+        chosen.iter().partition(|rule| rule.observed);
+    let learned = [
+        (rules.source.to_owned(), render(&own)),
+        (procedures.source.to_owned(), procedures::render(&steps)),
+        (
+            format!("{} (observed)", rules.source),
+            render_observed(&shown, choice),
+        ),
+    ];
+    let mut parts: Vec<(u8, String, &str)> = layers
+        .iter()
+        .map(|layer| {
+            (
+                layer.number,
+                layer.source.display().to_string(),
+                layer.text.as_str(),
+            )
+        })
+        .collect();
+    let learned = learned.iter();
+    parts.extend(learned.map(|(source, text)| (2, source.clone(), text.as_str())));
+    parts.retain(|(_, _, text)| !text.is_empty());
+    parts.sort_by_key(|(number, _, _)| *number);
+    let texts: Vec<&str> = parts.iter().map(|(_, _, text)| *text).collect();
+    let rules = chosen.iter().map(|rule| injected_rule(rule));
+    let steps = steps.iter().map(|procedure| Injected {
+        id: procedure.procedure_id.clone(),
+        kind: Kind::Procedure,
+        trust: procedure.trust(),
+        source: String::new(),
+    });
+    Assembly {
+        prompt: texts.join(RULER),
+        layers: parts
+            .iter()
+            .map(|(number, source, text)| LayerSize {
+                layer: *number,
+                source: source.clone(),
+                tokens: tokens(text),
+            })
+            .collect(),
+        injected: rules.chain(steps).collect(),
+        omitted,
+        withheld,
+    }
+}
+
+/// Returns the rules of the prompt, the omitted ones, and the ids of those that only the experiment
+/// withheld.
+fn choose_rules<'r>(
+    rules: &'r [Reflexion],
+    choice: &Choice<'_>,
+) -> (Vec<&'r Reflexion>, Vec<Omitted>, Vec<String>) {
     let (observed, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
         rules.iter().partition(|rule| rule.observed);
     let (mut chosen, mut omitted) = choose(&own, choice);
@@ -110,50 +184,19 @@ pub fn assemble(
         }
         !is_withheld
     });
-    let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
-        chosen.iter().partition(|rule| rule.observed);
-    let learned = render(&own);
-    let observed = render_observed(&shown, choice);
-    let mut parts: Vec<(u8, String, &str)> = layers
-        .iter()
-        .map(|layer| {
-            (
-                layer.number,
-                layer.source.display().to_string(),
-                layer.text.as_str(),
-            )
-        })
-        .collect();
-    parts.push((2, rules_source.to_owned(), &learned));
-    parts.push((2, format!("{rules_source} (observed)"), &observed));
-    parts.retain(|(_, _, text)| !text.is_empty());
-    parts.sort_by_key(|(number, _, _)| *number);
-    let texts: Vec<&str> = parts.iter().map(|(_, _, text)| *text).collect();
-    Assembly {
-        prompt: texts.join(RULER),
-        layers: parts
-            .iter()
-            .map(|(number, source, text)| LayerSize {
-                layer: *number,
-                source: source.clone(),
-                tokens: tokens(text),
-            })
-            .collect(),
-        injected: chosen
-            .iter()
-            .map(|rule| Injected {
-                id: rule.reflexion_id.clone(),
-                kind: Kind::Reflexion,
-                trust: if rule.observed {
-                    Trust::Observed
-                } else {
-                    rule.trust()
-                },
-                source: rule.source.clone(),
-            })
-            .collect(),
-        omitted,
-        withheld,
+    (chosen, omitted, withheld)
+}
+
+fn injected_rule(rule: &Reflexion) -> Injected {
+    Injected {
+        id: rule.reflexion_id.clone(),
+        kind: Kind::Reflexion,
+        trust: if rule.observed {
+            Trust::Observed
+        } else {
+            rule.trust()
+        },
+        source: rule.source.clone(),
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn item(rule: &Reflexion) -> String {
 
 /// Text on one line, without invisible characters and control words of models. So learned text
 /// cannot start a heading, a ruler or another item.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
     let words = lines
         .iter()

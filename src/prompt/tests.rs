@@ -34,17 +34,26 @@ fn with(rules: &[Reflexion], input: Option<&str>, budget: usize) -> Assembly {
     let choice = Choice {
         input,
         budget,
-        now: now(),
-        withheld: &[],
-        fence: |text, _| text.to_owned(),
-        nonce: "n0nce",
+        ..Choice::of(now())
     };
-    assemble(
-        &[layer(3, "Skill."), layer(0, "Org.")],
-        rules,
-        "rules",
-        &choice,
-    )
+    together(&[layer(3, "Skill."), layer(0, "Org.")], rules, &[], &choice)
+}
+
+fn together(
+    layers: &[Layer],
+    rules: &[Reflexion],
+    procedures: &[Procedure],
+    choice: &Choice<'_>,
+) -> Assembly {
+    let rules = Learned {
+        records: rules,
+        source: "rules",
+    };
+    let procedures = Learned {
+        records: procedures,
+        source: "procedures",
+    };
+    assemble(layers, rules, procedures, choice)
 }
 
 fn injected(assembly: &Assembly) -> Vec<&str> {
@@ -139,14 +148,11 @@ fn what_is_withheld_says_so_and_makes_no_room() {
     let rules = [rule("REFL-001", json!({})), rule("REFL-002", json!({}))];
     let withheld = ["REFL-002".to_owned(), "REFL-009".to_owned()];
     let choice = Choice {
-        input: None,
         budget: tokens(&item(&rules[0])),
-        now: now(),
         withheld: &withheld,
-        fence: |text, _| text.to_owned(),
-        nonce: "n0nce",
+        ..Choice::of(now())
     };
-    let assembly = assemble(&[], &rules, "rules", &choice);
+    let assembly = together(&[], &rules, &[], &choice);
     // The budget fits only the newest rule, and that one is withheld.
     assert!(injected(&assembly).is_empty());
     assert_eq!(assembly.withheld, ["REFL-002"]);
@@ -165,4 +171,40 @@ fn a_rule_cannot_forge_a_layer() {
     assert_eq!(prompt.matches("\n---\n").count(), 2);
     assert!(!prompt.contains("\n# SYSTEM"));
     assert!(!prompt.contains(['\u{202e}', '\u{200b}', '\u{7}']));
+}
+
+#[test]
+fn procedures_stand_behind_the_rules_in_a_layer_of_their_own() {
+    let procedure: Procedure = serde_json::from_value(json!({ "procedure_id": "PROC-001",
+        "skill": "db/migrate", "trust": "approved", "data": { "procedure_name": "Add a column",
+        "identified_root_cause": "A column needs a type.",
+        "learned_procedure_steps": ["Choose a type.", "Run ALTER TABLE."] } }))
+    .unwrap();
+    let choice = Choice {
+        skill: "db/migrate",
+        input: Some("add a column"),
+        budget: 1_000,
+        procedures_budget: 100,
+        ..Choice::of(now())
+    };
+    let mut observed = rule("REFL-002", json!({}));
+    observed.observed = true;
+    let rules = [rule("REFL-001", json!({ "rule": "Ask first." })), observed];
+    let assembly = together(
+        &[layer(3, "Skill.")],
+        &rules,
+        std::slice::from_ref(&procedure),
+        &choice,
+    );
+    let expected = "- **REFL-001** (confidence: 90%): Ask first.\n\n---\n\n\
+        ## Learned Procedures\n\n\
+        - **PROC-001**: Add a column\n  _When_: A column needs a type.\n\
+        \x20 1. Choose a type.\n  2. Run ALTER TABLE.\n\n---\n\n\
+        ## Rules of others";
+    assert!(assembly.prompt.contains(expected), "{}", assembly.prompt);
+    assert_eq!(injected(&assembly), ["REFL-001", "REFL-002", "PROC-001"]);
+    let last = assembly.injected.last().unwrap();
+    assert_eq!((last.kind, last.trust), (Kind::Procedure, Trust::Approved));
+    let sizes: Vec<&str> = assembly.layers.iter().map(|l| l.source.as_str()).collect();
+    assert_eq!(sizes, ["rules", "procedures", "rules (observed)", "f.md"]);
 }

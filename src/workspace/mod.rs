@@ -6,6 +6,7 @@
 //! - `read_audit`: audit events of reads. `execution_log_lines`: lines of the execution log.
 //! - `locate`: the record that an id, an id prefix or `latest` means.
 //! - `document`: records of any kind in one form. `rules`: rules in use, own and remote.
+//! - `procedures`: approved procedures, own and remote.
 //! - `error`: errors of the verbs.
 //!
 //! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
@@ -17,6 +18,7 @@ pub(crate) mod execution_log_lines;
 pub(crate) mod experiment;
 pub(crate) mod guardrails;
 pub(crate) mod locate;
+pub(crate) mod procedures;
 pub(crate) mod providers;
 pub(crate) mod read_audit;
 pub(crate) mod redacting_writer;
@@ -60,6 +62,8 @@ pub struct Workspace {
 pub struct Settings {
     /// The room for learned rules in a prompt, in tokens.
     pub rules_tokens: usize,
+    /// Token budget for learned procedures in a prompt.
+    pub procedures_tokens: usize,
     /// The longest answer of a model, in tokens.
     pub max_output_tokens: u32,
     /// How like the input a known case must be to answer for it, from 0 to 1.

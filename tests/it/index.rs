@@ -52,6 +52,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
         skills_dir: PathBuf::from("/nonexistent"),
         settings: Settings {
             rules_tokens: 1_000,
+            procedures_tokens: 0,
             max_output_tokens: 1_000,
             min_similarity: 0.35,
             reflect_prompt: None,

@@ -52,6 +52,7 @@ mod models;
 mod n8n;
 mod other_memories;
 mod postgres;
+mod procedures;
 mod purge;
 mod readme;
 mod regression;

@@ -13,7 +13,7 @@
 
 use memctl::learn::credit::{applies, blamed, speaks_against};
 use memctl::model::Reflexion;
-use memctl::prompt::{Choice, assemble};
+use memctl::prompt::{Choice, Learned, assemble};
 use serde_json::json;
 
 const SKILLS: usize = 20;
@@ -87,13 +87,23 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
         let known: Vec<Reflexion> = skill.iter().map(|known| known.rule.clone()).collect();
         let choice = Choice {
             input: Some(&case),
+            skill: "",
             budget: 140,
+            procedures_budget: 0,
             now: chrono::DateTime::UNIX_EPOCH,
             withheld: &[],
             fence: |text, _| text.to_owned(),
             nonce: "n0nce",
         };
-        let shown = assemble(&[], &known, "", &choice).injected;
+        let rules = Learned {
+            records: &known[..],
+            source: "",
+        };
+        let procedures = Learned {
+            records: &[],
+            source: "",
+        };
+        let shown = assemble(&[], rules, procedures, &choice).injected;
         let held: Vec<usize> = (0..skill.len())
             .filter(|at| {
                 shown

@@ -164,6 +164,7 @@ fn learn(
         skills_dir: places.skills,
         settings: Settings {
             rules_tokens: 0,
+            procedures_tokens: 0,
             max_output_tokens: 0,
             min_similarity: 1.0,
             reflect_prompt: None,

@@ -10,7 +10,8 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::progress::follow;
 use crate::engine::{self, RunOptions, RunReport, TraceOptions};
 use crate::error::UserError;
-use crate::model::SkillPath;
+use crate::model::{Kind, SkillPath};
+use crate::prompt::ids_of;
 
 /// Run a skill and record the result
 ///
@@ -165,7 +166,7 @@ impl Report for RunReport {
             .map(|layer| format!("{} {} ({} tokens)", layer.layer, layer.source, layer.tokens))
             .collect();
         page.field("layers", &layers.join(", "));
-        let rules: Vec<&str> = self.injected.iter().map(|i| i.id.as_str()).collect();
+        let rules = ids_of(&self.injected, Kind::Reflexion);
         page.field(
             "rules",
             &if rules.is_empty() {
@@ -174,6 +175,10 @@ impl Report for RunReport {
                 rules.join(", ")
             },
         );
+        let procedures = ids_of(&self.injected, Kind::Procedure);
+        if !procedures.is_empty() {
+            page.field("procedures", &procedures.join(", "));
+        }
         if !self.withheld.is_empty() {
             let rules = self.withheld.join(", ");
             page.field(

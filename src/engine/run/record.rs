@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::llm;
-use crate::model::{ActionType, Execution, ExecutionLog, LogStatus, Outcome, Session, Usage};
+use crate::model::{ActionType, Execution, ExecutionLog, Kind, LogStatus, Outcome, Session, Usage};
+use crate::prompt::ids_of;
 use crate::store;
 
 use super::super::evidence;
@@ -37,7 +38,8 @@ pub(super) fn record(
         cost_usd: answer.cost_usd,
         latency_ms: Some(answer.latency_ms),
         model_used: answer.model.clone(),
-        reflexions_injected: state.injected.iter().map(|i| i.id.clone()).collect(),
+        reflexions_injected: ids_of(&state.injected, Kind::Reflexion),
+        procedures_injected: ids_of(&state.injected, Kind::Procedure),
         reflexions_withheld: state.withheld.clone(),
         experiment_withhold: Some(workspace.settings.withhold.get()).filter(|share| *share > 0.0),
         usage: answer.usage,
@@ -82,7 +84,7 @@ fn actions(
         lines.push(ExecutionLog {
             input_data: data(&json!({ "skill": stored.skill })),
             output_data: data(&json!({
-                "injected": stored.reflexions_injected,
+                "injected": state.injected.iter().map(|record| &record.id).collect::<Vec<_>>(),
                 "withheld": stored.reflexions_withheld,
             })),
             ..line(ActionType::MemoryRead)

@@ -13,7 +13,7 @@ pub struct RunOptions {
     pub skill: SkillPath,
     /// Input; `None` uses the skill's sample.
     pub input: Option<Box<RawValue>>,
-    /// Reads no rules, and does not record the execution.
+    /// Reads no rules and no procedures, and does not record the execution.
     pub without_memory: bool,
     /// Does not record the execution.
     pub without_record: bool,
@@ -45,9 +45,9 @@ pub struct RunReport {
     pub latency_ms: f64,
     /// Token counts; `None` if the provider reports none.
     pub usage: Option<Usage>,
-    /// Rules in the prompt.
+    /// Rules in the prompt, then procedures.
     pub injected: Vec<Injected>,
-    /// Rules of the skill that are not in the prompt, with the reason.
+    /// Rules and procedures for the skill that are not in the prompt, with the reason.
     pub omitted: Vec<Omitted>,
     /// Ids of the omitted rules that the experiment withheld.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -9,9 +9,9 @@ use super::answer::Answer;
 /// Facts about a run that are known before its answer.
 pub(super) struct RunState {
     pub(super) skill: SkillPath,
-    /// Rules in the prompt.
+    /// Rules and procedures in the prompt.
     pub(super) injected: Vec<Injected>,
-    /// Rules of the skill that are not in the prompt.
+    /// Rules and procedures for the skill that are not in the prompt.
     pub(super) omitted: Vec<Omitted>,
     /// Ids of the omitted rules that the experiment withheld.
     pub(super) withheld: Vec<String>,

@@ -124,8 +124,7 @@ impl Trial<'_, '_> {
     async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
         let input = self.case.input.get();
         let request = Request {
-            system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input), &[])
-                .prompt,
+            system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input)).prompt,
             user: input.to_owned(),
             schema: None,
             max_tokens: self.workspace.settings.max_output_tokens,

@@ -82,6 +82,7 @@ pub enum Relation {
     /// Requested record.
     Asked,
     HadRule,
+    HadProcedure,
     Repeats,
     CorrectedBy,
     Corrects,
@@ -105,6 +106,7 @@ impl Relation {
         match self {
             Self::Asked => "",
             Self::HadRule => "had the rule",
+            Self::HadProcedure => "had the procedure",
             Self::Repeats => "repeats",
             Self::CorrectedBy => "corrected by",
             Self::Corrects => "corrects",

@@ -189,6 +189,10 @@ impl Walk<'_> {
                 Way::Up,
             )?;
         }
+        for procedure in &execution.procedures_injected {
+            let relation = Relation::HadProcedure;
+            self.visit(Kind::Procedure, procedure, relation, Some(from), Way::End)?;
+        }
         let case = execution.nearest_case.map(|case| case.source);
         if let Some(source) = case
             && let Some(kind) = Kind::of_id(&source)
@@ -303,10 +307,11 @@ impl Walk<'_> {
         Ok(Some(rule.evidence()))
     }
 
-    /// Adds links to the newest executions whose prompt held a rule, and counts them all.
+    /// Adds links to the newest executions whose prompt held a record, and counts them all.
     fn injections(&mut self, at: usize, from: Step<'_>) -> Result<(), Error> {
         let held = |execution: &Execution| {
-            let mut held = execution.reflexions_injected.iter();
+            let rules = execution.reflexions_injected.iter();
+            let mut held = rules.chain(&execution.procedures_injected);
             held.any(|id| id == from.id)
         };
         let mut count = 0;
@@ -350,6 +355,10 @@ impl Walk<'_> {
                 let id = &fix.fix_id;
                 self.visit(Kind::Fix, id, Relation::Explains, Some(from), Way::End)?;
             }
+            self.injections(at, from)?;
+            // Most procedures were in no prompt.
+            let injected = self.chain[at].executions;
+            self.chain[at].executions = injected.filter(|count| *count > 0);
             self.origins(at, &procedure.origins, from);
         }
         Ok(None)

@@ -1,0 +1,146 @@
+//! Learned procedures in use: in prompts, at the start of sessions, in searches and as hints.
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+const FILE: &str = "procedural_memory.json";
+
+/// Procedure of an analyst that has no fix.
+fn column() -> Value {
+    json!({ "procedure_name": "Add a column to a PostgreSQL table",
+        "semantic_description": "How to add a column to a table with ALTER TABLE.",
+        "initial_failure_summary": "ALTER TABLE failed: syntax error at end of input",
+        "identified_root_cause": "The data type of the column was missing.",
+        "successful_intervention": "The data type was given.",
+        "learned_procedure_steps": ["Choose the data type.", "ALTER TABLE t ADD COLUMN c TEXT;"],
+        "critical_contextual_cues": ["syntax error at end of input", "ADD COLUMN"],
+        "example_scenario_abstract": "A table gets a new column." })
+}
+
+fn entry(id: &str, data: &Value) -> Value {
+    json!({ "procedure_id": id, "created_at": "2026-01-01T00:00:00+00:00",
+        "status": "procedure_learned", "data": data, "distilled_by": "elsewhere",
+        "occurrences": 1, "last_seen": "2026-01-01T00:00:00+00:00", "trust": "observed" })
+}
+
+/// Workspace with these procedures, all of them observed.
+fn with(entries: &[Value]) -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let text = serde_json::to_string_pretty(&json!({ "entries": entries })).unwrap();
+    workspace.write(&format!(".agentura/{FILE}"), text);
+    workspace
+}
+
+const REQUEST: &str = r#"{"request": "Add the column age to the table profiles"}"#;
+
+fn prompt(workspace: &Workspace) -> Value {
+    workspace.write("request.json", REQUEST);
+    workspace.json(&["memory", "prompt", SKILL, "--input", "request.json"])
+}
+
+#[test]
+fn approved_procedure_stands_in_the_prompt_of_an_input_that_it_fits() {
+    let workspace = with(&[entry("PROC-001", &column())]);
+    let before = prompt(&workspace)["prompt"].clone();
+    assert!(!before.as_str().unwrap().contains("Learned Procedures"));
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
+    let report = prompt(&workspace);
+    let block = "## Learned Procedures\n\n- **PROC-001**: Add a column to a PostgreSQL table\n  \
+        _When_: The data type of the column was missing.\n  1. Choose the data type.\n  \
+        2. ALTER TABLE t ADD COLUMN c TEXT;\n\n---\n\n";
+    let text = report["prompt"].as_str().unwrap();
+    assert_eq!(text.replace(block, ""), before);
+    assert_ne!(text, before);
+    assert_eq!(
+        report["injected"],
+        json!([{"id": "PROC-001", "kind": "procedure", "trust": "approved"}])
+    );
+    let layers = report["layers"].as_array().unwrap();
+    let layer = layers.iter().find(|layer| layer["layer"] == 2).unwrap();
+    assert_eq!(layer["source"], format!(".agentura/{FILE}"));
+    assert!(layer["tokens"].as_u64().unwrap() > 20);
+    // Without an input nothing is relevant, and a small budget holds nothing.
+    let plain = workspace.json(&["memory", "prompt", SKILL]);
+    assert_eq!(plain["prompt"], before);
+    workspace.write(
+        ".agentura/config.toml",
+        "[prompt]\nprocedures_tokens = 10\n",
+    );
+    let report = prompt(&workspace);
+    assert_eq!(report["prompt"], before);
+    let reason = "the budget of 10 tokens is used up";
+    assert_eq!(
+        report["omitted"],
+        json!([{"id": "PROC-001", "status": "active", "reason": reason}])
+    );
+}
+
+#[test]
+fn no_file_puts_a_procedure_into_a_prompt() {
+    let mut claimed = entry("PROC-001", &column());
+    claimed["trust"] = json!("approved");
+    let workspace = with(&[]);
+    // A clone carries the file; the note about its trust stays with the one who made it.
+    let clone = Workspace::sample();
+    for path in [".agentura/identity.json", ".agentura/config.toml"] {
+        if workspace.root().join(path).exists() {
+            clone.write(path, workspace.read(path));
+        }
+    }
+    let text = json!({ "entries": [claimed] }).to_string();
+    clone.write(&format!(".agentura/{FILE}"), text);
+    let report = prompt(&clone);
+    assert_eq!(report["injected"], json!([]));
+    assert!(!report["prompt"].to_string().contains("Learned Procedures"));
+}
+
+#[test]
+fn execution_names_its_procedures_apart_from_its_rules() {
+    let workspace = with(&[entry("PROC-001", &column())]);
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
+    workspace.write("request.json", REQUEST);
+    workspace.write("answer.sh", "cat > prompt.txt; echo '{\"done\": true}'\n");
+    let run = |more: &[&str]| {
+        let args = [
+            "run", SKILL, "--input", "request.json", "--model", "exec:sh answer.sh",
+        ];
+        workspace.json(&[&args, more].concat())
+    };
+    let dry = run(&["--dry-run"]);
+    assert_eq!(dry["injected"][0]["id"], "PROC-001");
+    let bare = run(&["--no-memory"]);
+    assert_eq!(bare["injected"], json!([]));
+    assert!(!workspace.read("prompt.txt").contains("Learned Procedures"));
+    let report = run(&[]);
+    assert_eq!(report["injected"][0]["kind"], "procedure");
+    assert!(workspace.read("prompt.txt").contains("Learned Procedures"));
+    let stored = &workspace.stored("episodic_memory.json")["entries"][0];
+    assert_eq!(stored["procedures_injected"], json!(["PROC-001"]));
+    assert_eq!(stored["reflexions_injected"], Value::Null);
+    let id = stored["execution_id"].as_str().unwrap();
+    workspace.run(&["accept", id]).succeeds();
+    let links = workspace.json(&["memory", "why", id]);
+    assert_eq!(
+        (&links["chain"][1]["id"], &links["chain"][1]["relation"]),
+        (&json!("PROC-001"), &json!("had_procedure"))
+    );
+    let links = workspace.json(&["memory", "why", "PROC-001"]);
+    assert_eq!(links["chain"][1]["relation"], "injected_into");
+    workspace.run(&["memory", "disable"]).succeeds();
+    let report = run(&[]);
+    assert_eq!(report["injected"], json!([]));
+}
+
+#[test]
+fn limited_scope_has_no_procedure_in_its_prompt() {
+    let workspace = with(&[entry("PROC-001", &column())]);
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
+    workspace.write("request.json", REQUEST);
+    let args = [
+        "memory", "prompt", SKILL, "--input", "request.json", "--scope", "hr",
+    ];
+    assert_eq!(workspace.json(&args)["injected"], json!([]));
+}
