@@ -1,10 +1,12 @@
 //! Searches all records.
 //!
 //! - `report`: request and result of a search.
-//! - `asking`: query embedding.
+//! - `query_embedding`: embedding of the query.
+//! - `steps`: steps of the procedures among the results.
 
 mod query_embedding;
 mod report;
+pub(super) mod steps;
 
 use std::thread;
 use std::time::Instant;
@@ -107,7 +109,8 @@ pub fn find_near(
         }
         searched => searched?,
     };
-    let (found, asked) = (answer.found, answer.asked);
+    let (mut found, asked) = (answer.found, answer.asked);
+    steps::add(&workspace.store, &mut found)?;
     troubles.extend(answer.trouble);
     let origin = workspace.store.identity().map(|identity| identity.origin);
     let read = found.iter().map(|found| {
@@ -263,6 +266,7 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
         status: document.status,
         source: document.source,
         content: document.content,
+        steps: Vec::new(),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use crate::guard;
-use crate::model::{Kind, Trust};
+use crate::model::{Kind, Procedure, Trust};
 use crate::search::{snippet, words};
 use crate::store::{Entry, text_field};
 
-use super::find::{FindReport, Found, Ranks, SNIPPET, rounded};
+use super::find::{FindReport, Found, Ranks, SNIPPET, rounded, steps};
 use crate::workspace::document::document;
 use crate::workspace::{Workspace, milliseconds};
 
@@ -54,6 +54,9 @@ pub fn remote_results(
             .entry
             .is_some()
             .then(|| document.as_ref().map(|d| d.trust));
+        let is_procedure = found.kind == Kind::Procedure;
+        let procedure = is_procedure.then(|| serde_json::from_slice::<Procedure>(entry).ok());
+        let procedure = procedure.flatten();
         let content = guard::redact(&found.content).text.into_owned();
         is_seen.then(|| Found {
             skill: text_field(entry, "skill"),
@@ -62,6 +65,9 @@ pub fn remote_results(
             score: rounded(found.score),
             snippet: snippet(&content, &asked, SNIPPET),
             content,
+            steps: procedure
+                .map(|procedure| steps::of(&procedure.fields()))
+                .unwrap_or_default(),
             ranks: found.ranks,
             explain: None,
             pulled: found.origin.is_some() && found.origin != own,
@@ -74,6 +80,7 @@ pub fn remote_results(
         })
     });
     let results: Vec<Found> = results.collect();
+    steps::count(&workspace.store, &results);
     let read = results.iter().map(|found| {
         let touched = (found.id.as_str(), found.user_id.as_deref());
         (found.kind, touched)

@@ -67,6 +67,7 @@ pub use index::processed_files::{Source, Sources};
 pub use index::session_scratch::Notes;
 pub use index::terms::Terms;
 pub use logs::execution_logs::{LogListing, LogSelection};
+pub use logs::retrievals::Retrieved;
 pub use primary::location::PrimaryName;
 pub use redaction::{Redacted, Redaction};
 pub use trust::{Approvals, Basis, Note, Standing};

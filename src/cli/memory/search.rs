@@ -235,6 +235,13 @@ impl Report for FindReport {
                 ]);
             }
             page.table(&table);
+            for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
+                page.styled(&[(Style::Dim, &format!("steps of {}", found.name()))]);
+                for (number, step) in (1..).zip(&found.steps) {
+                    let step: Vec<&str> = step.split_whitespace().collect();
+                    page.line(format!("  {number}. {}", step.join(" ")));
+                }
+            }
         }
         if let Some(asked) = &self.asked {
             for found in &self.results {

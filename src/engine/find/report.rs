@@ -61,9 +61,13 @@ pub struct Found {
     pub score: f64,
     /// Excerpt with the most query words.
     pub snippet: String,
-    /// Full text, for callers that show more than an excerpt.
+    /// Full text, for callers that show more than an excerpt. Of a procedure: name and numbered
+    /// steps, then the rest.
     #[serde(skip)]
     pub content: String,
+    /// Steps of a procedure, in order; empty for other kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
     /// Rank in each ranking, from 1.
     pub ranks: Ranks,
     /// Explanation of the score, if requested.

@@ -95,7 +95,7 @@ pub struct Hit {
     pub source: Option<String>,
     /// Score: higher is better; comparable within one answer only.
     pub score: f64,
-    /// Text of the record; `…` marks omissions.
+    /// Text of the record, a procedure with its numbered steps; `…` marks omissions.
     pub text: String,
 }
 
@@ -205,7 +205,11 @@ impl Searched {
             let level = token_budget::level(&sizes, share);
             for ((hit, text), size) in self.results.iter_mut().zip(&texts).zip(&sizes) {
                 hit.text = if *size > level {
-                    excerpt(text, asked, *size, level)
+                    match hit.kind {
+                        // Steps are read from the first one, and stand at the beginning.
+                        Kind::Procedure => beginning(text, *size, level),
+                        _ => excerpt(text, asked, *size, level),
+                    }
                 } else {
                     text.clone()
                 };
@@ -222,6 +226,12 @@ impl Searched {
             }
         }
     }
+}
+
+/// Returns the beginning of a text, about `level` tokens long.
+fn beginning(text: &str, size: usize, level: usize) -> String {
+    let length = text.chars().count();
+    token_budget::beginning(text, (length * level / size.max(1)).max(8)).into_owned()
 }
 
 /// Returns the part of a text with the most query terms, about `level` tokens long.
@@ -274,7 +284,7 @@ mod tests {
         ) {
             let hit = |(text, said): &(String, bool)| Hit {
                 id: token_budget::name(text),
-                kind: Kind::Memory,
+                kind: if text.len() % 2 == 0 { Kind::Memory } else { Kind::Procedure },
                 skill: Some(token_budget::name(text)),
                 memory_type: None,
                 status: None,
