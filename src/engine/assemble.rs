@@ -10,8 +10,9 @@ use crate::store::Selection;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use crate::workspace::approved_procedures::approved;
 use crate::workspace::guardrails::is_pending;
-use crate::workspace::procedures::approved;
+
 use crate::workspace::rules as active_rules;
 
 /// Prompt, its parts, and the problems of the skill.
@@ -38,12 +39,21 @@ pub fn prompt(
     // A displayed prompt is a read of its records. A run names them in the execution instead.
     let records = assembly.injected.iter();
     let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
+    count_procedures(workspace, &assembly);
     warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
         assembly,
         warnings,
     })
+}
+
+/// Counts a retrieval of each procedure in a prompt.
+pub(crate) fn count_procedures(workspace: &Workspace, assembly: &Assembly) {
+    let ids = prompt::ids_of(&assembly.injected, Kind::Procedure);
+    workspace
+        .store
+        .count_retrievals(ids.iter().map(String::as_str));
 }
 
 pub(crate) fn assemble(
@@ -172,7 +182,7 @@ fn assemble_records(
         records: &procedures[..],
         source: &source(Kind::Procedure),
     };
-    let mut assembly = prompt::assemble(&layers, of_rules, of_procedures, &choice);
+    let mut assembly = prompt::assemble(&layers, &of_rules, &of_procedures, &choice);
     assembly.omitted.extend(suspicious);
     assembly
 }

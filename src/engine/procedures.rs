@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::guard;
+use crate::hints::fixes::prepare;
 use crate::json::compact;
 use crate::learn::distil::LEARNED;
 use crate::model::{Kind, Procedure, Record as _};
@@ -79,6 +80,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
     } else {
         new = writer.append(new, workspace.now)?;
     }
+    prepare(writer.store())?;
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     warnings.extend(redaction_warning(writer.take_left_out()));
     Ok(ProcedureReport {

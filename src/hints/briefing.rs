@@ -1,16 +1,18 @@
-//! Briefing at the start of a session: recurring errors of the project and the rules from its
-//! users. It is short, because the model reads it again at every step of the session.
+//! Briefing at the start of a session: the rules from the users of the project, the procedures that
+//! they have approved, and recurring errors. It is short, because the model reads it again at every
+//! step of the session.
 
 use std::collections::HashSet;
 
 use crate::guard;
 use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
-use crate::model::{Fix, Kind, Record as _, Reflexion, Trust};
+use crate::model::{Fix, Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::Selection;
 
 use super::fixes::is_shown;
 use super::service::HintService;
 use crate::workspace::Error;
+use crate::workspace::approved_procedures::approved;
 use crate::workspace::rules as active_rules;
 
 /// Maximum number of newest records to examine.
@@ -19,13 +21,15 @@ const LOOKED_AT: usize = 500;
 const REPEATED: f64 = 2.0;
 /// Maximum number of fixes, and of rules, in a briefing.
 const TOLD: usize = 5;
+/// Maximum number of procedures in a briefing.
+const PROCEDURES: usize = 3;
 /// Maximum length of a line, in characters.
 const LINE: usize = 240;
 
 /// Text for the start of a session; a part is empty if it has nothing to report.
 #[derive(Debug, Default)]
 pub struct Briefing {
-    /// Rules from people, and text of this program.
+    /// Rules from people, procedures that they have approved, and text of this program.
     pub rules: String,
     /// Observed records, to be shown as data only.
     pub observed: String,
@@ -33,8 +37,13 @@ pub struct Briefing {
 
 impl HintService<'_> {
     /// Returns the briefing, in at most `budget` UTF-16 code units. A resumed session also gets the
-    /// pitfalls that it has met itself.
-    pub fn briefing(&self, session: &str, budget: usize) -> Result<Briefing, Error> {
+    /// pitfalls that it has met itself. `project` is the name of the working directory.
+    pub fn briefing(
+        &self,
+        session: &str,
+        project: Option<&str>,
+        budget: usize,
+    ) -> Result<Briefing, Error> {
         let mut told = Briefing::default();
         let own = self.pitfalls(session);
         if !own.is_empty() {
@@ -61,6 +70,13 @@ impl HintService<'_> {
             let text = guard::defuse(&section(heading, lines(&observed)));
             told.observed.push_str(&text);
         }
+        let procedures = self.procedures(project)?;
+        let steps: Vec<(&str, String)> = procedures.iter().map(procedure_line).collect();
+        if !steps.is_empty() {
+            let heading = "Procedures that people have approved for this project:";
+            let lines = steps.iter().map(|(_, line)| line.clone());
+            told.rules.push_str(&section(heading, lines));
+        }
         let repeated = self.repeated(session)?;
         if !repeated.is_empty() {
             let lines = repeated.iter().map(|fix| {
@@ -78,6 +94,8 @@ impl HintService<'_> {
         told.rules = within(&told.rules, budget);
         let room = budget.saturating_sub(guard::length(&told.rules));
         told.observed = within(&told.observed, room);
+        let shown = steps.iter().filter(|(_, line)| told.rules.contains(line));
+        self.store.count_retrievals(shown.map(|(id, _)| *id));
         Ok(told)
     }
 
@@ -106,6 +124,29 @@ impl HintService<'_> {
         Ok(found.into_iter().take(TOLD).map(|(_, fix)| fix).collect())
     }
 
+    /// Returns the approved procedures of a project, most often seen first, then newest. One without
+    /// origin was entered here, and is of every project.
+    fn procedures(&self, project: Option<&str>) -> Result<Vec<Procedure>, Error> {
+        let newest = Selection {
+            skill: None,
+            newest: Some(LOOKED_AT),
+        };
+        let (mut found, _) = approved(self.store, &newest)?;
+        found.retain(|procedure| {
+            let mut origins = procedure.origins.iter();
+            let is_here = |workspace: &str| !workspace.is_empty() && project == Some(workspace);
+            procedure.origins.is_empty() || origins.any(|origin| is_here(&origin.workspace))
+        });
+        found.retain(|procedure| procedure.fields().steps().next().is_some());
+        let seen = |procedure: &Procedure| procedure.occurrences.unwrap_or(1.0);
+        found.sort_by(|a, b| {
+            let newer = b.created_at.cmp(&a.created_at);
+            seen(b).total_cmp(&seen(a)).then(newer)
+        });
+        found.truncate(PROCEDURES);
+        Ok(found)
+    }
+
     /// Returns the rules with the highest confidence, among those that prompts may show.
     fn rules(&self) -> Result<Vec<Reflexion>, Error> {
         let newest = Selection {
@@ -124,6 +165,21 @@ impl HintService<'_> {
         rules.truncate(TOLD);
         Ok(rules)
     }
+}
+
+/// Id of a procedure, and its name and steps on one line.
+fn procedure_line(procedure: &Procedure) -> (&str, String) {
+    let fields = procedure.fields();
+    let steps = (1..).zip(fields.steps());
+    let steps: Vec<String> = steps
+        .map(|(number, step)| format!("{number}. {step}"))
+        .collect();
+    let text = format!(
+        "  - {}: {}",
+        line(&fields.name, LINE / 2),
+        line(&steps.join(" "), LINE)
+    );
+    (&procedure.procedure_id, text)
 }
 
 /// Returns true if an unapproved rule may be shown as data.
@@ -214,13 +270,64 @@ mod tests {
             random: || "r".to_owned(),
             withhold: crate::workspace::Share::NONE,
         };
-        let told = adviser.briefing("s", 2_000).unwrap();
+        let told = adviser.briefing("s", None, 2_000).unwrap();
         let errors: Vec<&str> = told.observed.lines().skip(1).collect();
         assert_eq!(errors.len(), 2, "{errors:?}");
         assert!(errors[0].starts_with("  - error 3: failed with `f`; what worked was `w`"));
         let rules: Vec<&str> = told.rules.lines().skip(1).collect();
         assert_eq!(rules, ["  - hr/x: When x, ALWAYS y."]);
-        let told = adviser.briefing("s", 120).unwrap();
+        let told = adviser.briefing("s", None, 120).unwrap();
         assert!(!told.rules.is_empty() && told.observed.is_empty());
+    }
+
+    #[test]
+    fn procedures_of_this_project_come_most_often_seen_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let procedure = |id: &str, seen: u64, workspace: &str, trust: &str| {
+            let origins = if workspace.is_empty() {
+                json!([])
+            } else {
+                json!([{"session": "s", "workspace": workspace}])
+            };
+            json!({"procedure_id": id, "occurrences": seen, "trust": trust, "origins": origins,
+                "data": {"procedure_name": format!("name {id}"),
+                    "learned_procedure_steps": ["do\nthis", "then that"]}})
+        };
+        let entries = json!({"entries": [
+            procedure("PROC-001", 1, "shop", "approved"),
+            procedure("PROC-002", 9, "shop", "approved"),
+            procedure("PROC-003", 9, "shop", "observed"),
+            procedure("PROC-004", 9, "other", "approved"),
+            procedure("PROC-005", 2, "", "approved"),
+            procedure("PROC-006", 1, "shop", "approved")]});
+        let path = dir.path().join(Kind::Procedure.file());
+        named::replace(&path, entries.to_string().as_bytes()).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let told = |store: &Scoped, project| {
+            let adviser = HintService {
+                store,
+                now: chrono::DateTime::UNIX_EPOCH,
+                random: || "r".to_owned(),
+                withhold: crate::workspace::Share::NONE,
+            };
+            adviser.briefing("s", project, 2_000).unwrap()
+        };
+        // Nobody here vouches for what a file calls approved.
+        let stranger = told(&store, Some("shop"));
+        assert!(stranger.rules.is_empty() && stranger.observed.is_empty());
+        let store = store.trusting(Approvals::everything());
+        let lines = told(&store, Some("shop")).rules;
+        let lines: Vec<&str> = lines.lines().skip(1).collect();
+        assert_eq!(
+            lines[0], "  - name PROC-002: 1. do this 2. then that",
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("PROC-005") && lines.len() == 3,
+            "{lines:?}"
+        );
+        assert_eq!(store.retrievals()["PROC-002"].times, 1);
+        let without = told(&store, None).rules;
+        assert_eq!(without.lines().count(), 2, "{without}");
     }
 }

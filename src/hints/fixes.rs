@@ -13,6 +13,7 @@ use crate::guard;
 use crate::hints::comparison::{Weights, abstracted, differ_in_details};
 use crate::hints::failure::Failure;
 use crate::hints::lookup::Fixes;
+use crate::hints::procedure_hints;
 use crate::hints::ranking::{
     Candidate, Hint, SCHEME, approved_term, exact_term, is_sunk, select_hints, terms,
 };
@@ -95,8 +96,9 @@ pub(crate) fn table(store: &Scoped) -> Result<Terms, Error> {
     )?)
 }
 
-/// Rebuilds the table after fixes have changed, so that no later lookup has to.
+/// Rebuilds the tables after fixes or procedures have changed, so that no later lookup has to.
 pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {
+    procedure_hints::table(store)?;
     table(store).map(drop)
 }
 

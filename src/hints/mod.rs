@@ -4,6 +4,7 @@
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
 //! - `fixes`, `lookup`: table from error keys to fixes. `remote`: fixes of other workspaces.
+//! - `procedure_hints`: procedures without a fix, by the error that they tell.
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
 //!   fit, in which order, and how much text.
 //! - `session_state`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
@@ -21,6 +22,7 @@ pub(crate) mod fixes;
 pub(crate) mod likeness;
 pub(crate) mod lookup;
 pub(crate) mod pitfall;
+pub(crate) mod procedure_hints;
 pub(crate) mod ranking;
 pub(crate) mod remote;
 pub(crate) mod service;

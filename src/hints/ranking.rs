@@ -57,9 +57,9 @@ pub struct Hint {
     pub kind: Kind,
     /// Error key of the fix.
     pub error_key: String,
-    /// Failing code.
+    /// Failing code; empty for a procedure.
     pub failing_code: String,
-    /// Working code.
+    /// Working code; the numbered steps of a procedure.
     pub working_code: String,
     /// Output of the working code.
     pub success_output: String,
@@ -246,24 +246,60 @@ pub(crate) fn render_hints(hints: &[Hint]) -> String {
 
 /// Introduction of hints for a model: a statement of fact, because models distrust orders from
 /// memory.
-pub(crate) const STATEMENT: &str =
+const STATEMENT: &str =
     "An agent met this error before. WRONG is what failed then, CORRECT is what worked.\n";
 
 /// Hints in the source document's format, without a heading; empty if there are none.
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {
-    let block = |hint: &Hint| render_block(&hint.error_key, &hint.failing_code, &hint.working_code);
+    let block = |hint: &Hint| match hint.kind {
+        Kind::Procedure => render_steps(&hint.error_key, &hint.working_code),
+        _ => render_block(&hint.error_key, &hint.failing_code, &hint.working_code),
+    };
     hints.iter().map(block).collect()
+}
+
+/// Introduction of the steps of procedures.
+const STEPS: &str = "WHAT HELPED are the steps that solved it.\n";
+
+/// Introduction of hints of these kinds.
+pub(crate) fn statement(kinds: impl IntoIterator<Item = Kind>) -> String {
+    let (mut fixes, mut procedures) = (false, false);
+    for kind in kinds {
+        procedures |= kind == Kind::Procedure;
+        fixes |= kind != Kind::Procedure;
+    }
+    match (fixes, procedures) {
+        (false, false) => String::new(),
+        (true, false) => STATEMENT.to_owned(),
+        (true, true) => STATEMENT.to_owned() + STEPS,
+        (false, true) => format!("An agent met this error before. {STEPS}"),
+    }
+}
+
+/// Steps of a procedure in the form of a hint.
+pub(crate) fn render_steps(error_key: &str, steps: &str) -> String {
+    let mut text = error_line(error_key) + "  WHAT HELPED:\n";
+    push_lines(&mut text, steps);
+    text
+}
+
+fn error_line(error_key: &str) -> String {
+    let key = lines(error_key).collect::<Vec<_>>().join(" ");
+    format!("\n  ERROR: {key}\n")
+}
+
+fn push_lines(text: &mut String, code: &str) {
+    for line in lines(code) {
+        text.extend(["    ", line, "\n"]);
+    }
 }
 
 /// One hint in that format.
 pub(crate) fn render_block(error_key: &str, failing_code: &str, working_code: &str) -> String {
-    let key = lines(error_key).collect::<Vec<_>>().join(" ");
-    let mut text = format!("\n  ERROR: {key}\n");
+    let mut text = error_line(error_key);
     for (name, code) in [("WRONG", failing_code), ("CORRECT", working_code)] {
         text.extend(["  ", name, ":\n"]);
-        for line in lines(code) {
-            text.extend(["    ", line, "\n"]);
-        }
+        push_lines(&mut text, code);
     }
     text
 }

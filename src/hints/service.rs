@@ -22,7 +22,7 @@ use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial, Trust};
 use crate::store::{self, Scoped, Terms};
 
 use super::fixes::{known, table};
-use super::remote;
+use super::{procedure_hints, remote};
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::milliseconds;
 use crate::workspace::{Error, Share, redacting_writer};
@@ -65,7 +65,7 @@ pub struct HintOptions {
 pub struct HintReport {
     /// Error key; `None` if the text contains no error.
     pub error_key: Option<String>,
-    /// Fixes that worked before, best first.
+    /// Fixes that worked before, best first, then procedures that have no fix.
     pub hints: Vec<Hint>,
     /// Rules for the error classes met so far, at most eight.
     pub pitfalls: Vec<String>,
@@ -108,8 +108,9 @@ impl HintService<'_> {
         let key = failure.zip(terms);
         let Some(session) = &options.session else {
             if let Some((failure, terms)) = key {
-                report.hints = self.look_up(&terms, &failure, options, &[]);
+                report.hints = self.look_up(&terms, &failure, options, &[])?;
             }
+            self.count_retrieved(&report.hints);
             report.pitfalls = rules(own.as_slice());
             report.took_ms = milliseconds(start.elapsed());
             return Ok(report);
@@ -124,7 +125,7 @@ impl HintService<'_> {
             let credits = known.failed(&key, &error, &code, tool);
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let hints = self.look_up(&terms, &failure, options, &known.withheld());
+            let hints = self.look_up(&terms, &failure, options, &known.withheld())?;
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -156,6 +157,7 @@ impl HintService<'_> {
                 drop(self.note_shown(session, tool, &report));
             }
         }
+        self.count_retrieved(&report.hints);
         report.pitfalls = rules(&known.pitfalls);
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
@@ -221,16 +223,30 @@ impl HintService<'_> {
         SessionNotes::read(&self.store.read_notes(session)).pitfalls
     }
 
-    /// Returns the hints for an error key from local and remote records. Reads only.
+    /// Counts a retrieval of each procedure among the hints.
+    fn count_retrieved(&self, hints: &[Hint]) {
+        let procedures = hints.iter().filter(|hint| hint.kind == Kind::Procedure);
+        let ids = procedures.map(|hint| hint.id.as_str());
+        self.store.count_retrievals(ids);
+    }
+
+    /// Returns the hints for an error key: local and remote fixes, then procedures that have no fix.
+    /// Reads only.
     fn look_up(
         &self,
         terms: &Terms,
         failure: &Failure<'_>,
         options: &HintOptions,
         withheld: &[String],
-    ) -> Vec<Hint> {
+    ) -> Result<Vec<Hint>, Error> {
         let own = known(terms, failure, withheld, options.max_hints);
-        remote::hints(self.store, own, failure, withheld, options.max_hints)
+        let mut hints = remote::hints(self.store, own, failure, withheld, options.max_hints);
+        let room = options.max_hints.saturating_sub(hints.len());
+        if room > 0 {
+            let procedures = procedure_hints::known(self.store, failure, withheld, room)?;
+            hints.extend(procedures);
+        }
+        Ok(hints)
     }
 
     fn note(

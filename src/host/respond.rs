@@ -3,10 +3,10 @@
 use crate::guard::{self, fence, length};
 use crate::hints::budget::within;
 use crate::hints::failure::project_of;
-use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT, render_blocks};
+use crate::hints::ranking::{Hint, MAX_HINTS, render_blocks, statement};
 use crate::hints::{HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
-use crate::model::Trust;
+use crate::model::{Kind, Trust};
 use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
@@ -51,7 +51,9 @@ pub fn respond(
         EventKind::SessionStart => {
             let nonce = (adviser.random)();
             let frame = length(&fence::<&str>(&[], &nonce));
-            let briefing = adviser.briefing(&session, BRIEFING - frame)?;
+            let project = event.cwd.as_deref().and_then(project_of);
+            let project = project.as_deref();
+            let briefing = adviser.briefing(&session, project, BRIEFING - frame)?;
             let mut text = briefing.rules;
             if !briefing.observed.is_empty() {
                 text.push_str(&fence(&[briefing.observed], &nonce));
@@ -83,7 +85,7 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
         .iter()
         .cloned()
         .partition(|hint| hint.trust == Trust::Observed);
-    let mut text = STATEMENT.to_owned() + &blocks(&approved);
+    let mut text = statement(hints.iter().map(|hint| hint.kind)) + &blocks(&approved);
     if !observed.is_empty() {
         text.push_str(&fence(&[blocks(&observed)], nonce));
     }
@@ -98,9 +100,13 @@ fn blocks(hints: &[Hint]) -> String {
         if is_plain || hint.why.is_empty() {
             return text;
         }
+        let mark = match hint.kind {
+            Kind::Procedure => "WHAT HELPED:",
+            _ => "WRONG:",
+        };
         text.replacen(
-            "\n  WRONG:",
-            &format!("\n  SHOWN FOR: {}\n  WRONG:", hint.why),
+            &format!("\n  {mark}"),
+            &format!("\n  SHOWN FOR: {}\n  {mark}", hint.why),
             1,
         )
     };
@@ -128,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Evidence, Kind};
+    use crate::model::Evidence;
 
     const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 

@@ -9,13 +9,13 @@
 //!
 //! - `choice`: parameters of the selection. `choose`: selects rules within the token budget.
 //! - `render`: text of the rules.
-//! - `procedures`: selection and text of procedures, within a budget of their own.
+//! - `procedure_layer`: selection and text of procedures, within a budget of their own.
 //!
 //! Pure: layers, records and the time are arguments.
 
 mod choice;
 mod choose;
-mod procedures;
+mod procedure_layer;
 mod render;
 
 use serde::Serialize;
@@ -85,7 +85,7 @@ pub fn ids_of(injected: &[Injected], kind: Kind) -> Vec<String> {
 }
 
 /// Records for layer 2, in file order, oldest first.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Learned<'a, R> {
     /// The records.
     pub records: &'a [R],
@@ -97,18 +97,21 @@ pub struct Learned<'a, R> {
 /// machine has approved.
 pub fn assemble(
     layers: &[Layer],
-    rules: Learned<'_, Reflexion>,
-    procedures: Learned<'_, Procedure>,
+    rules: &Learned<'_, Reflexion>,
+    procedures: &Learned<'_, Procedure>,
     choice: &Choice<'_>,
 ) -> Assembly {
     let (chosen, mut omitted, withheld) = choose_rules(rules.records, choice);
-    let (steps, left) = procedures::choose(procedures.records, choice);
+    let (steps, left) = procedure_layer::choose(procedures.records, choice);
     omitted.extend(left);
     let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
         chosen.iter().partition(|rule| rule.observed);
     let learned = [
         (rules.source.to_owned(), render(&own)),
-        (procedures.source.to_owned(), procedures::render(&steps)),
+        (
+            procedures.source.to_owned(),
+            procedure_layer::render(&steps),
+        ),
         (
             format!("{} (observed)", rules.source),
             render_observed(&shown, choice),

@@ -53,7 +53,7 @@ fn together(
         records: procedures,
         source: "procedures",
     };
-    assemble(layers, rules, procedures, choice)
+    assemble(layers, &rules, &procedures, choice)
 }
 
 fn injected(assembly: &Assembly) -> Vec<&str> {

@@ -94,7 +94,8 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
             _ => record,
         });
     }
-    if approved.iter().any(|record| record.kind == Kind::Fix) {
+    let is_hinted = |kind: Kind| matches!(kind, Kind::Fix | Kind::Procedure);
+    if approved.iter().any(|record| is_hinted(record.kind)) {
         prepare(writer.store())?;
     }
     let trouble: Vec<String> = repair_warnings(writer.take_repairs()).collect();

@@ -6,11 +6,12 @@
 //! - `read_audit`: audit events of reads. `execution_log_lines`: lines of the execution log.
 //! - `locate`: the record that an id, an id prefix or `latest` means.
 //! - `document`: records of any kind in one form. `rules`: rules in use, own and remote.
-//! - `procedures`: approved procedures, own and remote.
+//! - `approved_procedures`: approved procedures, own and remote.
 //! - `error`: errors of the verbs.
 //!
 //! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
 
+pub(crate) mod approved_procedures;
 pub(crate) mod cases;
 pub(crate) mod document;
 pub(crate) mod error;
@@ -18,7 +19,7 @@ pub(crate) mod execution_log_lines;
 pub(crate) mod experiment;
 pub(crate) mod guardrails;
 pub(crate) mod locate;
-pub(crate) mod procedures;
+
 pub(crate) mod providers;
 pub(crate) mod read_audit;
 pub(crate) mod redacting_writer;

@@ -103,7 +103,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             records: &[],
             source: "",
         };
-        let shown = assemble(&[], rules, procedures, &choice).injected;
+        let shown = assemble(&[], &rules, &procedures, &choice).injected;
         let held: Vec<usize> = (0..skill.len())
             .filter(|at| {
                 shown

@@ -10,14 +10,15 @@ use crate::error::UserError;
 use crate::hints::failure::project_of;
 use crate::hints::ranking::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
+use crate::model::{Evidence, Kind};
 
 /// Session of a caller without `--session`.
 const SESSION: &str = "default";
 
 /// Show fixes for an error
 ///
-/// Searches by the exact error first, then by similarity, and prints only hints that fit. Without
-/// `--session` nothing is written.
+/// Searches by the exact error first, then by similarity, and prints only hints that fit: fixes, then
+/// procedures without a fix. Without `--session` only the retrieval of a procedure is counted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl hint --error \"KeyError: 'mechanism'\" --command \"python3 report.py\"\n  \
@@ -174,10 +175,17 @@ impl Report for HintReport {
             page.line("");
         }
         for hint in &self.hints {
-            let evidence = format!(
-                "{}: {}, shown {}, helped {}, harmed {}",
-                hint.id, hint.why, hint.evidence.shown, hint.evidence.helped, hint.evidence.harmed
-            );
+            let mut evidence = format!("{}: {}", hint.id, hint.why);
+            // Nothing counts for or against a procedure.
+            if hint.kind == Kind::Fix {
+                let Evidence {
+                    shown,
+                    helped,
+                    harmed,
+                } = hint.evidence;
+                let counts = format!(", shown {shown}, helped {helped}, harmed {harmed}");
+                evidence.push_str(&counts);
+            }
             page.styled(&[(Style::Dim, &evidence)]);
         }
         for rule in &self.pitfalls {

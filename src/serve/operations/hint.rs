@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::UserError;
-use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT, render_block};
+use crate::hints::ranking::{Hint, MAX_HINTS, render_block, render_steps, statement};
 use crate::hints::{HintOptions, HintService};
 use crate::model::{Kind, Trust};
 use crate::workspace::Workspace;
@@ -41,7 +41,7 @@ pub struct Hints {
     pub notice: Option<&'static str>,
     /// Key of the error; `None` if the text has none.
     pub error_key: Option<String>,
-    /// Fixes, best first.
+    /// Fixes, best first, then procedures that have no fix.
     pub hints: Vec<Hinted>,
     /// Rules for this class of errors.
     pub pitfalls: Vec<String>,
@@ -50,18 +50,21 @@ pub struct Hints {
     pub left_out: usize,
 }
 
-/// Fix for an error.
+/// Fix for an error, or a procedure.
 #[derive(Debug, Serialize)]
 pub struct Hinted {
-    /// Id of the fix.
+    /// Id of the record.
     pub id: String,
-    /// Trust level of the fix.
+    /// Kind of the record; not serialised for a fix.
+    #[serde(skip_serializing_if = "is_fix")]
+    pub kind: Kind,
+    /// Trust level of the record.
     pub trust: Trust,
     /// Key of the error that it fixes.
     pub error_key: String,
-    /// Code that failed.
+    /// Code that failed; empty for a procedure.
     pub wrong: String,
-    /// Code that worked.
+    /// Code that worked; the numbered steps of a procedure.
     pub correct: String,
     /// Output of the working code.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -70,6 +73,11 @@ pub struct Hinted {
     pub score: f64,
     /// Reason why it is shown.
     pub why: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_fix(kind: &Kind) -> bool {
+    *kind == Kind::Fix
 }
 
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
@@ -111,6 +119,7 @@ pub(super) fn adviser(workspace: &Workspace) -> HintService<'_> {
 fn hinted(hint: Hint) -> Hinted {
     Hinted {
         id: token_budget::name(&hint.id),
+        kind: hint.kind,
         trust: hint.trust,
         error_key: token_budget::name(&hint.error_key),
         wrong: token_budget::sanitize(&hint.failing_code),
@@ -123,7 +132,7 @@ fn hinted(hint: Hint) -> Hinted {
 
 impl Hinted {
     fn is_data(&self) -> bool {
-        is_data(Kind::Fix, self.trust)
+        is_data(self.kind, self.trust)
     }
 }
 
@@ -168,9 +177,7 @@ impl Report for Hints {
         if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
             text.push_str("No hints for this error.\n");
         }
-        if !self.hints.is_empty() {
-            text.push_str(STATEMENT);
-        }
+        text.push_str(&statement(self.hints.iter().map(|hint| hint.kind)));
         text.push_str(&apart(&self.hints, Hinted::is_data, blocks, nonce));
         for rule in &self.pitfalls {
             text.extend(["Pitfall: ", rule, "\n"]);
@@ -188,7 +195,10 @@ fn blocks(hints: &[&Hinted]) -> String {
     let mut text = String::new();
     for hint in hints {
         text.extend(["\n", &hint.id, " (", &hint.why, ")"]);
-        text.push_str(&render_block(&hint.error_key, &hint.wrong, &hint.correct));
+        text.push_str(&match hint.kind {
+            Kind::Procedure => render_steps(&hint.error_key, &hint.correct),
+            _ => render_block(&hint.error_key, &hint.wrong, &hint.correct),
+        });
     }
     text
 }
@@ -207,6 +217,7 @@ mod tests {
         ) {
             let hinted = |(wrong, right, said): &(String, String, bool)| Hinted {
                 id: token_budget::name(right),
+                kind: if *said { Kind::Fix } else { Kind::Procedure },
                 trust: if *said { Trust::Approved } else { Trust::Observed },
                 error_key: token_budget::name(wrong),
                 wrong: token_budget::sanitize(wrong),

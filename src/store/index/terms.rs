@@ -131,6 +131,11 @@ impl Terms {
         self.entries
     }
 
+    /// Returns `true` if no entry has a term.
+    pub fn is_blank(&self) -> bool {
+        self.postings == 0
+    }
+
     /// Returns the decision about records that count as this user's own word.
     pub fn standing(&self) -> &Standing {
         self.standing.get_or_init(|| self.store.standing())
