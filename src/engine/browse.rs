@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::model::{
     Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, SkillPath, Trust,
 };
-use crate::store::{Entry, Error as StoreError, Scoped, Selection};
+use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 
 use super::remember::misfits;
 use crate::workspace::Error;
@@ -59,6 +59,9 @@ pub struct Listed {
     /// Content and use of a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<ListedFix>,
+    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retrieved: Option<Retrieved>,
 }
 
 /// Content of a fix in a list, and how often it was shown and to what effect.
@@ -102,6 +105,7 @@ impl Listed {
             fix: (document.as_ref().map(|d| d.kind) == Some(Kind::Fix))
                 .then(|| ListedFix::of(&entry))
                 .flatten(),
+            retrieved: None,
             id: entry.id,
         }
     }
@@ -122,6 +126,9 @@ pub struct ShowReport {
     /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retrieved: Option<Retrieved>,
     /// Stored entry, unchanged.
     pub record: Box<RawValue>,
     /// Misfits with the type of a memory (other programs and people edit the files too), and
@@ -146,6 +153,12 @@ pub fn list(
         records.push(Listed::of(entry));
     })?;
     records.reverse();
+    if kind == Kind::Procedure {
+        let mut retrievals = workspace.store.retrievals();
+        for record in &mut records {
+            record.retrieved = retrievals.remove(&record.id);
+        }
+    }
     let read = records.iter().map(|record| {
         let touched = (record.id.as_str(), record.user_id.as_deref());
         (kind, touched)
@@ -181,7 +194,11 @@ pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
         .map(|m| misfits(m.memory_type, &m.metadata));
     let unnoted = workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
     let document = document(&entry);
+    let retrieved = (kind == Kind::Procedure)
+        .then(|| workspace.store.retrievals().remove(&id))
+        .flatten();
     Ok(ShowReport {
+        retrieved,
         id,
         kind,
         trust: document.as_ref().map(|d| d.trust),

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
-use super::assemble::{assemble, assemble_without_memory};
+use super::assemble::{assemble, assemble_without_memory, count_procedures};
 use crate::guard;
 use crate::llm::OnProgress;
 use crate::model::{Kind, Outcome};
@@ -72,6 +72,9 @@ pub async fn run(
     );
     if options.dry_run {
         return Ok(state.report(Answer::missing(chosen.name()), None, None));
+    }
+    if records {
+        count_procedures(workspace, &assembly);
     }
     let start = Instant::now();
     let mut answer = match &chosen {

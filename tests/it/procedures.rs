@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::mcp::Server;
+use crate::support::with_input;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -143,4 +145,132 @@ fn limited_scope_has_no_procedure_in_its_prompt() {
         "memory", "prompt", SKILL, "--input", "request.json", "--scope", "hr",
     ];
     assert_eq!(workspace.json(&args)["injected"], json!([]));
+}
+
+/// What an agent's host prints for an event.
+fn hook(workspace: &Workspace, event: &Value) -> String {
+    let mut command = workspace.command();
+    command.args(["hook", "claude-code"]);
+    let ran = with_input(&mut command, event.to_string().as_bytes());
+    ran.succeeds().stdout.clone()
+}
+
+fn retrieved(workspace: &Workspace, id: &str) -> u64 {
+    let shown = workspace.json(&["memory", "show", id]);
+    shown["retrieved"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn approved_procedure_is_told_when_a_session_starts() {
+    let workspace = with(&[entry("PROC-001", &column())]);
+    let event = json!({ "hook_event_name": "SessionStart", "session_id": "s", "source": "startup",
+        "cwd": workspace.root() });
+    assert!(!hook(&workspace, &event).contains("ALTER TABLE"));
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
+    let told = hook(&workspace, &event);
+    assert!(
+        told.contains("Procedures that people have approved for this project:"),
+        "{told}"
+    );
+    assert!(
+        told.contains("2. ALTER TABLE t ADD COLUMN c TEXT;"),
+        "{told}"
+    );
+    assert!(!told.contains("memctl-data-"), "{told}");
+    assert_eq!(retrieved(&workspace, "PROC-001"), 1);
+    workspace.run(&["memory", "disable"]).succeeds();
+    assert_eq!(hook(&workspace, &event), "");
+}
+
+const ERROR: &str = "ERROR:  syntax error at end of input";
+
+#[test]
+fn procedure_without_a_fix_is_a_hint_for_its_error() {
+    let workspace = with(&[entry("PROC-001", &column())]);
+    let report = workspace.json(&["hint", "--error", ERROR]);
+    let hint = &report["hints"][0];
+    assert_eq!(
+        (&hint["id"], &hint["kind"], &hint["trust"]),
+        (&json!("PROC-001"), &json!("procedure"), &json!("observed"))
+    );
+    assert_eq!(
+        hint["working_code"],
+        "1. Choose the data type.\n2. ALTER TABLE t ADD COLUMN c TEXT;"
+    );
+    let shown = workspace.run(&["hint", "--error", ERROR]);
+    let shown = &shown.succeeds().stdout;
+    assert!(
+        shown.contains("  WHAT HELPED:\n    1. Choose the data type.\n"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("WRONG:") && !shown.contains("harmed"),
+        "{shown}"
+    );
+    // Other errors stay silent.
+    let other = workspace.json(&["hint", "--error", "ERROR: relation users does not exist"]);
+    assert_eq!(other["hints"], json!([]));
+    assert_eq!(retrieved(&workspace, "PROC-001"), 2);
+
+    let failure = |session: &str| {
+        json!({ "hook_event_name": "PostToolUseFailure", "session_id": session,
+            "cwd": workspace.root(), "tool_name": "Bash",
+            "tool_input": { "command": "psql -c 'ALTER TABLE users ADD COLUMN age'" },
+            "error": format!("Exit code 1\n{ERROR}") })
+    };
+    let told = hook(&workspace, &failure("s"));
+    assert!(
+        told.contains("WHAT HELPED:") && told.contains("memctl-data-"),
+        "{told}"
+    );
+    // Not twice in a session.
+    assert_eq!(hook(&workspace, &failure("s")), "");
+
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let (data, text) = server.done("hint", &json!({ "error": ERROR }));
+    assert_eq!(data["hints"][0]["kind"], "procedure");
+    let (before, fenced) = text.split_once("<memctl-data-").unwrap();
+    assert!(fenced.contains("1. Choose the data type."), "{text}");
+    assert!(before.contains("WHAT HELPED are the steps that solved it."));
+    assert!(!before.contains("Choose"), "{text}");
+}
+
+#[test]
+fn found_procedure_shows_its_steps() {
+    let mut long = column();
+    let filler = "The table is large and busy, and the lock is short. ".repeat(60);
+    long["example_scenario_abstract"] = json!(filler);
+    let workspace = with(&[entry("PROC-001", &long)]);
+    let query = ["memory", "search", "add a column to a table", "--keyword"];
+    let report = workspace.json(&query);
+    assert_eq!(
+        report["results"][0]["steps"],
+        json!(["Choose the data type.", "ALTER TABLE t ADD COLUMN c TEXT;"])
+    );
+    let page = workspace.run(&query);
+    let page = &page.succeeds().stdout;
+    assert!(
+        page.contains("steps of PROC-001\n  1. Choose the data type.\n  2. ALTER TABLE"),
+        "{page}"
+    );
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let arguments = json!({ "query": "add a column to a table", "max_tokens": 300 });
+    let (data, text) = server.done("search", &arguments);
+    let (_, fenced) = text.split_once("<memctl-data-").unwrap();
+    for step in [
+        "1. Choose the data type.",
+        "2. ALTER TABLE t ADD COLUMN c TEXT;",
+    ] {
+        assert!(fenced.contains(step), "{text}");
+        assert!(data["results"][0]["text"].to_string().contains(step));
+    }
+    assert_eq!(retrieved(&workspace, "PROC-001"), 3);
+    let list = workspace.json(&["memory", "list", "procedures"]);
+    assert_eq!(list["records"][0]["retrieved"], 3);
+    assert!(list["records"][0]["last_retrieved"].is_string());
+    let stats = workspace.json(&["stats"]);
+    assert_eq!(stats["learning"]["procedures_retrieved"], 3);
+    // The count lies beside the records, not in them.
+    let stored = workspace.read(&format!(".agentura/{FILE}"));
+    assert!(!stored.contains("retrieved"));
 }

@@ -150,6 +150,29 @@ impl Listing {
         table
     }
 
+    /// Procedures with their trust and the number of their retrievals.
+    fn procedures(&self) -> Table {
+        let columns = [
+            ("ID", Align::Left),
+            ("Trust", Align::Left),
+            ("Retrieved", Align::Right),
+            ("Age", Align::Right),
+            ("Text", Align::Prose),
+        ];
+        let mut table = Table::new(&columns, &[4]);
+        for record in &self.report.records {
+            let retrieved = record.retrieved.as_ref();
+            table.row([
+                record.id.clone(),
+                record.trust.map_or("", Trust::name).to_owned(),
+                retrieved.map_or(0, |retrieved| retrieved.times).to_string(),
+                when(&record.created, self.now),
+                record.summary.clone(),
+            ]);
+        }
+        table
+    }
+
     /// Fixes as error and cure, with their use: shown, helped and harmed.
     fn fixes(&self) -> Table {
         let columns = [
@@ -193,6 +216,7 @@ impl Report for Listing {
         match self.report.kind {
             Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
             Kind::Fix => page.table(&self.fixes()),
+            Kind::Procedure => page.table(&self.procedures()),
             _ => page.table(&self.table()),
         }
         let shown = self.report.records.len() as u64;
@@ -239,6 +263,11 @@ impl Report for ShowReport {
                 (Style::Dim, if waits { "  " } else { "" }),
                 (Style::Dim, if waits { &hint } else { "" }),
             ]);
+        }
+        if let Some(retrieved) = &self.retrieved {
+            let times = plural(retrieved.times, "time");
+            let last = &retrieved.last;
+            page.styled(&[(Style::Dim, &format!("retrieved {times}, last {last}"))]);
         }
         page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }

@@ -71,6 +71,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             .count() as u64,
         fixes: fixes.records.len() as u64,
         procedures: workspace.store.count(Kind::Procedure)?,
+        procedures_retrieved: retrieved(workspace),
         ..Learning::default()
     };
     let reused = rules
@@ -115,6 +116,15 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         over_time,
         warnings,
     })
+}
+
+/// Retrievals of all procedures. A limited caller gets none, since they are of all of them.
+fn retrieved(workspace: &Workspace) -> u64 {
+    if !workspace.store.sees_all() {
+        return 0;
+    }
+    let counts = workspace.store.retrievals().into_values();
+    counts.map(|retrieved| retrieved.times).sum()
 }
 
 /// Adds new rules, new fixes and trials of hints to their days.

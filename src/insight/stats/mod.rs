@@ -159,6 +159,8 @@ pub struct Learning {
     pub fixes: u64,
     /// Number of procedures.
     pub procedures: u64,
+    /// Number of retrievals of procedures: in prompts, briefings, hints and search results.
+    pub procedures_retrieved: u64,
     /// Rules and fixes learned per week, on average; `None` for less than a week.
     pub a_week: Option<f64>,
     /// Rules that were in a prompt, and fixes that were shown or met again, among all.

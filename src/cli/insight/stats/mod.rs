@@ -229,6 +229,10 @@ fn learning(report: &StatsReport, page: &mut Page) {
     page.field("all", &counts.join(", "));
     page.field("per week", &or_none(learnt.a_week.map(number)));
     page.field("used again", &shown(&learnt.reused));
+    if learnt.procedures_retrieved > 0 {
+        let times = plural(learnt.procedures_retrieved, "time");
+        page.field("retrieved", &format!("procedures {times}"));
+    }
 }
 
 fn used(name: &'static str, all: &[Used], page: &mut Page) {
