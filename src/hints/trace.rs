@@ -80,7 +80,7 @@ impl Trace {
         for episode in over {
             recovered.push(episode.fail_step);
             recovered.extend(&episode.also_fail_steps);
-            lessons.extend(distil(episode, &steps, &clean));
+            lessons.extend(distil(episode, &steps, None, &clean));
         }
         if !recovered.is_empty() {
             let mut at = 0;

@@ -8,8 +8,11 @@ use serde::Serialize;
 use crate::guard::Clean;
 use crate::model::Step;
 
+use super::asked;
 use super::cure::{self, NoHint};
 use super::goal::Goal;
+pub use super::procedure_words::ProcedureData;
+use super::procedure_words::{Told, plural};
 use super::recover::Episode;
 
 /// Maximum length of code in a fix, in bytes.
@@ -18,8 +21,6 @@ const MAX_CODE: usize = 3_000;
 const MAX_OUTPUT: usize = 600;
 /// Maximum number of changes in a fix.
 const MAX_CHANGES: usize = 8;
-/// Maximum length of a procedure step, in bytes.
-const MAX_STEP: usize = 400;
 
 /// Status of a procedure.
 pub const LEARNED: &str = "procedure_learned";
@@ -56,25 +57,9 @@ pub struct FixText {
     pub success_output: String,
 }
 
-/// Eight fields of a procedural memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition: they are the source document's"
-)]
-pub struct ProcedureData {
-    pub procedure_name: String,
-    pub semantic_description: String,
-    pub initial_failure_summary: String,
-    pub identified_root_cause: String,
-    pub successful_intervention: String,
-    pub learned_procedure_steps: Vec<String>,
-    pub critical_contextual_cues: Vec<String>,
-    pub example_scenario_abstract: String,
-}
-
-/// Distils an episode. `steps` must include those from the failure to the success. Every stored
-/// text goes through `keep` before it is cut.
+/// Distils an episode. `steps` must include those from the failure to the success. `asked` is the
+/// message of the user that the failing call served, if known. Every stored text goes through
+/// `keep` before it is cut.
 ///
 /// # Errors
 ///
@@ -82,6 +67,7 @@ pub struct ProcedureData {
 pub fn distil(
     episode: &Episode,
     steps: &[Step],
+    asked: Option<&str>,
     keep: &dyn Fn(&str) -> Clean<'static>,
 ) -> Result<Lesson, NoHint> {
     let at = |index: usize| {
@@ -99,47 +85,26 @@ pub fn distil(
     let error_key = keep(&episode.error_key).into_string();
     let failing = keep(&cure.failing);
     let call = keep(&cure.working);
-    let changes: Vec<Clean<'_>> = cure
+    let changes: Vec<(bool, Clean<'_>)> = cure
         .changes
         .iter()
         .filter_map(|c| at(*c).ok())
-        .map(|step| keep(&code(step)))
+        .map(|step| (is_command(step), keep(&code(step))))
         .collect();
     let (shown, left_out) = changes.split_at(changes.len().min(MAX_CHANGES));
     let working_code = working(shown, left_out.len(), &call);
-    let cause = root_cause(&error, failing.as_str(), call.as_str(), &changes);
+    let procedure = Told {
+        goal: &goal,
+        error: &error,
+        error_key: &error_key,
+        asked: asked.and_then(|text| asked::line(text, keep)),
+        changes: shown,
+        is_shell: is_command(failed) && is_command(success),
+        failing: &failing,
+        call: &call,
+    }
+    .procedure(episode, failed);
     let failing_code = failing.cut(MAX_CODE);
-    let mut procedure_steps: Vec<String> = shown.iter().map(|c| c.cut(MAX_STEP)).collect();
-    procedure_steps.push(call.cut(MAX_STEP));
-    let attempts = episode.also_fail_steps.len() + 1;
-    let intervention = match changes.len() {
-        0 => format!("`{}` worked instead", first_line(&call)),
-        count => format!(
-            "{}, then `{}` worked",
-            plural(count, "change"),
-            first_line(&call)
-        ),
-    };
-    let mut cues = vec![error_key.clone(), goal.clone()];
-    cues.extend(failed.exit_code.map(|code| format!("exit code {code}")));
-    let procedure = ProcedureData {
-        procedure_name: format!("Get `{goal}` past: {error_key}"),
-        semantic_description: format!("How to make `{goal}` work when it fails with: {error_key}"),
-        initial_failure_summary: format!("`{}` failed: {error}", first_line(&failing)),
-        identified_root_cause: cause,
-        successful_intervention: intervention,
-        learned_procedure_steps: procedure_steps,
-        critical_contextual_cues: cues,
-        example_scenario_abstract: format!(
-            "In one session `{goal}` failed {} before it worked {} later.",
-            if attempts == 1 {
-                "once".to_owned()
-            } else {
-                format!("{attempts} times")
-            },
-            plural(episode.success_step - episode.fail_step, "step"),
-        ),
-    };
     let printed = if prints_content(success) {
         ""
     } else {
@@ -212,10 +177,14 @@ fn changed<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     (old.split_off(same), new.split_off(same))
 }
 
-fn working(changes: &[Clean<'_>], left_out: usize, call: &Clean<'_>) -> String {
+fn is_command(step: &Step) -> bool {
+    step.command().is_some() && step.argument(&["file_path", "path"]).is_none()
+}
+
+fn working(changes: &[(bool, Clean<'_>)], left_out: usize, call: &Clean<'_>) -> String {
     let mut text = String::new();
     let room = MAX_CODE * 2 / 3 / changes.len().max(1);
-    for change in changes {
+    for (_, change) in changes {
         text.push_str(&change.cut(room));
         text.push('\n');
     }
@@ -224,58 +193,6 @@ fn working(changes: &[Clean<'_>], left_out: usize, call: &Clean<'_>) -> String {
     }
     text.push_str(&call.cut(MAX_CODE / 3));
     text
-}
-
-/// Error message, and the difference between the failing and the working call.
-fn root_cause(error: &str, failing: &str, working: &str, changes: &[Clean<'_>]) -> String {
-    let (gone, new) = difference(failing, working);
-    let mut text = format!("The error said: {error}.");
-    if failing == working {
-        text.push_str(match changes.len() {
-            0 => " The same call worked later, without a change in between.",
-            _ => " The call was right: what it works on had to be changed first.",
-        });
-        return text;
-    }
-    // Redacted words, when joined, can look like another secret.
-    let list = |words: &[String]| Clean::of_owned(words.join(" ")).cut(200);
-    let (gone_words, new_words) = (list(&gone), list(&new));
-    let parts: &[&str] = match (gone.is_empty(), new.is_empty()) {
-        (false, false) => &[
-            " What worked has `", &new_words, "` instead of `", &gone_words, "`.",
-        ],
-        (true, false) => &[" What worked has `", &new_words, "` besides."],
-        (false, true) => &[" What worked leaves out `", &gone_words, "`."],
-        (true, true) => &[" What worked has the same words in another order."],
-    };
-    text.extend(parts.iter().copied());
-    text
-}
-
-/// Words that occur only in `a`, and words that occur only in `b`.
-fn difference(a: &str, b: &str) -> (Vec<String>, Vec<String>) {
-    let only = |from: &str, without: &str| {
-        let known: std::collections::HashSet<&str> = without.split_whitespace().collect();
-        from.split_whitespace()
-            .filter(|word| !known.contains(word))
-            .take(30)
-            .map(str::to_owned)
-            .collect()
-    };
-    (only(a, b), only(b, a))
-}
-
-fn first_line(text: &Clean<'_>) -> String {
-    let line = text.as_str().lines().next().unwrap_or_default();
-    Clean::of(line.trim()).cut(160)
-}
-
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 {
-        format!("one {what}")
-    } else {
-        format!("{count} {what}s")
-    }
 }
 
 #[cfg(test)]
@@ -304,7 +221,7 @@ mod tests {
     fn lesson(steps: &[Step]) -> Lesson {
         let found = analyse(steps, &[]);
         assert_eq!(found.episodes.len(), 1, "{found:?}");
-        distil(&found.episodes[0], steps, &keep).unwrap()
+        distil(&found.episodes[0], steps, None, &keep).unwrap()
     }
 
     #[test]
@@ -323,7 +240,14 @@ mod tests {
         assert_eq!(lesson.fix.working_code, "cargo run -- --fast");
         assert_eq!(lesson.fix.success_output, "done");
         let cause = &lesson.procedure.identified_root_cause;
-        assert!(cause.ends_with("What worked has `--` besides."), "{cause}");
+        assert_eq!(
+            cause,
+            "The call lacked `--`. The error said: error: unexpected argument '--fast' found."
+        );
+        assert_eq!(
+            lesson.procedure.learned_procedure_steps,
+            ["Add `--`.", "Run `cargo run -- --fast`."]
+        );
     }
 
     #[test]
@@ -340,7 +264,10 @@ mod tests {
         ];
         let lesson = lesson(&steps);
         assert_eq!(lesson.fix.working_code, "Edit Makefile\n+ all: y\nmake");
-        assert_eq!(lesson.procedure.learned_procedure_steps.len(), 2);
+        assert_eq!(
+            lesson.procedure.learned_procedure_steps,
+            ["Edit Makefile\n+ all: y", "Run `make` again."]
+        );
         assert!(
             lesson
                 .procedure
@@ -362,7 +289,7 @@ mod tests {
             step(1, &format!("x --key {key} --region eu"), &key, false),
         ];
         let found = analyse(&steps, &[]);
-        let lesson = distil(&found.episodes[0], &steps, &keep).unwrap();
+        let lesson = distil(&found.episodes[0], &steps, None, &keep).unwrap();
         assert!(!format!("{lesson:?}").contains(&key[8..16]), "{lesson:?}");
     }
 
@@ -379,7 +306,7 @@ mod tests {
                 "ATE KEY-----",
             )
         };
-        for filler in [0, 100, MAX_STEP - 60, MAX_CODE / 3 - 60, MAX_CODE - 200] {
+        for filler in [0, 100, 340, MAX_CODE / 3 - 60, MAX_CODE - 200] {
             let code = block(filler);
             let steps = [
                 step(0, &code, "error: no such host", true),
@@ -389,7 +316,7 @@ mod tests {
             let Some(episode) = found.episodes.first() else {
                 panic!("{found:?}");
             };
-            let lesson = format!("{:?}", distil(episode, &steps, &keep).unwrap());
+            let lesson = format!("{:?}", distil(episode, &steps, None, &keep).unwrap());
             assert!(!lesson.contains("Zq9xK7mP"), "{filler}: {lesson}");
         }
     }

@@ -5,6 +5,7 @@
 //! network.
 
 pub mod analyse;
+pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
 pub(crate) mod claim;
@@ -19,6 +20,7 @@ pub mod export;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
 pub(crate) mod outcome;
+mod procedure_words;
 pub mod recover;
 pub mod reflect;
 pub mod rewrite;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use chrono::DateTime;
 
 use crate::guard::Clean;
+use crate::learn::asked::asked;
 use crate::learn::cure::NoHint;
 use crate::learn::distil::{self, Lesson};
 use crate::learn::recover::{self, Episode};
@@ -200,6 +201,8 @@ pub(crate) fn microseconds(text: &str) -> Option<i64> {
 struct Window {
     steps: Vec<Step>,
     remarks: VecDeque<Remark>,
+    /// Last message of the user that names a goal, among those that are dropped already.
+    task: Option<String>,
     /// Failures before this ordinal are analysed; those in `taken` belong to episodes.
     judged: usize,
     taken: Vec<usize>,
@@ -238,6 +241,8 @@ impl Window {
         if !last {
             self.judged = until;
             self.steps.drain(..half);
+            let task = asked(self.remarks.iter(), until).map(str::to_owned);
+            self.task = task.or(self.task.take());
             self.remarks.retain(|remark| remark.before >= until);
             self.taken.retain(|step| *step >= until);
         }
@@ -261,7 +266,8 @@ impl Window {
             .rsplit('/')
             .next()
             .unwrap_or_default();
-        let (lesson, no_hint) = match distil::distil(&episode, &self.steps, keep) {
+        let asked = asked(self.remarks.iter(), episode.fail_step).or(self.task.as_deref());
+        let (lesson, no_hint) = match distil::distil(&episode, &self.steps, asked, keep) {
             Ok(lesson) => (Some(lesson), None),
             Err(reason) => (None, Some(reason)),
         };

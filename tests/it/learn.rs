@@ -312,7 +312,13 @@ fn a_model_words_what_the_trace_says() {
     assert_eq!(procedure["data"]["procedure_name"], "Index the list");
     assert_eq!(procedure["distilled_by"], "scripted/words");
     let steps = &procedure["data"]["learned_procedure_steps"];
-    assert_eq!(steps, &json!(["jq '.[0].total' report.json"]));
+    assert_eq!(
+        steps,
+        &json!([
+            "Use `'.[0].total'` instead of `.total`.",
+            "Run `jq '.[0].total' report.json`."
+        ])
+    );
     // Nothing is new the second time, so no model is called.
     let again = workspace.run(&args);
     assert!(!again.succeeds().stderr.contains("calling"));
@@ -359,10 +365,18 @@ fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
         .collect();
     assert_eq!(ids.len(), 2, "{learnt}");
     let cause = learnt["episodes"][0]["root_cause"].as_str().unwrap();
-    assert!(
-        cause.contains("`last_name TEXT;") && cause.contains("`last_name;"),
-        "{cause}"
-    );
+    let error = "ERROR:  syntax error at or near \";\"";
+    let expected = format!("The call lacked `TEXT`. The error said: {error}.");
+    assert_eq!(cause, expected);
+    let stored = workspace.stored("procedural_memory.json");
+    let procedure = stored["entries"].as_array().unwrap().last().unwrap();
+    let steps = &procedure["data"]["learned_procedure_steps"];
+    assert_eq!(steps[0], "Specify `TEXT`.");
+    let goal = "I need to add a last_name column to the users table.";
+    for field in ["semantic_description", "example_scenario_abstract"] {
+        let text = procedure["data"][field].as_str().unwrap();
+        assert!(text.ends_with(goal), "{text}");
+    }
 
     let task = "Add an age column to the profiles table.";
     for (rewrite, how) in [("off", &[][..]), ("offline", &[]), ("off", &["--keyword"])] {

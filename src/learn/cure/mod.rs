@@ -4,11 +4,13 @@
 //! nothing to do with the error are left out. A retry, a way around a check, a dangerous command
 //! and an edit of one place teach nothing that another agent could use.
 //!
+//! - `change`: the difference in words for a reader.
 //! - `difference`: words that two calls do not share. `script`: a shell line and its parts.
 //! - `minimal`: the call without its bystanders. `dependence`: names that a cure needs.
 //! - `contribution`: which steps contributed. `hazard`: what is never advice.
 //! - `people`: what names a person. `subject`: what an error is about, and so what a cure depends on.
 
+pub(crate) mod change;
 mod contribution;
 mod dependence;
 pub(crate) mod difference;
