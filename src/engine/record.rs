@@ -47,26 +47,13 @@ pub struct RecordReport {
 }
 
 impl HintService<'_> {
-    /// Records a failure, and returns hints for it.
-    pub fn record_failure(
-        &self,
-        code: &str,
-        error: &str,
-        session: &str,
-        max_hints: usize,
-    ) -> Result<HintReport, Error> {
+    /// Records a failure in its session, and returns hints for it.
+    pub fn record_failure(&self, failure: &HintOptions) -> Result<HintReport, Error> {
         // Recording a failure creates a missing memory; asking for a hint does not.
         if !self.store.directory().is_there() {
             drop(redacting_writer::open(self.store, &mut || (self.random)())?);
         }
-        self.hint(&HintOptions {
-            error: error.to_owned(),
-            tool: None,
-            command: Some(code.to_owned()),
-            project: None,
-            session: Some(session.to_owned()),
-            max_hints,
-        })
+        self.hint(failure)
     }
 
     /// Records a success. Each failure that it answers becomes a fix.
@@ -221,6 +208,21 @@ mod tests {
         });
     }
 
+    fn failure(
+        adviser: &HintService<'_>,
+        code: &str,
+        error: &str,
+        session: &str,
+    ) -> Result<HintReport, Error> {
+        adviser.record_failure(&HintOptions {
+            error: error.to_owned(),
+            command: Some(code.to_owned()),
+            session: Some(session.to_owned()),
+            max_hints: 5,
+            ..HintOptions::default()
+        })
+    }
+
     fn success(adviser: &HintService<'_>, code: &str, session: &str) -> RecordReport {
         let success = Success {
             code: code.to_owned(),
@@ -233,10 +235,10 @@ mod tests {
     #[test]
     fn a_failure_and_its_success_become_a_hint_for_the_next_session() {
         with(|adviser| {
-            let first = adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            let first = failure(adviser, WRONG, ERROR, "a").unwrap();
             assert!(first.hints.is_empty());
             assert_eq!(success(adviser, RIGHT, "a").learned, ["FIX-001"]);
-            let second = adviser.record_failure(WRONG, ERROR, "b", 5).unwrap();
+            let second = failure(adviser, WRONG, ERROR, "b").unwrap();
             assert_eq!(second.hints.len(), 1);
             assert_eq!(second.hints[0].working_code, RIGHT);
             assert!(second.hints[0].success_output.chars().count() <= OUTPUT + 1);
@@ -258,7 +260,7 @@ mod tests {
     fn what_answers_no_failure_is_not_learnt() {
         with(|adviser| {
             assert!(success(adviser, RIGHT, "a").not_learned.is_some());
-            adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            failure(adviser, WRONG, ERROR, "a").unwrap();
             // Another session has no failure to answer; a plain retry answers it without a fix.
             assert!(success(adviser, RIGHT, "b").learned.is_empty());
             assert!(success(adviser, WRONG, "a").learned.is_empty());
@@ -270,7 +272,7 @@ mod tests {
     fn retries_in_between_belong_to_the_same_success() {
         with(|adviser| {
             let error = |text: &str, code: &str| {
-                adviser.record_failure(code, text, "a", 5).unwrap();
+                failure(adviser, code, text, "a").unwrap();
             };
             error("error: quota exceeded", "git push origin main");
             error("ValueError: bad thing", "python3 x.py --fast");
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn what_was_forgotten_is_not_relearnt() {
         with(|adviser| {
-            adviser.record_failure(WRONG, ERROR, "a", 5).unwrap();
+            failure(adviser, WRONG, ERROR, "a").unwrap();
             success(adviser, RIGHT, "a");
             let fix: Fix = adviser.store.get("FIX-001").unwrap();
             let mut writer = adviser.store.write(&mut || "r".to_owned()).unwrap();
@@ -292,7 +294,7 @@ mod tests {
                 .remove(Kind::Fix, "FIX-001", &fix.content(), adviser.now)
                 .unwrap();
             drop(writer);
-            adviser.record_failure(WRONG, ERROR, "b", 5).unwrap();
+            failure(adviser, WRONG, ERROR, "b").unwrap();
             assert!(success(adviser, RIGHT, "b").learned.is_empty());
         });
     }

@@ -356,6 +356,36 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
 }
 
 #[test]
+fn knowledge_of_a_project_is_hinted_in_that_project() {
+    let workspace = remembering();
+    let root = workspace.root();
+    let own = root.file_name().unwrap().to_str().unwrap();
+    let error = "error: connect ECONNREFUSED";
+    let fix = |project: &str| {
+        let fixes = json!({"entries": [{"fix_id": "FIX-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
+            "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
+            "origins": [{"session": "s", "workspace": project, "step": 0}]}]});
+        workspace.write(".agentura/fixes.json", fixes.to_string());
+    };
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let mut hints = |project: Option<&str>| {
+        let mut ask = json!({"error": error, "command": "psql"});
+        if let Some(project) = project {
+            ask["project"] = json!(project);
+        }
+        let (known, _) = server.done("hint", &ask);
+        known["hints"].as_array().unwrap().len()
+    };
+    // The server stands in the directory that it was started in.
+    fix(own);
+    assert_eq!((hints(None), hints(Some("atlas"))), (1, 0));
+    assert_eq!(hints(Some(root.to_str().unwrap())), 1);
+    fix("shop");
+    assert_eq!((hints(None), hints(Some("/work/shop/"))), (0, 1));
+    server.end();
+}
+
+#[test]
 fn a_correction_that_is_passed_on_waits_for_a_person() {
     let workspace = remembering();
     let ran = workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);

@@ -122,11 +122,15 @@ pub(in crate::cli) fn record(
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
-            let (code, error) = (context.text(&args.code)?, context.text(&args.error)?);
-            let limit = args.limit as usize;
-            Ok(Box::new(
-                adviser.record_failure(&code, &error, &args.session, limit)?,
-            ))
+            let failure = HintOptions {
+                command: Some(context.text(&args.code)?),
+                error: context.text(&args.error)?,
+                project: project_of(&context.environment.current_dir),
+                session: Some(args.session),
+                max_hints: args.limit as usize,
+                ..HintOptions::default()
+            };
+            Ok(Box::new(adviser.record_failure(&failure)?))
         }
         RecordCommand::Success(args) => {
             one_from_input(&args.code, &args.output)?;

@@ -14,6 +14,7 @@ use crate::cli::output::{Page, Printer, Report};
 use crate::config::Environment;
 use crate::embedder::EmbedderCache;
 use crate::error::UserError;
+use crate::hints::failure;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::platform::Directory;
 use crate::serve::mcp::{Server, serve};
@@ -191,7 +192,12 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
         .enable_all()
         .max_blocking_threads(8)
         .build()?;
-    let served = runtime.block_on(serve(Server::new(open).read_only(offer.read_only)));
+    // An agent host starts the server in the directory that the agent works in.
+    let project = failure::project_of(&context.environment.current_dir);
+    let offered = Server::new(open)
+        .read_only(offer.read_only)
+        .in_project(project);
+    let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;
     Ok(0)

@@ -47,6 +47,9 @@ type Open = dyn Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Sen
 pub struct Server {
     open: Arc<Open>,
     read_only: bool,
+    /// Project of a call that names none; `None` if the server does not know where its clients
+    /// work.
+    project: Option<String>,
 }
 
 impl std::fmt::Debug for Server {
@@ -72,6 +75,7 @@ impl Server {
         Self {
             open: Arc::new(open),
             read_only: false,
+            project: None,
         }
     }
 
@@ -79,6 +83,24 @@ impl Server {
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
+    }
+
+    /// Returns the server with the project that hints are for if a call names none.
+    #[must_use]
+    pub fn in_project(self, project: Option<String>) -> Self {
+        Self { project, ..self }
+    }
+
+    /// Adds the server's own project to a call that may name one and does not.
+    fn with_project(&self, operation: Operation, mut arguments: Value) -> Value {
+        if operation == Operation::Hint
+            && let Some(project) = &self.project
+            && let Some(arguments) = arguments.as_object_mut()
+            && arguments.get("project").is_none_or(Value::is_null)
+        {
+            arguments.insert("project".to_owned(), project.as_str().into());
+        }
+        arguments
     }
 
     fn offered(&self) -> impl Iterator<Item = Operation> {
@@ -96,6 +118,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, UserError> {
         let open = Arc::clone(&self.open);
+        let arguments = self.with_project(operation, arguments);
         let runtime = Handle::current();
         let done = tokio::task::spawn_blocking(move || {
             let workspace = open(&context.extensions, operation)?;

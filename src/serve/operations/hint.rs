@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::UserError;
+use crate::hints::failure::project_named;
 use crate::hints::ranking::{Hint, MAX_HINTS, render_block, render_steps, statement};
 use crate::hints::{HintOptions, HintService};
 use crate::model::{Kind, Trust};
@@ -28,6 +29,9 @@ pub struct HintArgs {
     /// Command or code that failed
     #[serde(default)]
     pub command: Option<String>,
+    /// Project of the call, by the name or path of its directory
+    #[serde(default)]
+    pub project: Option<String>,
     /// Token budget of the answer; default 1500
     #[serde(default)]
     pub max_tokens: Option<u32>,
@@ -92,6 +96,7 @@ pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserE
         .hint(&HintOptions {
             error: args.error,
             command: args.command,
+            project: args.project.as_deref().and_then(project_named),
             max_hints: MAX_HINTS,
             ..HintOptions::default()
         })

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::engine::{self, AddOptions, Success};
 use crate::error::UserError;
+use crate::hints::HintOptions;
 use crate::model::MemoryType;
 use crate::store;
 use crate::workspace::Workspace;
@@ -151,7 +152,13 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
     let adviser = adviser(workspace);
     let session = format!("remember/{}", (workspace.random)());
     let failure = adviser
-        .record_failure(&fix.failed, &fix.error, &session, 0)
+        .record_failure(&HintOptions {
+            error: fix.error,
+            command: Some(fix.failed),
+            session: Some(session.clone()),
+            max_hints: 0,
+            ..HintOptions::default()
+        })
         .map_err(user_error)?;
     if failure.error_key.is_none() {
         return Err(UserError::input(

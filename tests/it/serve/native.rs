@@ -101,6 +101,40 @@ fn what_failed_and_then_worked_is_the_next_hint() {
 }
 
 #[test]
+fn knowledge_of_a_project_is_hinted_where_the_client_says_so() {
+    let workspace = Workspace::sample();
+    let error = "error: connect ECONNREFUSED";
+    let root = workspace.root();
+    let own = root.file_name().unwrap().to_str().unwrap();
+    let fixes = json!({"entries": [{"fix_id": "FIX-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
+        "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
+        "origins": [{"session": "s", "workspace": own, "step": 0}]}]});
+    workspace.write(".agentura/fixes.json", fixes.to_string());
+    let served = Served::start(&workspace, &[]);
+    let all = token(&workspace, "ann", "*");
+    let count = |path: &str, project: Value| {
+        let mut body = json!({ "error": error, "project": project.clone() });
+        if path == "/v1/failures" {
+            // A session is told a hint once.
+            body["session"] = json!(format!("for {project}"));
+            body["code"] = json!("psql");
+        } else {
+            body["command"] = json!("psql");
+        }
+        let answer = served.post(&all, path, &body).is(200).json();
+        let hints = answer.pointer("/hints").or(answer.pointer("/data/hints"));
+        hints.unwrap().as_array().unwrap().len()
+    };
+    for path in ["/v1/hints", "/v1/failures", "/v1/operations/hint"] {
+        // The directory of the server says nothing of that of its clients.
+        assert_eq!(count(path, Value::Null), 0, "{path}");
+        assert_eq!(count(path, json!("atlas")), 0, "{path}");
+        assert_eq!(count(path, json!(own)), 1, "{path}");
+        assert_eq!(count(path, json!(format!("/home/ann/{own}/"))), 1, "{path}");
+    }
+}
+
+#[test]
 fn no_secret_goes_in_and_none_comes_out() {
     let workspace = Workspace::sample();
     let key = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";

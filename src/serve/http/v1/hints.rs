@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::engine::Success;
+use crate::hints::failure::project_named;
 use crate::hints::{HintOptions, HintService};
 use crate::serve::token::Caller;
 use crate::store;
@@ -34,6 +35,9 @@ pub(crate) struct HintBody {
     command: Option<String>,
     /// Tool that failed, by its name in the agent host.
     tool: Option<String>,
+    /// Project of the call, by the name or path of its directory. Fixes of one project are returned
+    /// only there.
+    project: Option<String>,
     /// Session that records the failure, and does not repeat ignored hints.
     session: Option<String>,
     /// Maximum number of hints, 1 to 20; default 3.
@@ -51,7 +55,7 @@ pub(crate) async fn hint(
         error: text("error", body.error, LONGEST_TEXT)?,
         tool: body.tool,
         command: body.command,
-        project: None,
+        project: body.project.as_deref().and_then(project_named),
         session: body.session.map(|name| own(&caller, &name)).transpose()?,
         max_hints: within("max_hints", body.max_hints, 3, (1, 20))?,
     };
@@ -71,6 +75,8 @@ pub(crate) struct FailureBody {
     /// Error output.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     error: String,
+    /// Project of the call, by the name or path of its directory.
+    project: Option<String>,
     /// Session; default `default`.
     session: Option<String>,
     /// Maximum number of hints, 1 to 20; default 5.
@@ -85,12 +91,17 @@ pub(crate) async fn failure(
     Body(body): Body<FailureBody>,
 ) -> Result<Response, Problem> {
     let session = own(&caller, body.session.as_deref().unwrap_or(SESSION))?;
-    let code = text("code", body.code, LONGEST_TEXT)?;
-    let error = text("error", body.error, LONGEST_TEXT)?;
-    let most = within("max_hints", body.max_hints, 5, (1, 20))?;
+    let failure = HintOptions {
+        error: text("error", body.error, LONGEST_TEXT)?,
+        command: Some(text("code", body.code, LONGEST_TEXT)?),
+        project: body.project.as_deref().and_then(project_named),
+        session: Some(session),
+        max_hints: within("max_hints", body.max_hints, 5, (1, 20))?,
+        ..HintOptions::default()
+    };
     let work = server.work(&caller, "serve failures", move |workspace| {
         may_learn(workspace)?;
-        Ok(adviser(workspace).record_failure(&code, &error, &session, most)?)
+        Ok(adviser(workspace).record_failure(&failure)?)
     });
     reply(&work.await?)
 }
