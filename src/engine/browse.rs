@@ -1,5 +1,7 @@
 //! Lists records, and shows the stored entry of one record.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +13,7 @@ use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 use super::remember::misfits;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::document::document;
+use crate::workspace::document::{document, is_episode};
 use crate::workspace::locate::locate;
 
 /// Records of one kind.
@@ -19,7 +21,7 @@ use crate::workspace::locate::locate;
 pub struct ListReport {
     /// Kind of the records.
     pub kind: Kind,
-    /// Number of records visible in the scope.
+    /// Number of records visible in the scope, with the requested status.
     pub total: u64,
     /// Newest records, newest first.
     pub records: Vec<Listed>,
@@ -71,6 +73,9 @@ pub struct ListedFix {
     pub failing_code: String,
     /// Working code.
     pub working_code: String,
+    /// Reason why the recovery was no advice: `one_off` or `dangerous`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub no_hint: String,
     /// Number of times shown, adopted with success, and adopted in vain.
     #[serde(flatten)]
     pub evidence: Evidence,
@@ -83,6 +88,7 @@ impl ListedFix {
             evidence: fix.evidence(),
             failing_code: fix.failing_code,
             working_code: fix.working_code,
+            no_hint: fix.no_hint,
         })
     }
 }
@@ -137,22 +143,37 @@ pub struct ShowReport {
     pub warnings: Vec<String>,
 }
 
-/// Returns the newest records of a kind.
+/// Returns the newest records of a kind, of one status if given. Episodes are no fixes, and listed
+/// only by their status.
 pub fn list(
     workspace: &Workspace,
     kind: Kind,
     skill: Option<&SkillPath>,
+    status: Option<&str>,
     limit: usize,
 ) -> Result<ListReport, Error> {
+    let chooses = status.is_some() || kind == Kind::Fix;
     let selection = Selection {
         skill,
-        newest: Some(limit),
+        newest: (!chooses).then_some(limit),
     };
-    let mut records = Vec::new();
+    let is_meant = |entry: &Entry| match status {
+        None => !is_episode(entry),
+        Some(status) => document(entry).is_some_and(|d| d.status.as_deref() == Some(status)),
+    };
+    let mut entries = VecDeque::new();
+    let mut matching = 0;
     let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
-        records.push(Listed::of(entry));
+        if !is_meant(&entry) {
+            return;
+        }
+        matching += 1;
+        entries.push_back(entry);
+        if entries.len() > limit {
+            entries.pop_front();
+        }
     })?;
-    records.reverse();
+    let mut records: Vec<Listed> = entries.into_iter().rev().map(Listed::of).collect();
     if kind == Kind::Procedure {
         let mut retrievals = workspace.store.retrievals();
         for record in &mut records {
@@ -167,7 +188,11 @@ pub fn list(
     let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
     Ok(ListReport {
         kind,
-        total: workspace.store.count(kind)?,
+        total: if chooses {
+            matching
+        } else {
+            workspace.store.count(kind)?
+        },
         warnings: warnings.collect(),
         records,
     })

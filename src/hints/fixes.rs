@@ -121,7 +121,7 @@ pub(crate) fn doubts<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<String
     let doubt = |fix: &Fix| {
         let (id, evidence) = (&fix.fix_id, fix.evidence());
         let outcomes = evidence.helped.saturating_add(evidence.harmed);
-        let said = if fix.trust() == Trust::Observed {
+        let said = if fix.trust() == Trust::Observed || fix.is_episode() {
             return None;
         } else if !fix.is_active() {
             "retired, and no hint any more".to_owned()
@@ -138,12 +138,13 @@ pub(crate) fn doubts<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<String
     fixes.into_iter().filter_map(doubt).collect()
 }
 
-/// Returns true if a fix may be shown: it is active, not quarantined, and more than a retry of the
-/// failing call.
+/// Returns true if a fix may be shown: it is active, not quarantined, no mere episode, and more than
+/// a retry of the failing call.
 pub(crate) fn is_shown(fix: &Fix) -> bool {
     !fix.error_key.is_empty()
         && fix.is_active()
         && fix.status != QUARANTINED
+        && !fix.is_episode()
         && fix.failing_code.trim() != fix.working_code.trim()
 }
 

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::likeness::{key_words, of_commands, same_program, telling_words};
 
 /// Version of the search terms. A change invalidates saved tables.
-pub(crate) const SCHEME: u64 = 3;
+pub(crate) const SCHEME: u64 = 4;
 /// Default number of hints.
 pub(crate) const MAX_HINTS: usize = 3;
 /// Minimum score of a hint, as in the source document.

@@ -151,7 +151,10 @@ mod tests {
         assert!(trace.succeeded(BASH, "ls -l", "go.sh").is_empty());
         let lessons = trace.succeeded(BASH, "chmod +x go.sh && ./go.sh", "hi");
         assert_eq!(lessons.len(), 1);
-        assert_eq!(lessons[0].fix.working_code, "chmod +x go.sh && ./go.sh");
+        assert_eq!(
+            lessons[0].recovery.fix.working_code,
+            "chmod +x go.sh && ./go.sh"
+        );
         assert!(!trace.is_open(), "{trace:?}");
     }
 
@@ -161,7 +164,10 @@ mod tests {
         trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
         assert!(trace.succeeded(BASH, "chmod +x go.sh", "").is_empty());
         let lessons = trace.succeeded(BASH, "./go.sh", "hi");
-        assert_eq!(lessons[0].fix.working_code, "chmod +x go.sh\n./go.sh");
+        assert_eq!(
+            lessons[0].recovery.fix.working_code,
+            "chmod +x go.sh\n./go.sh"
+        );
         trace.failed(BASH, "make", "make: *** no rule");
         for n in 0..MOST {
             trace.succeeded(BASH, &format!("echo {n}"), "");

@@ -7,6 +7,7 @@ use crate::skill::Skills;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use crate::workspace::document::count_episodes;
 
 /// Counts of a workspace, limited to the scope.
 #[derive(Debug, Serialize)]
@@ -23,6 +24,8 @@ pub struct StatusReport {
     pub reflexions: u64,
     pub procedures: u64,
     pub fixes: u64,
+    /// Number of recoveries that are no fix, kept for `memory why`.
+    pub episodes: u64,
     pub memories: u64,
     pub sessions: u64,
     /// Number of generated regression tests of all skills.
@@ -46,7 +49,7 @@ pub struct PulledStatus {
     pub records: u64,
 }
 
-/// Counts the records of a workspace without reading one.
+/// Counts the records of a workspace. Reads none but the fixes.
 pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
     let mut problems = Vec::new();
     let mut counts = [0; Kind::ALL.len()];
@@ -68,6 +71,7 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         memories,
         sessions,
     ] = counts;
+    let episodes = count_episodes(&workspace.store)?;
     let mut pulled = PulledStatus::default();
     for other in workspace.store.pulled() {
         pulled.workspaces += 1;
@@ -89,7 +93,8 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         corrections,
         reflexions,
         procedures,
-        fixes,
+        fixes: fixes.saturating_sub(episodes),
+        episodes,
         memories,
         sessions,
         tests: skills.map_or(0, |skills| skills.count_generated_tests()),

@@ -9,7 +9,7 @@ use crate::guard::Clean;
 use crate::model::Step;
 
 use super::asked;
-use super::cure::{self, NoHint};
+use super::cure::{self, NoCure, NoHint};
 use super::goal::Goal;
 pub use super::procedure_words::ProcedureData;
 use super::procedure_words::{Told, plural};
@@ -30,6 +30,15 @@ pub const NOTHING: &str = "No_Failure_Detected";
 /// Fix and procedure of an episode, before they are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
+    /// Failure and its fix.
+    pub recovery: Recovery,
+    /// Procedure.
+    pub procedure: ProcedureData,
+}
+
+/// Failure and what overcame it, redacted and cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovery {
     /// Error key.
     pub error_key: String,
     /// Error line with its names and numbers.
@@ -42,8 +51,24 @@ pub struct Lesson {
     pub tool: String,
     /// Failing call, working call and output.
     pub fix: FixText,
-    /// Procedure.
-    pub procedure: ProcedureData,
+}
+
+/// Episode that is no advice for others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoLesson {
+    /// Reason.
+    pub reason: NoHint,
+    /// Recovery to keep for people; `None` if nothing was cured.
+    pub recovery: Option<Box<Recovery>>,
+}
+
+impl From<NoHint> for NoLesson {
+    fn from(reason: NoHint) -> Self {
+        Self {
+            reason,
+            recovery: None,
+        }
+    }
 }
 
 /// Text of a fix.
@@ -63,13 +88,13 @@ pub struct FixText {
 ///
 /// # Errors
 ///
-/// The reason why the episode is no advice for others.
+/// The reason why the episode is no advice for others, with the recovery if there was one.
 pub fn distil(
     episode: &Episode,
     steps: &[Step],
     asked: Option<&str>,
     keep: &dyn Fn(&str) -> Clean<'static>,
-) -> Result<Lesson, NoHint> {
+) -> Result<Lesson, NoLesson> {
     let at = |index: usize| {
         let found = steps.binary_search_by_key(&index, |step| step.index);
         found.ok().map(|at| &steps[at]).ok_or(NoHint::NoError)
@@ -77,9 +102,15 @@ pub fn distil(
     let failed = at(episode.fail_step)?;
     let success = at(episode.success_step)?;
     if episode.error_key.is_empty() {
-        return Err(NoHint::NoError);
+        return Err(NoHint::NoError.into());
     }
-    let cure = cure::find(episode, steps, &code)?;
+    let (cure, reason) = match cure::find(episode, steps, &code) {
+        Ok(cure) => (cure, None),
+        Err(NoCure { reason, cure }) => {
+            let cure = cure.ok_or(reason)?;
+            (cure, Some(reason))
+        }
+    };
     let goal = keep(&episode.goal).into_string();
     let error = keep(&cure::people::without_people(&episode.error_line)).into_string();
     let error_key = keep(&episode.error_key).into_string();
@@ -92,8 +123,30 @@ pub fn distil(
         .map(|step| (is_command(step), keep(&code(step))))
         .collect();
     let (shown, left_out) = changes.split_at(changes.len().min(MAX_CHANGES));
-    let working_code = working(shown, left_out.len(), &call);
-    let procedure = Told {
+    let printed = if prints_content(success) {
+        ""
+    } else {
+        success.output.trim()
+    };
+    let recovery = Recovery {
+        error_key: error_key.clone(),
+        error_line: error.clone(),
+        subject: cure.subject,
+        is_local: cure.is_local,
+        tool: goal.clone(),
+        fix: FixText {
+            failing_code: failing.cut(MAX_CODE),
+            working_code: working(shown, left_out.len(), &call),
+            success_output: keep(printed).cut(MAX_OUTPUT),
+        },
+    };
+    if let Some(reason) = reason {
+        return Err(NoLesson {
+            reason,
+            recovery: Some(Box::new(recovery)),
+        });
+    }
+    let told = Told {
         goal: &goal,
         error: &error,
         error_key: &error_key,
@@ -102,26 +155,10 @@ pub fn distil(
         is_shell: is_command(failed) && is_command(success),
         failing: &failing,
         call: &call,
-    }
-    .procedure(episode, failed);
-    let failing_code = failing.cut(MAX_CODE);
-    let printed = if prints_content(success) {
-        ""
-    } else {
-        success.output.trim()
     };
     Ok(Lesson {
-        error_key,
-        error_line: error,
-        subject: cure.subject,
-        is_local: cure.is_local,
-        tool: goal,
-        fix: FixText {
-            failing_code,
-            working_code,
-            success_output: keep(printed).cut(MAX_OUTPUT),
-        },
-        procedure,
+        procedure: told.procedure(episode, failed),
+        recovery,
     })
 }
 
@@ -236,9 +273,12 @@ mod tests {
             step(1, "cargo run -- --fast", "done", false),
         ];
         let lesson = lesson(&steps);
-        assert_eq!(lesson.error_key, "error: unexpected argument <name> found");
-        assert_eq!(lesson.fix.working_code, "cargo run -- --fast");
-        assert_eq!(lesson.fix.success_output, "done");
+        assert_eq!(
+            lesson.recovery.error_key,
+            "error: unexpected argument <name> found"
+        );
+        assert_eq!(lesson.recovery.fix.working_code, "cargo run -- --fast");
+        assert_eq!(lesson.recovery.fix.success_output, "done");
         let cause = &lesson.procedure.identified_root_cause;
         assert_eq!(
             cause,
@@ -263,7 +303,10 @@ mod tests {
             step(2, "make", "", false),
         ];
         let lesson = lesson(&steps);
-        assert_eq!(lesson.fix.working_code, "Edit Makefile\n+ all: y\nmake");
+        assert_eq!(
+            lesson.recovery.fix.working_code,
+            "Edit Makefile\n+ all: y\nmake"
+        );
         assert_eq!(
             lesson.procedure.learned_procedure_steps,
             ["Edit Makefile\n+ all: y", "Run `make` again."]

@@ -1,21 +1,22 @@
 //! Learns fixes and procedures from the recovered failures in session files.
 //!
 //! The session trace is the only source. A known pattern gains one occurrence for each session and
-//! step that showed it. A pattern with a tombstone is not learned again. A session without a
-//! pattern is only marked as processed.
+//! step that showed it. A pattern with a tombstone is not learned again. A recovery that is no
+//! advice is kept as an episode. A session without either is only marked as processed.
 
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::guard::{self, Clean};
-use crate::learn::cure::NoHint;
-use crate::learn::distil::{self, FixText};
+use crate::learn::distil::{self, FixText, NoLesson};
 use crate::model::{ActionType, BrokenLine, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
 use crate::transcript::Format;
 
+use super::episodes::{prune, store_episode};
 use super::lessons::{Known, Stored, store_lesson};
 use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
 use crate::sessions::{self, HostSession};
@@ -51,6 +52,8 @@ pub struct LearnReport {
     pub learned: Vec<String>,
     /// Ids of known fixes that were seen again.
     pub merged: Vec<String>,
+    /// Number of new episodes: recoveries that are no advice, kept for `memory why`.
+    pub kept: usize,
     /// Number of patterns skipped because their record was deleted on purpose.
     pub buried: usize,
     /// Number of files unchanged since they were processed.
@@ -104,6 +107,9 @@ pub struct EpisodeReport {
     /// Reason why there is no fix: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fix: Option<&'static str>,
+    /// Calls of a recovery that is no fix, for people.
+    #[serde(skip)]
+    pub episode: Option<FixText>,
     pub steps_wasted: usize,
 }
 
@@ -197,7 +203,8 @@ fn take(
     options: &LearnOptions,
     report: &mut LearnReport,
 ) -> Result<Vec<String>, Error> {
-    let learned = session.found.iter().any(|found| found.lesson.is_some());
+    let learned = session.found.iter().any(|found| found.lesson.is_ok());
+    let is_kept = |found: &Found| matches!(&found.lesson, Err(none) if none.recovery.is_some());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
@@ -211,7 +218,7 @@ fn take(
         },
         problems: session.broken,
     });
-    if learned && !report.dry_run {
+    if !report.dry_run && (learned || session.found.iter().any(is_kept)) {
         let name = Path::new(path)
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
@@ -221,19 +228,19 @@ fn take(
         let mut known = Known::read(&writer)?;
         let mut stored = Stored::default();
         for found in &session.found {
-            if let Some(lesson) = &found.lesson {
-                let origin = Origin {
-                    session: kept(&session_id),
-                    workspace: found.workspace.clone(),
-                    step: found.episode.fail_step as u64,
-                    live: false,
-                };
-                store_lesson(
-                    &mut writer, &mut known, lesson, origin, workspace.now, &mut stored,
-                )?;
-            }
+            let origin = Origin {
+                session: kept(&session_id),
+                workspace: found.workspace.clone(),
+                step: found.episode.fail_step as u64,
+                live: false,
+            };
+            store_found(
+                &mut writer, &mut known, found, origin, workspace.now, &mut stored,
+            )?;
         }
         known.write_counts(&mut writer, &workspace.timestamp())?;
+        prune(&mut writer, &known, workspace.now)?;
+        report.kept += stored.kept;
         report.learned.extend(stored.learned);
         report.merged.extend(stored.merged);
         report.buried += stored.forgotten;
@@ -253,6 +260,25 @@ fn take(
         .extend(session.found.into_iter().map(|found| episode(path, found)));
     let new = report.learned[before.0..].iter();
     Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+}
+
+/// Stores the lesson of a recovery, or the recovery itself where it is no advice.
+fn store_found(
+    writer: &mut Writer,
+    known: &mut Known,
+    found: &Found,
+    origin: Origin,
+    now: DateTime<Utc>,
+    stored: &mut Stored,
+) -> Result<(), Error> {
+    match &found.lesson {
+        Ok(lesson) => store_lesson(writer, known, lesson, origin, now, stored),
+        Err(NoLesson {
+            reason,
+            recovery: Some(recovery),
+        }) => store_episode(writer, known, (recovery, *reason), origin, now, stored),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Writes the learned ids to the execution log. A failed log write does not stop learning.
@@ -312,9 +338,12 @@ pub(crate) fn read(
 }
 
 fn episode(path: &str, found: Found) -> EpisodeReport {
-    let (root_cause, fix) = match found.lesson {
-        Some(lesson) => (lesson.procedure.identified_root_cause, Some(lesson.fix)),
-        None => (String::new(), None),
+    let (root_cause, fix, none) = match found.lesson {
+        Ok(lesson) => {
+            let cause = lesson.procedure.identified_root_cause;
+            (cause, Some(lesson.recovery.fix), None)
+        }
+        Err(none) => (String::new(), None, Some(none)),
     };
     EpisodeReport {
         transcript: path.to_owned(),
@@ -328,6 +357,9 @@ fn episode(path: &str, found: Found) -> EpisodeReport {
         error_key: kept(&found.episode.error_key),
         root_cause,
         fix,
-        no_fix: found.no_hint.map(NoHint::name),
+        no_fix: none.as_ref().map(|none| none.reason.name()),
+        episode: none
+            .and_then(|none| none.recovery)
+            .map(|recovery| recovery.fix),
     }
 }

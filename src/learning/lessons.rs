@@ -1,4 +1,5 @@
 //! Stores the lessons of a session: new fixes with their procedures, and counts of known ones.
+//! Episodes that are no advice are in `episodes`.
 //!
 //! A fix and its procedure are two writes, procedure first. If the process ends between them, the
 //! next read of the session finds the procedure without a fix and completes the pair.
@@ -9,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use crate::guard;
 use crate::learn::cure::difference::Difference;
-use crate::learn::distil::{self, Lesson};
+use crate::learn::distil::{self, Lesson, Recovery};
 use crate::model::{Fix, Kind, Origin, PROJECT_SCOPE, Procedure, Record as _, Verdict};
 use crate::store::{ForgottenRecords, Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
@@ -24,6 +25,8 @@ pub(crate) struct Stored {
     pub(crate) merged: Vec<String>,
     /// Number of lessons whose record was deleted on purpose.
     pub(crate) forgotten: usize,
+    /// Number of new episodes.
+    pub(crate) kept: usize,
 }
 
 /// Stores a lesson, or counts up the fix that matches it.
@@ -36,16 +39,13 @@ pub(crate) fn store_lesson(
     stored: &mut Stored,
 ) -> Result<(), Error> {
     let seen = stamp(now);
-    if let Some(place) = known.same(lesson) {
-        let fix = &mut known.fixes[place];
-        let is_new = count_up(fix, origin);
-        if is_new {
-            stored.merged.push(fix.fix_id.clone());
+    if let Some(place) = known.same(&lesson.recovery) {
+        if known.count_up(place, origin) {
+            stored.merged.push(known.fixes[place].fix_id.clone());
         }
-        *known.seen.entry(place).or_default() |= is_new;
         return Ok(());
     }
-    let mut fix = fix_of(lesson, origin.clone(), &seen);
+    let mut fix = fix_of(&lesson.recovery, origin.clone(), &seen);
     if known.buried.has_content(Kind::Fix, &fix.content()) {
         stored.forgotten += 1;
         return Ok(());
@@ -86,12 +86,12 @@ const SIMILAR: usize = 16;
 
 /// Records known when a session is processed.
 pub(crate) struct Known {
-    fixes: Vec<Fix>,
+    pub(super) fixes: Vec<Fix>,
     /// Indexes into `fixes` by error key and tool, each with its normalised working code.
     of_error: HashMap<(String, String), Vec<(usize, String)>>,
     /// Fixes seen again in this session, and whether to count them up.
     seen: BTreeMap<usize, bool>,
-    buried: ForgottenRecords,
+    pub(super) buried: ForgottenRecords,
     /// Procedures without a fix; read at the first new lesson.
     alone: Option<Vec<Procedure>>,
 }
@@ -110,26 +110,34 @@ impl Known {
         Ok(known)
     }
 
-    fn add(&mut self, fix: Fix) {
+    pub(super) fn add(&mut self, fix: Fix) {
         let error = (fix.error_key.clone(), fix.tool.clone());
         let one = (self.fixes.len(), plain(&fix.working_code));
         self.of_error.entry(error).or_default().push(one);
         self.fixes.push(fix);
     }
 
+    /// Fixes of one error, oldest first: their indexes and their normalised working code.
+    fn of_error(&self, recovery: &Recovery) -> &[(usize, String)] {
+        let error = (recovery.error_key.clone(), recovery.tool.clone());
+        self.of_error.get(&error).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the index of the fix that matches a lesson: equal working code first, then similar.
     /// Only the newest fixes are compared for similarity, so that thousands of failures stay cheap.
-    fn same(&self, lesson: &Lesson) -> Option<usize> {
-        let error = (lesson.error_key.clone(), lesson.tool.clone());
-        let candidates = self.of_error.get(&error)?;
-        let wanted = plain(&lesson.fix.working_code);
-        let newest = candidates.iter().rev().take(SIMILAR).rev();
-        let difference = Difference::between(&lesson.fix.failing_code, &lesson.fix.working_code);
-        let mut similar = newest.filter(|(place, plain)| {
+    fn same(&self, recovery: &Recovery) -> Option<usize> {
+        // An episode is no fix, although the same code is one here.
+        let is_fix = |(place, _): &&(usize, String)| !self.fixes[*place].is_episode();
+        let candidates = self.of_error(recovery).iter().filter(is_fix);
+        let fix = &recovery.fix;
+        let wanted = plain(&fix.working_code);
+        let difference = Difference::between(&fix.failing_code, &fix.working_code);
+        let newest: Vec<_> = candidates.clone().rev().take(SIMILAR).collect();
+        let mut similar = newest.into_iter().rev().filter(|(place, plain)| {
             let fix = &self.fixes[*place];
-            is_similar(plain, &wanted) || has_difference(fix, &difference, &lesson.subject)
+            is_similar(plain, &wanted) || has_difference(fix, &difference, &recovery.subject)
         });
-        let mut equal = candidates.iter().filter(|(_, plain)| *plain == wanted);
+        let mut equal = candidates.filter(|(_, plain)| *plain == wanted);
         let found = equal.next().or_else(|| similar.next());
         found.map(|(place, _)| self.standing(*place))
     }
@@ -143,6 +151,22 @@ impl Known {
         let into = self.fixes.iter().position(is_it);
         into.filter(|_| judgement.verdict == Verdict::Merge)
             .unwrap_or(place)
+    }
+
+    /// Returns the index of the fix or episode with equal working code.
+    pub(super) fn equal(&self, recovery: &Recovery) -> Option<usize> {
+        let wanted = plain(&recovery.fix.working_code);
+        let mut all = self.of_error(recovery).iter();
+        all.find(|(_, plain)| *plain == wanted)
+            .map(|(place, _)| *place)
+    }
+
+    /// Counts up a fix seen again, unless this occurrence is counted already. Returns `true` if it
+    /// was counted.
+    pub(super) fn count_up(&mut self, place: usize, origin: Origin) -> bool {
+        let is_new = count_up(&mut self.fixes[place], origin);
+        *self.seen.entry(place).or_default() |= is_new;
+        is_new
     }
 
     /// Counts up the fixes seen again and their procedures, and writes each file once. A procedure
@@ -201,9 +225,9 @@ impl Known {
 }
 
 /// Status of a new fix: `quarantined` if a text looks like prompt injection, else `active`.
-fn status(lesson: &Lesson) -> &'static str {
-    let fix = &lesson.fix;
-    let said = [&lesson.error_key, &fix.failing_code, &fix.working_code];
+fn status(recovery: &Recovery) -> &'static str {
+    let fix = &recovery.fix;
+    let said = [&recovery.error_key, &fix.failing_code, &fix.working_code];
     let suspicious = |text: &&String| guard::admit(text).quarantine.is_some();
     if said.iter().any(suspicious) {
         "quarantined"
@@ -213,22 +237,23 @@ fn status(lesson: &Lesson) -> &'static str {
 }
 
 /// Builds the fix of a lesson.
-pub(crate) fn fix_of(lesson: &Lesson, origin: Origin, seen: &str) -> Fix {
+pub(crate) fn fix_of(recovery: &Recovery, origin: Origin, seen: &str) -> Fix {
+    let scope = if recovery.is_local { PROJECT_SCOPE } else { "" };
     Fix {
         created_at: seen.to_owned(),
-        error_key: lesson.error_key.clone(),
-        failing_code: lesson.fix.failing_code.clone(),
-        working_code: lesson.fix.working_code.clone(),
-        success_output: lesson.fix.success_output.clone(),
-        tool: lesson.tool.clone(),
+        error_key: recovery.error_key.clone(),
+        failing_code: recovery.fix.failing_code.clone(),
+        working_code: recovery.fix.working_code.clone(),
+        success_output: recovery.fix.success_output.clone(),
+        tool: recovery.tool.clone(),
         occurrences: Some(1.0),
         origins: vec![origin],
         last_seen: seen.to_owned(),
-        status: status(lesson).to_owned(),
+        status: status(recovery).to_owned(),
         trust: "observed".to_owned(),
-        error_line: lesson.error_line.clone(),
-        subject: lesson.subject.clone(),
-        scope: if lesson.is_local { PROJECT_SCOPE } else { "" }.to_owned(),
+        error_line: recovery.error_line.clone(),
+        subject: recovery.subject.clone(),
+        scope: scope.to_owned(),
         ..Fix::default()
     }
 }
@@ -250,11 +275,13 @@ pub(crate) fn count_up(fix: &mut Fix, origin: Origin) -> bool {
 /// Returns `true` if a lesson matches a fix: same error key and tool, similar working code or the
 /// same difference.
 pub(crate) fn is_same(fix: &Fix, lesson: &Lesson) -> bool {
-    let difference = Difference::between(&lesson.fix.failing_code, &lesson.fix.working_code);
-    fix.error_key == lesson.error_key
-        && fix.tool == lesson.tool
-        && (same_way(&fix.working_code, &lesson.fix.working_code)
-            || has_difference(fix, &difference, &lesson.subject))
+    let recovery = &lesson.recovery;
+    let text = &recovery.fix;
+    let difference = Difference::between(&text.failing_code, &text.working_code);
+    fix.error_key == recovery.error_key
+        && fix.tool == recovery.tool
+        && (same_way(&fix.working_code, &text.working_code)
+            || has_difference(fix, &difference, &recovery.subject))
 }
 
 /// Returns `true` if two pieces of working code are similar, ignoring file names and numbers.

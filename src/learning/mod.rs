@@ -1,11 +1,13 @@
 //! Learning from sessions of agents: session files in, fixes and procedures out.
 //!
 //! - `session_files`: finds and reads session files. `learn`: stores what is new and counts what is known.
+//! - `lessons`: new fixes and counts of known ones. `episodes`: recoveries that are no advice.
 //! - `analyse`: procedures in the words of a model. `consolidate`: verdicts on what nobody has reviewed.
 
 pub(crate) mod analyse;
 pub(crate) mod at_once;
 pub(crate) mod consolidate;
+pub(crate) mod episodes;
 pub(crate) mod learn;
 pub(crate) mod lessons;
 pub(crate) mod session_files;

@@ -9,8 +9,7 @@ use chrono::DateTime;
 
 use crate::guard::Clean;
 use crate::learn::asked::asked;
-use crate::learn::cure::NoHint;
-use crate::learn::distil::{self, Lesson};
+use crate::learn::distil::{self, Lesson, NoLesson};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;
@@ -122,9 +121,7 @@ pub(crate) struct Found {
     pub(crate) workspace: String,
     /// Code of the successful call, as a hook reports it.
     pub(crate) success_code: String,
-    pub(crate) lesson: Option<Lesson>,
-    /// Reason why there is no lesson.
-    pub(crate) no_hint: Option<NoHint>,
+    pub(crate) lesson: Result<Lesson, NoLesson>,
 }
 
 /// Callback for each step in order, with `true` if the step failed.
@@ -267,18 +264,13 @@ impl Window {
             .next()
             .unwrap_or_default();
         let asked = asked(self.remarks.iter(), episode.fail_step).or(self.task.as_deref());
-        let (lesson, no_hint) = match distil::distil(&episode, &self.steps, asked, keep) {
-            Ok(lesson) => (Some(lesson), None),
-            Err(reason) => (None, Some(reason)),
-        };
         Found {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
             success_code: step(episode.success_step).map(told).unwrap_or_default(),
-            lesson,
-            no_hint,
+            lesson: distil::distil(&episode, &self.steps, asked, keep),
             episode,
         }
     }

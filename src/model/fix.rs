@@ -197,7 +197,8 @@ pub struct Fix {
         skip_serializing_if = "Option::is_none"
     )]
     pub harmed: Option<f64>,
-    /// `retired` if the fix no longer works; `active` or empty otherwise.
+    /// `retired` if the fix no longer works, `quarantined` until a person has reviewed it,
+    /// `episode` if the recovery is no advice; `active` or empty otherwise.
     #[serde(
         default,
         deserialize_with = "lenient::text",
@@ -246,10 +247,21 @@ pub struct Fix {
         skip_serializing_if = "Option::is_none"
     )]
     pub judgement: Option<Judgement>,
+    /// Reason why the recovery was no advice when it was learned: `one_off` or `dangerous`. It
+    /// stays after a person has made the episode a hint.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub no_hint: String,
 }
 
 /// Value of [`Fix::scope`] for knowledge of one project.
 pub const PROJECT_SCOPE: &str = "project";
+
+/// Value of [`Fix::status`] for a recovery that is kept for `memory why`, and is never a hint.
+pub const EPISODE: &str = "episode";
 
 impl Fix {
     /// Returns the counts of use.
@@ -274,9 +286,14 @@ impl Fix {
         Self { trust, ..self }
     }
 
-    /// Returns `true` if the fix may be shown.
+    /// Returns `true` if the fix has not stopped working.
     pub fn is_active(&self) -> bool {
         self.status != "retired"
+    }
+
+    /// Returns `true` if this is a recovery that is no advice.
+    pub fn is_episode(&self) -> bool {
+        self.status == EPISODE
     }
 }
 

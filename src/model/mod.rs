@@ -35,7 +35,7 @@ pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later};
-pub use fix::{Fix, Origin, PROJECT_SCOPE, Procedure};
+pub use fix::{EPISODE, Fix, Origin, PROJECT_SCOPE, Procedure};
 pub use id::{IdShape, abroad, numbered, split_origin, timestamped};
 pub use judgement::{Judgement, OFFLINE, Verdict};
 pub use kind::{Document, Kind, Record};

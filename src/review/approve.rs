@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
+use crate::learn::cure::NoHint;
+use crate::learn::cure::hazard::new_hazards;
 use crate::model::{
-    CANDIDATE, Correction, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
+    CANDIDATE, Correction, EPISODE, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
 };
 use crate::store::{Entry, Writer};
 
@@ -29,7 +31,7 @@ pub struct Approved {
     pub id: String,
     /// Kind of the record.
     pub kind: Kind,
-    /// State before: `observed`, `quarantined`, `candidate`, `approved` or `user`.
+    /// State before: `observed`, `quarantined`, `episode`, `candidate`, `approved` or `user`.
     pub before: &'static str,
     /// Trust level now.
     pub trust: Trust,
@@ -122,7 +124,11 @@ fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
         ("printed", fix.success_output.clone()),
     ];
     let was_quarantined = fix.status == QUARANTINED;
+    let was_episode = fix.is_episode();
     let mut warnings = suspicions(&entry.id, &says);
+    if was_episode && fix.no_hint == NoHint::Dangerous.name() {
+        warnings.push(dangers(&fix));
+    }
     if was_quarantined && warnings.is_empty() {
         warnings.push(format!(
             "`{}` was quarantined when it was learnt; nothing in it is suspicious today",
@@ -135,16 +141,17 @@ fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
             entry.id
         ));
     }
-    let before = match (was_quarantined, fix.trust()) {
-        (true, _) => QUARANTINED,
-        (false, Trust::Approved) => "approved",
-        (false, _) => "observed",
+    let before = match fix.trust() {
+        _ if was_quarantined => QUARANTINED,
+        _ if was_episode => EPISODE,
+        Trust::Approved => "approved",
+        _ => "observed",
     };
     let mut changes = Vec::new();
     if fix.trust() != Trust::Approved {
         changes.push(("trust", json!("approved")));
     }
-    if was_quarantined {
+    if was_quarantined || was_episode {
         changes.push(("status", json!("active")));
     }
     if !changes.is_empty() {
@@ -155,6 +162,22 @@ fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
         warnings,
         ..looked_at(entry, before)
     })
+}
+
+/// Warns that an episode was no hint because it is dangerous, and says why.
+fn dangers(fix: &Fix) -> String {
+    let hazards: Vec<&str> = new_hazards(&fix.failing_code, &fix.working_code)
+        .into_iter()
+        .collect();
+    format!(
+        "`{}` is dangerous ({}), and agents are told it from now on: memctl memory undo",
+        fix.fix_id,
+        if hazards.is_empty() {
+            "by its file".to_owned()
+        } else {
+            hazards.join(", ")
+        }
+    )
 }
 
 fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {

@@ -8,7 +8,7 @@ use crate::store::{Entry, Scoped, Selection};
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::document::document;
+use crate::workspace::document::{document, is_episode};
 
 /// Kinds whose text reaches an agent as more than data, in the order in which they are shown.
 const ACTING: [Kind; 4] = [Kind::Reflexion, Kind::Fix, Kind::Procedure, Kind::Memory];
@@ -130,6 +130,10 @@ fn untrusted_entries(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
     let mut found = Vec::new();
     store.each_entry(kind, &Selection::default(), &mut |entry| {
         let own = document(&entry).map_or(Trust::Observed, |document| document.trust);
+        // An episode that its file calls approved is still none that acts.
+        if is_episode(&entry) {
+            return;
+        }
         if own != Trust::Observed && standing.of_entry(&entry, own) == Trust::Observed {
             found.push(entry);
         }

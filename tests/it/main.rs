@@ -25,6 +25,7 @@ mod crowd;
 mod disable;
 mod edit;
 mod embedders;
+mod episodes;
 mod eval;
 mod experiment;
 mod export_import;

@@ -7,18 +7,24 @@ use clap::builder::PossibleValuesParser;
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
 use crate::cli::progress::follow;
 use crate::error::UserError;
-use crate::learning::{self, LearnOptions, LearnReport, OnBytes};
+use crate::learn::cure::NoHint;
+use crate::learn::cure::hazard::new_hazards;
+use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport, OnBytes};
 use crate::transcript::Format;
 use crate::workspace::Workspace;
+
+/// Minimum width of an error or a fix.
+pub(in crate::cli) const LEAST_TEXT: usize = 20;
 
 /// Learn fixes and procedures from failures and recoveries in agent sessions
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Nothing is counted twice, and no model is called without `--llm`.
+/// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
     memctl learn --dry-run --json session.jsonl")]
@@ -142,6 +148,55 @@ fn word(
     Ok(())
 }
 
+/// Shows the recoveries by session, each on two lines: the error, and what became of it.
+fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
+    let steps =
+        |episode: &EpisodeReport| format!("{} → {}", episode.fail_step, episode.success_step);
+    let widths = episodes
+        .iter()
+        .map(|episode| steps(episode).chars().count());
+    let indent = widths.max().unwrap_or_default() + 4;
+    let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
+    let mut session = "";
+    for episode in episodes {
+        if episode.transcript != session {
+            session = &episode.transcript;
+            let name = session.rsplit('/').next().unwrap_or_default();
+            page.styled(&[(Style::Dim, &middle(name, page.width()))]);
+        }
+        let (style, outcome) = outcome(episode, room);
+        page.styled(&[
+            (Style::Dim, &format!("  {:<1$}", steps(episode), indent - 2)),
+            (Style::Plain, &end(&episode.error_key, room)),
+        ]);
+        page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
+    }
+}
+
+/// The fix of a recovery on one line, or the reason why there is none.
+fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
+    if let Some(fix) = &episode.fix {
+        return (
+            Style::Good,
+            change(&fix.failing_code, &fix.working_code, room),
+        );
+    }
+    let reason = episode.no_fix.and_then(NoHint::from_name);
+    let mut text = format!("no hint: {}", reason.map_or("", NoHint::words));
+    let Some(fix) = &episode.episode else {
+        return (Style::Dim, text);
+    };
+    let (failing, working) = (&fix.failing_code, &fix.working_code);
+    let hazards: Vec<&str> = new_hazards(failing, working).into_iter().collect();
+    if !hazards.is_empty() {
+        text.extend([" (", &hazards.join(", "), ")"]);
+    }
+    text.push_str(": ");
+    let left = room.saturating_sub(text.chars().count()).max(LEAST_TEXT);
+    text.push_str(&change(failing, working, left));
+    (Style::Dim, text)
+}
+
 impl Report for LearnReport {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -163,33 +218,17 @@ impl Report for LearnReport {
                 show_problem(page, &transcript.path, problem.line, &problem.message);
             }
         }
-        if !self.episodes.is_empty() {
-            let mut table = Table::new(
-                &[
-                    ("Steps", Align::Left),
-                    ("Tool", Align::Left),
-                    ("Error", Align::Prose),
-                    ("Session", Align::Left),
-                ],
-                &[2, 3],
-            );
-            for episode in &self.episodes {
-                let name = episode.transcript.rsplit('/').next().unwrap_or_default();
-                table.row([
-                    format!("{} → {}", episode.fail_step, episode.success_step),
-                    episode.tool.clone(),
-                    episode.error_key.clone(),
-                    name.to_owned(),
-                ]);
-            }
-            page.table(&table);
-        }
+        recoveries(&self.episodes, page);
         let mut ends = Vec::new();
         if self.dry_run {
             ends.push("nothing was written".to_owned());
         } else {
             ends.push(format!("{} learnt", self.learned.len()));
             ends.push(format!("{} seen again", self.merged.len()));
+            if self.kept > 0 {
+                let episodes = plural(self.kept as u64, "episode");
+                ends.push(format!("{episodes} kept for `memory why`"));
+            }
         }
         let rest = [
             (self.unchanged, "unchanged since the last run"),

@@ -68,7 +68,9 @@ impl Report for Approval {
                 _ => (Style::Good, "approved"),
             };
             let before = match record.before {
-                "observed" | "quarantined" | "candidate" => format!(" {} → ", record.before),
+                "observed" | "quarantined" | "episode" | "candidate" => {
+                    format!(" {} → ", record.before)
+                }
                 _ => " ".to_owned(),
             };
             page.styled(&[

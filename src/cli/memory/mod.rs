@@ -134,6 +134,7 @@ impl Report for StatusReport {
         let others = [
             (self.procedures, "procedure"),
             (self.fixes, "fix"),
+            (self.episodes, "episode"),
             (self.memories, "memory"),
             (self.sessions, "session"),
         ];
@@ -141,7 +142,7 @@ impl Report for StatusReport {
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| match (count, noun) {
-                (1, _) | (_, "procedure" | "session") => plural(count, noun),
+                (1, _) | (_, "procedure" | "episode" | "session") => plural(count, noun),
                 (_, "fix") => format!("{count} fixes"),
                 _ => format!("{count} memories"),
             })

@@ -1,13 +1,17 @@
 //! `memory list`, `show`, `forget`: commands on single records.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::memories::{self, TypeName};
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, clean, plural, when};
-use crate::engine::{self, ForgetReport, ListReport, ShowReport};
+use crate::cli::learning::learn::LEAST_TEXT;
+use crate::cli::output::{Align, Page, Report, Style, Table, change, clean, end, plural, when};
+use crate::engine::{self, ForgetReport, ListReport, Listed, ShowReport};
 use crate::error::UserError;
-use crate::model::{CANDIDATE, Condition, Kind, SkillPath, Trust, mark};
+use crate::hints::fixes::QUARANTINED;
+use crate::learn::cure::NoHint;
+use crate::model::{CANDIDATE, Condition, EPISODE, Evidence, Kind, SkillPath, Trust, mark};
 
 /// Kind of record, in singular or plural.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -62,7 +66,14 @@ pub(in crate::cli) fn marked(status: Option<&str>, source: Option<&str>, text: &
     }
 }
 
+/// Statuses of rules and fixes.
+const STATUSES: [&str; 6] = [
+    "active", CANDIDATE, "superseded", "retired", QUARANTINED, EPISODE,
+];
+
 /// List the newest records of a kind
+///
+/// Recoveries that are no advice are kept as episodes, and listed only with `--status episode`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
@@ -77,6 +88,10 @@ pub(in crate::cli) struct ListArgs {
     /// List only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<TypeName>,
+    /// List only rules or fixes with this status
+    #[arg(long, value_name = "STATUS", conflicts_with_all = ["memory_type", "conditions"],
+        value_parser = PossibleValuesParser::new(STATUSES))]
+    status: Option<String>,
     /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
@@ -92,8 +107,17 @@ pub(in crate::cli) fn list(
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
     let limit = args.limit as usize;
+    let of_fixes = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
+    let kind = args.kind.map(KindName::kind);
+    let kind = kind.or(of_fixes.then_some(Kind::Fix));
+    if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Fix)) {
+        return Err(UserError::usage(
+            "`--status` applies to rules and fixes",
+            "memctl memory list fixes --status episode",
+        ));
+    }
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
-    let report = match args.kind.map(KindName::kind) {
+    let report = match kind {
         Some(Kind::Memory) | None if asks_memories => {
             let memory_type = args.memory_type.map(TypeName::memory_type);
             engine::list_memories(&workspace, memory_type, &args.conditions, limit)?
@@ -111,6 +135,7 @@ pub(in crate::cli) fn list(
             &workspace,
             kind.unwrap_or(Kind::Reflexion),
             skill.as_ref(),
+            args.status.as_deref(),
             limit,
         )?,
     };
@@ -173,34 +198,62 @@ impl Listing {
         table
     }
 
-    /// Fixes as error and cure, with their use: shown, helped and harmed.
-    fn fixes(&self) -> Table {
-        let columns = [
-            ("ID", Align::Left),
-            ("Trust", Align::Left),
-            ("Shown", Align::Right),
-            ("+", Align::Right),
-            ("-", Align::Right),
-            ("Error", Align::Prose),
-            ("Fix", Align::Prose),
-        ];
-        let mut table = Table::new(&columns, &[5, 6]);
+    /// Fixes on two lines each, since an error and a call need the whole width: the error, then
+    /// the change that worked, with its approval and its use.
+    fn fixes(&self, page: &mut Page) {
+        let ids = self.report.records.iter().map(|record| record.id.len());
+        let indent = ids.max().unwrap_or_default() + 2;
+        let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
         for record in &self.report.records {
-            let fix = record.fix.as_ref();
-            let evidence = fix.map(|fix| fix.evidence).unwrap_or_default();
-            let working = fix.map_or("", |fix| fix.working_code.as_str());
-            table.row([
-                record.id.clone(),
-                record.trust.map_or("", Trust::name).to_owned(),
-                evidence.shown.to_string(),
-                evidence.helped.to_string(),
-                evidence.harmed.to_string(),
-                marked(record.status.as_deref(), None, &record.summary),
-                working.lines().collect::<Vec<_>>().join("; "),
+            page.styled(&[
+                (Style::Strong, &format!("{:<indent$}", record.id)),
+                (Style::Plain, &end(&record.summary, room)),
+            ]);
+            let about = about(record);
+            let text = match &record.fix {
+                Some(fix) => {
+                    let used = match about.as_str() {
+                        "" => 0,
+                        about => about.chars().count() + 2,
+                    };
+                    let room = room.saturating_sub(used);
+                    change(&fix.failing_code, &fix.working_code, room.max(LEAST_TEXT))
+                }
+                None => String::new(),
+            };
+            page.styled(&[
+                (Style::Plain, &" ".repeat(indent)),
+                (Style::Plain, &text),
+                (Style::Dim, &format!("  {about}")),
             ]);
         }
-        table
     }
+}
+
+/// Approval and status of a fix, and its use if it was shown; empty for one that was only observed.
+fn about(record: &Listed) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let trust = record.trust.filter(|trust| *trust != Trust::Observed);
+    words.extend(trust.map(|trust| trust.name().to_owned()));
+    let status = record
+        .status
+        .as_deref()
+        .filter(|status| *status != "active");
+    words.extend(status.map(str::to_owned));
+    if let Some(fix) = &record.fix {
+        if status == Some(EPISODE) {
+            words.extend(NoHint::from_name(&fix.no_hint).map(|none| none.words().to_owned()));
+        }
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = fix.evidence;
+        if fix.evidence != Evidence::default() {
+            words.push(format!("shown {shown}, helped {helped}, harmed {harmed}"));
+        }
+    }
+    words.join(", ")
 }
 
 impl Report for Listing {
@@ -215,7 +268,7 @@ impl Report for Listing {
         }
         match self.report.kind {
             Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
-            Kind::Fix => page.table(&self.fixes()),
+            Kind::Fix => self.fixes(page),
             Kind::Procedure => page.table(&self.procedures()),
             _ => page.table(&self.table()),
         }

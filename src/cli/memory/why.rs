@@ -7,7 +7,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, end, plural, when};
 use crate::error::UserError;
 use crate::insight::{self, Link, WhyReport};
-use crate::model::mark;
+use crate::learn::cure::NoHint;
+use crate::model::{EPISODE, mark};
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
@@ -15,12 +16,13 @@ const LEAST: usize = 8;
 /// Show where a record came from and what came of it
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
-/// their prompt; or a fix, its procedure and the sessions that showed it. Deleted records are
+/// their prompt; or a fix, its procedure and the sessions that showed it. For a session, links the
+/// fixes that it taught, and its recoveries that are no hint with the reason. Deleted records are
 /// marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory why REFL-001\n  memctl memory why latest")]
 pub(in crate::cli) struct WhyArgs {
-    /// Record id, a prefix of one, or `latest` for the newest execution
+    /// Record id, a prefix of one, `latest` for the newest execution, or a session of a host
     id: String,
 }
 
@@ -109,7 +111,10 @@ impl Line {
 fn state(link: &Link) -> String {
     match mark(link.status.as_deref(), link.source.as_deref()) {
         Some(mark) => mark.to_owned(),
-        None => link.state.clone().unwrap_or_default(),
+        None => match link.no_hint.and_then(NoHint::from_name) {
+            Some(reason) => format!("{EPISODE}, no hint: {}", reason.words()),
+            None => link.state.clone().unwrap_or_default(),
+        },
     }
 }
 

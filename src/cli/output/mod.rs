@@ -3,6 +3,7 @@
 //! A command returns a [`Report`], which prints as one JSON document or as a page of text. No other
 //! module of the program prints.
 
+mod change;
 mod page;
 mod printer;
 mod style;
@@ -10,6 +11,7 @@ mod table;
 mod text;
 mod verbatim;
 
+pub(super) use change::change;
 pub(super) use page::Page;
 pub(super) use printer::{Bar, Printer, Spinner};
 pub(super) use style::Style;

@@ -134,6 +134,7 @@ fn fix(record: Fix) -> Told {
         ("what works", record.working_code),
         ("it printed", record.success_output),
         ("status", record.status),
+        ("no hint", record.no_hint),
         ("trust", record.trust),
         ("made", record.created_at),
     ];

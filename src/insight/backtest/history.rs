@@ -137,7 +137,7 @@ impl Reader {
                 changes: episode.changes,
                 success_code: found.success_code,
                 workspace: found.workspace,
-                lesson: found.lesson,
+                lesson: found.lesson.ok(),
                 time,
             });
         }

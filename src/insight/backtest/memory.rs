@@ -83,7 +83,7 @@ impl Memory {
         let Ok(number) = u32::try_from(self.held.len()) else {
             return;
         };
-        let mut fix = fix_of(lesson, origin, "");
+        let mut fix = fix_of(&lesson.recovery, origin, "");
         fix.fix_id = format!("FIX-{:03}", number + 1);
         let mut terms = terms_of(&fix);
         terms.sort_unstable();
@@ -113,7 +113,7 @@ impl View<'_> {
     }
 
     fn same(&self, lesson: &Lesson) -> Option<u32> {
-        let same = self.memory.by_key.get(&lesson.error_key)?;
+        let same = self.memory.by_key.get(&lesson.recovery.error_key)?;
         let is_same = |n: &u32| is_same(&self.memory.held[*n as usize].fix, lesson);
         same.iter().copied().find(|n| self.sees(*n) && is_same(n))
     }
@@ -146,20 +146,22 @@ impl Fixes for View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::distil::{FixText, ProcedureData};
+    use crate::learn::distil::{FixText, ProcedureData, Recovery};
 
     fn lesson(key: &str, working: &str) -> Lesson {
         let empty = String::new;
         Lesson {
-            error_key: key.to_owned(),
-            error_line: String::new(),
-            subject: Vec::new(),
-            is_local: false,
-            tool: "make".to_owned(),
-            fix: FixText {
-                failing_code: "make".to_owned(),
-                working_code: working.to_owned(),
-                success_output: empty(),
+            recovery: Recovery {
+                error_key: key.to_owned(),
+                error_line: String::new(),
+                subject: Vec::new(),
+                is_local: false,
+                tool: "make".to_owned(),
+                fix: FixText {
+                    failing_code: "make".to_owned(),
+                    working_code: working.to_owned(),
+                    success_output: empty(),
+                },
             },
             procedure: ProcedureData {
                 procedure_name: empty(),
@@ -182,9 +184,9 @@ mod tests {
         memory.learn_alone(0, &fix);
         let sees = |memory: &Memory, session| {
             let view = memory.seen_by(session);
-            let term = terms_of(&fix_of(&fix, Origin::default(), ""))[0];
+            let term = terms_of(&fix_of(&fix.recovery, Origin::default(), ""))[0];
             assert_eq!(view.holding(term, 9).1, view.entries(), "{session}");
-            (view.has(&fix.error_key), view.entries())
+            (view.has(&fix.recovery.error_key), view.entries())
         };
         assert_eq!(sees(&memory, 0), (true, 1));
         assert_eq!(sees(&memory, 1), (false, 0));

@@ -254,7 +254,7 @@ impl<'a> Replay<'a> {
             error.overcome += 1;
             error.steps_wasted += overcome.wasted();
             if let Some(lesson) = overcome.lesson.as_ref().filter(|_| right || !shows_right) {
-                error.example = Some(lesson.fix.clone());
+                error.example = Some(lesson.recovery.fix.clone());
             }
             if right {
                 self.shown_right.insert(&overcome.error_key);
@@ -291,7 +291,7 @@ impl<'a> Replay<'a> {
 /// The measure is that of a merge in `learn`, or of the credit for a shown hint.
 fn is_right(hint: &Hint, overcome: &Overcome) -> bool {
     let (failing, working) = (&hint.failing_code, &hint.working_code);
-    let merges = |lesson: &Lesson| same_way(working, &lesson.fix.working_code);
+    let merges = |lesson: &Lesson| same_way(working, &lesson.recovery.fix.working_code);
     working.trim() != failing.trim()
         && (overcome.lesson.as_ref().is_some_and(merges)
             || is_adopted(&overcome.success_code, working, failing, ""))

@@ -44,7 +44,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             }
         })?;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
-    let fixes = workspace.store.list::<Fix>(&all)?;
+    let mut fixes = workspace.store.list::<Fix>(&all)?;
     for problem in [
         problems, corrections.problems, rules.problems, fixes.problems,
     ]
@@ -58,6 +58,9 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         (Kind::Reflexion, rules.records.len() as u64),
         (Kind::Fix, fixes.records.len() as u64),
     ]));
+    let read = fixes.records.len();
+    fixes.records.retain(|fix| !fix.is_episode());
+    let episodes = (read - fixes.records.len()) as u64;
     warnings.extend(doubts(&fixes.records));
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials()?;
@@ -70,6 +73,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             .filter(|rule| rule.validated_by_test)
             .count() as u64,
         fixes: fixes.records.len() as u64,
+        episodes,
         procedures: workspace.store.count(Kind::Procedure)?,
         procedures_retrieved: retrieved(workspace),
         ..Learning::default()

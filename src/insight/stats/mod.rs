@@ -157,6 +157,8 @@ pub struct Learning {
     pub validated: u64,
     /// Number of fixes.
     pub fixes: u64,
+    /// Number of recoveries that are no fix, kept for `memory why`.
+    pub episodes: u64,
     /// Number of procedures.
     pub procedures: u64,
     /// Number of retrievals of procedures: in prompts, briefings, hints and search results.

@@ -9,6 +9,7 @@
 //!
 //! Out of scope: guesses. A link is a reference between records, never a similarity.
 
+mod session;
 mod walk;
 
 use serde::Serialize;
@@ -28,8 +29,8 @@ pub struct WhyReport {
     pub kind: Kind,
     /// Links in tree order: the record, and after each link those that it leads to.
     pub chain: Vec<Link>,
-    /// Evidence of the record. For an execution, a correction or a procedure: evidence of the rules
-    /// and fixes that came from it.
+    /// Evidence of the record. For an execution, a correction, a procedure or a session: evidence of
+    /// the rules and fixes that came from it.
     pub evidence: Evidence,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
@@ -50,8 +51,8 @@ pub struct Link {
     pub at: String,
     /// Text on one line.
     pub summary: String,
-    /// State: the outcome of an execution; `candidate`, `superseded`, `retired`, `quarantined` or
-    /// `approved`; `forgotten` with a tombstone, or `missing` without one.
+    /// State: the outcome of an execution; `candidate`, `superseded`, `retired`, `quarantined`,
+    /// `episode` or `approved`; `forgotten` with a tombstone, or `missing` without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Trust level of a record.
@@ -63,6 +64,9 @@ pub struct Link {
     /// Source, if the record names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Reason why an episode is no hint: `one_off` or `dangerous`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_hint: Option<&'static str>,
     /// Number of executions with a rule in their prompt; the newest follow as links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
@@ -98,6 +102,10 @@ pub enum Relation {
     ExplainedBy,
     Explains,
     SeenIn,
+    /// Fix that was learned from a session.
+    Taught,
+    /// Recovery of a session that is no hint.
+    Overcame,
 }
 
 impl Relation {
@@ -122,6 +130,8 @@ impl Relation {
             Self::ExplainedBy => "explained by",
             Self::Explains => "explains",
             Self::SeenIn => "seen in",
+            Self::Taught => "taught",
+            Self::Overcame => "overcame",
         }
     }
 
@@ -129,15 +139,26 @@ impl Relation {
     const fn counts(self) -> bool {
         matches!(
             self,
-            Self::Asked | Self::Became | Self::Strengthened | Self::Explains
+            Self::Asked | Self::Became | Self::Strengthened | Self::Explains | Self::Taught
         )
     }
 }
 
-/// Explains the origin and the effects of a record. `id` is an id, an id prefix, or `latest`.
+/// Explains the origin and the effects of a record. `id` is an id, an id prefix, `latest`, or the
+/// name of a session file's session.
 pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
-    let (kind, id) = locate(&workspace.store, id)?;
-    let chain = walk::chain(&workspace.store, kind, &id)?;
+    let (kind, id, chain) = match locate(&workspace.store, id) {
+        Ok((kind, id)) => {
+            let chain = walk::chain(&workspace.store, kind, &id)?;
+            (kind, id, chain)
+        }
+        // A session that was only read from a file is no record.
+        Err(error @ Error::NoId(_)) => {
+            let chain = walk::transcript(&workspace.store, id)?;
+            (Kind::Session, id.to_owned(), chain.ok_or(error)?)
+        }
+        Err(error) => return Err(error),
+    };
     let read = chain.read.iter();
     let unnoted =
         workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));

@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::learn::cure::NoHint;
 use crate::model::{
-    Correction, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion, Trust,
+    Correction, EPISODE, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion,
+    Trust,
 };
 use crate::store::{Entry, Scoped, Selection, Standing};
 
@@ -30,25 +32,51 @@ pub(crate) struct Chain {
 
 /// Builds the chain of a record.
 pub(crate) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
-    let mut walk = Walk {
-        store,
-        standing: store.standing(),
-        chain: Vec::new(),
-        met: HashSet::new(),
-        evidence: Evidence::default(),
-        read: Vec::new(),
-    };
+    let mut walk = Walk::new(store);
     walk.visit(kind, id, Relation::Asked, None, Way::Both)?;
-    Ok(Chain {
-        links: walk.chain,
-        evidence: walk.evidence,
-        read: walk.read,
-    })
+    Ok(walk.end())
+}
+
+/// Builds the chain of a session that is known only by the records learned from its file; `None`
+/// if there are none.
+pub(crate) fn transcript(store: &Scoped, name: &str) -> Result<Option<Chain>, Error> {
+    let mut walk = Walk::new(store);
+    walk.chain.push(Link {
+        kind: "transcript",
+        ..link(name, Kind::Session, Relation::Asked, None)
+    });
+    let from = Step {
+        id: name,
+        depth: 0,
+        way: Way::Both,
+    };
+    walk.recoveries(name, from)?;
+    Ok((walk.chain.len() > 1).then(|| walk.end()))
+}
+
+/// Link of which nothing but its place in the chain is known.
+fn link(id: &str, kind: Kind, relation: Relation, from: Option<Step<'_>>) -> Link {
+    Link {
+        id: id.to_owned(),
+        kind: kind.name(),
+        relation,
+        to: from.map(|from| from.id.to_owned()),
+        at: String::new(),
+        summary: String::new(),
+        state: None,
+        trust: None,
+        status: None,
+        source: None,
+        no_hint: None,
+        executions: None,
+        origins: None,
+        depth: from.map_or(0, |from| from.depth + 1),
+    }
 }
 
 /// Direction in which links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// Causes, then effects.
     Both,
     /// Causes only.
@@ -71,13 +99,13 @@ impl Way {
 
 /// Link from which the walk continues.
 #[derive(Debug, Clone, Copy)]
-struct Step<'a> {
-    id: &'a str,
+pub(super) struct Step<'a> {
+    pub(super) id: &'a str,
     depth: usize,
-    way: Way,
+    pub(super) way: Way,
 }
 
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     store: &'a Scoped,
     standing: Standing,
     chain: Vec<Link>,
@@ -87,8 +115,29 @@ struct Walk<'a> {
     read: Vec<(Kind, String, Option<String>)>,
 }
 
+impl<'a> Walk<'a> {
+    fn new(store: &'a Scoped) -> Self {
+        Self {
+            store,
+            standing: store.standing(),
+            chain: Vec::new(),
+            met: HashSet::new(),
+            evidence: Evidence::default(),
+            read: Vec::new(),
+        }
+    }
+
+    fn end(self) -> Chain {
+        Chain {
+            links: self.chain,
+            evidence: self.evidence,
+            read: self.read,
+        }
+    }
+}
+
 impl Walk<'_> {
-    fn visit(
+    pub(super) fn visit(
         &mut self,
         kind: Kind,
         id: &str,
@@ -96,22 +145,8 @@ impl Walk<'_> {
         from: Option<Step<'_>>,
         way: Way,
     ) -> Result<(), Error> {
-        let depth = from.map_or(0, |from| from.depth + 1);
-        let mut link = Link {
-            id: id.to_owned(),
-            kind: kind.name(),
-            relation,
-            to: from.map(|from| from.id.to_owned()),
-            at: String::new(),
-            summary: String::new(),
-            state: None,
-            trust: None,
-            status: None,
-            source: None,
-            executions: None,
-            origins: None,
-            depth,
-        };
+        let mut link = link(id, kind, relation, from);
+        let depth = link.depth;
         let Some(entry) = self.store.find(kind, id)? else {
             return self.gone(kind, link);
         };
@@ -140,7 +175,8 @@ impl Walk<'_> {
             Kind::Reflexion => self.rule(at, &entry, from)?,
             Kind::Procedure => self.procedure(at, &entry, from)?,
             Kind::Fix => self.fix(at, &entry, from)?,
-            Kind::Memory | Kind::Session => None,
+            Kind::Session => self.session(&entry, from)?,
+            Kind::Memory => None,
         };
         if let Some(found) = evidence.filter(|_| is_new && relation.counts()) {
             self.evidence.shown += found.shown;
@@ -370,9 +406,12 @@ impl Walk<'_> {
         };
         let approved = self.standing.level(&fix) == Trust::Approved;
         self.chain[at].state = match fix.status.as_str() {
-            "retired" | "quarantined" => Some(fix.status.clone()),
+            "retired" | "quarantined" | EPISODE => Some(fix.status.clone()),
             _ => approved.then(|| "approved".to_owned()),
         };
+        if fix.is_episode() {
+            self.chain[at].no_hint = NoHint::from_name(&fix.no_hint).map(NoHint::name);
+        }
         if from.way == Way::Both {
             let how = &fix.procedure_id;
             if !how.is_empty() {
@@ -419,24 +458,18 @@ impl Walk<'_> {
         summary: String,
     ) {
         self.chain.push(Link {
-            id: id.to_owned(),
             kind,
-            relation,
-            to: Some(from.id.to_owned()),
-            at: String::new(),
             summary,
-            state: None,
-            trust: None,
-            status: None,
-            source: None,
-            executions: None,
-            origins: None,
-            depth: from.depth + 1,
+            ..link(id, Kind::Session, relation, Some(from))
         });
     }
 
     /// Returns the records of a type that name an id and satisfy `is_meant`, oldest first.
-    fn naming<R: Record>(&self, id: &str, is_meant: impl Fn(&R) -> bool) -> Result<Vec<R>, Error> {
+    pub(super) fn naming<R: Record>(
+        &self,
+        id: &str,
+        is_meant: impl Fn(&R) -> bool,
+    ) -> Result<Vec<R>, Error> {
         let mut found = Vec::new();
         self.each_naming(id, &mut |record: R| {
             if is_meant(&record) {

@@ -47,6 +47,21 @@ pub(crate) struct Cure {
     pub(crate) is_local: bool,
 }
 
+/// Recovery that is no hint for others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoCure {
+    /// Reason.
+    pub(crate) reason: NoHint,
+    /// Cure that a person may want to read; `None` if nothing was cured.
+    pub(crate) cure: Option<Cure>,
+}
+
+impl From<NoHint> for NoCure {
+    fn from(reason: NoHint) -> Self {
+        Self { reason, cure: None }
+    }
+}
+
 /// Reason why a recovery is no hint for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoHint {
@@ -73,6 +88,29 @@ impl NoHint {
             Self::OneOff => "one_off",
         }
     }
+
+    /// Returns the reason with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::NoError,
+            Self::Retry,
+            Self::StillFails,
+            Self::Dangerous,
+            Self::OneOff,
+        ];
+        all.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// Reason in words, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NoError => "no error line",
+            Self::Retry => "only a retry",
+            Self::StillFails => "still fails",
+            Self::Dangerous => "dangerous",
+            Self::OneOff => "one-off",
+        }
+    }
 }
 
 /// Finds the cure of an episode. `steps` must include those from the failure to the success;
@@ -81,16 +119,16 @@ pub(crate) fn find(
     episode: &Episode,
     steps: &[Step],
     code: &dyn Fn(&Step) -> String,
-) -> Result<Cure, NoHint> {
+) -> Result<Cure, NoCure> {
     let at = |index: usize| {
         let found = steps.binary_search_by_key(&index, |step| step.index);
         found.ok().map(|at| &steps[at])
     };
     let (Some(failed), Some(success)) = (at(episode.fail_step), at(episode.success_step)) else {
-        return Err(NoHint::NoError);
+        return Err(NoHint::NoError.into());
     };
     if repeats_the_error(episode, success) {
-        return Err(NoHint::StillFails);
+        return Err(NoHint::StillFails.into());
     }
     let failing = code(failed);
     let call = match (failed.command(), success.command()) {
@@ -110,25 +148,33 @@ pub(crate) fn find(
     let changes: Vec<&Step> = episode.changes.iter().filter_map(|c| at(*c)).collect();
     let changes = contribution::contributing(&changes, &error, &own, is_same_call, code);
     if is_same_call && changes.is_empty() {
-        return Err(NoHint::Retry);
+        return Err(NoHint::Retry.into());
     }
     let change_codes: Vec<String> = changes.iter().map(|step| code(step)).collect();
     let whole = [change_codes.join("\n"), call.clone()].join("\n");
-    if !hazard::new_hazards(&failing, &whole).is_empty() {
-        return Err(NoHint::Dangerous);
-    }
-    if one_off::is_one_off(failed, success, &own, is_same_call, &changes, &error) {
-        return Err(NoHint::OneOff);
-    }
+    let reason = if !hazard::new_hazards(&failing, &whole).is_empty() {
+        Some(NoHint::Dangerous)
+    } else if one_off::is_one_off(failed, success, &own, is_same_call, &changes, &error) {
+        Some(NoHint::OneOff)
+    } else {
+        None
+    };
     let difference = Difference::between(&failing, whole.trim());
     let (subject, is_local) = dependence(&error, &difference, &failing, &whole);
-    Ok(Cure {
+    let cure = Cure {
         changes: changes.iter().map(|step| step.index).collect(),
         failing: without_messages(&failing),
         working: without_messages(&call),
         subject,
         is_local,
-    })
+    };
+    match reason {
+        None => Ok(cure),
+        Some(reason) => Err(NoCure {
+            reason,
+            cure: Some(cure),
+        }),
+    }
 }
 
 /// Failing call and its error.

@@ -32,7 +32,7 @@ fn edit(index: usize, path: &str, old: &str, new: &str) -> Step {
 fn cure(steps: &[Step]) -> Result<Cure, NoHint> {
     let found = analyse(steps, &[]);
     let code = |step: &Step| crate::learn::distil::code(step);
-    find(&found.episodes[0], steps, &code)
+    find(&found.episodes[0], steps, &code).map_err(|none| none.reason)
 }
 
 #[test]

@@ -250,6 +250,12 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
                     entry.id
                 ));
             }
+            if fix.is_episode() {
+                warnings.push(format!(
+                    "`{0}` is still an episode, and no hint: memctl memory approve {0}",
+                    entry.id
+                ));
+            }
         }
         _ => {}
     }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::model::Kind;
 use crate::serve::token::Caller;
+use crate::workspace::document::count_episodes;
 
 use super::problem::Problem;
 use super::state::Server;
@@ -17,7 +18,15 @@ pub(super) async fn metrics(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
     let work = server.work(&caller, "serve metrics", |workspace| {
-        let count = |kind| Ok((kind, workspace.store.count(kind)?));
+        let count = |kind| {
+            let count = workspace.store.count(kind)?;
+            // An episode is kept as a fix, and is none.
+            let episodes = match kind {
+                Kind::Fix => count_episodes(&workspace.store)?,
+                _ => 0,
+            };
+            Ok((kind, count.saturating_sub(episodes)))
+        };
         let counts: Result<Vec<_>, crate::store::Error> =
             Kind::ALL.into_iter().map(count).collect();
         Ok(counts?)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::UserError;
 use crate::guard::fence;
 use crate::insight::{self, Link};
+use crate::learn::cure::NoHint;
 use crate::model::{CANDIDATE, Evidence, Kind, mark};
 use crate::workspace::Workspace;
 
@@ -140,6 +141,8 @@ fn line(link: &Link) -> String {
     words.extend(mark);
     // A candidate is marked already.
     words.extend(link.state.as_deref().filter(|state| *state != CANDIDATE));
+    let reason = link.no_hint.and_then(NoHint::from_name);
+    words.extend(reason.map(NoHint::words));
     words.push(link.at.get(..10).unwrap_or_default());
     words.push(&link.summary);
     words.retain(|word| !word.is_empty());
@@ -171,6 +174,7 @@ mod tests {
                 trust: Some(Trust::Observed),
                 status: Some(token_budget::name(text)),
                 source: Some(token_budget::name(text)),
+                no_hint: Some("one_off"),
                 executions: None,
                 origins: None,
                 depth: 1,

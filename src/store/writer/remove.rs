@@ -56,6 +56,17 @@ impl Writer {
         self.take_out(kind, removals, now, true)
     }
 
+    /// Removes several records of a kind permanently, also from the undo journal, in one write.
+    /// Skips missing records.
+    pub fn remove_several_for_good(
+        &mut self,
+        kind: Kind,
+        removals: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Entry>, Error> {
+        self.take_out(kind, removals, now, false)
+    }
+
     fn take_out(
         &mut self,
         kind: Kind,

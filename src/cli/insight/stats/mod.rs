@@ -212,7 +212,7 @@ fn learning(report: &StatsReport, page: &mut Page) {
     let learnt = &report.learning;
     page.line("");
     page.styled(&[(Style::Strong, "Learnt")]);
-    let counts = [
+    let mut counts = vec![
         plural(learnt.corrections, "correction"),
         format!(
             "{} ({} validated)",
@@ -226,6 +226,9 @@ fn learning(report: &StatsReport, page: &mut Page) {
         },
         plural(learnt.procedures, "procedure"),
     ];
+    if learnt.episodes > 0 {
+        counts.push(plural(learnt.episodes, "episode"));
+    }
     page.field("all", &counts.join(", "));
     page.field("per week", &or_none(learnt.a_week.map(number)));
     page.field("used again", &shown(&learnt.reused));

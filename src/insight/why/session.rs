@@ -1,0 +1,46 @@
+//! Links of a session: the fixes that it taught, and the recoveries in it that are no hint.
+//!
+//! A fix names the session of its host, or the name of the file if the session has none.
+
+use crate::model::{Evidence, Fix, Kind, Session};
+use crate::store::Entry;
+
+use super::Relation;
+use super::walk::{Step, Walk, Way};
+use crate::workspace::Error;
+
+impl Walk<'_> {
+    /// Follows the links of a session that is a record.
+    pub(super) fn session(
+        &mut self,
+        entry: &Entry,
+        from: Step<'_>,
+    ) -> Result<Option<Evidence>, Error> {
+        let native = entry.parse::<Session>().ok().and_then(|s| s.native_id());
+        if from.way == Way::Both
+            && let Some(native) = native
+        {
+            // The record has the name of the host before the id that the session file has.
+            let name = native.split_once('/').map_or(native.as_str(), |(_, id)| id);
+            self.recoveries(name, from)?;
+        }
+        Ok(None)
+    }
+
+    /// Adds links to the fixes and episodes that were seen in a session.
+    pub(super) fn recoveries(&mut self, name: &str, from: Step<'_>) -> Result<(), Error> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        let of_it = |fix: &Fix| fix.origins.iter().any(|origin| origin.session == name);
+        for fix in self.naming(name, of_it)? {
+            let relation = if fix.is_episode() {
+                Relation::Overcame
+            } else {
+                Relation::Taught
+            };
+            self.visit(Kind::Fix, &fix.fix_id, relation, Some(from), Way::End)?;
+        }
+        Ok(())
+    }
+}
