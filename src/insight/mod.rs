@@ -13,7 +13,9 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod why;
 
-pub use backtest::{BacktestOptions, BacktestReport, ErrorReport, ProblemReport, backtest};
+pub use backtest::{
+    BacktestOptions, BacktestReport, ErrorReport, ProblemReport, ShownHint, ShownReport, backtest,
+};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use evaluate_corrections::{
     CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,

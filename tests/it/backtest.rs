@@ -66,11 +66,34 @@ fn what_was_overcome_before_would_have_been_hinted() {
                 "failing_code": "pip install numpy", "working_code": "pip install --user numpy",
                 "success_output": "done" } })
     );
+    let shown = report["shown"].as_array().unwrap();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(
+        (
+            &shown[0]["error_key"], &shown[0]["call"], &shown[0]["worked"], &shown[0]["right"]
+        ),
+        (
+            &json!(ERROR),
+            &json!("pip install numpy"),
+            &json!("pip install --user numpy"),
+            &json!(true)
+        )
+    );
+    assert_eq!(
+        shown[0]["hints"][0]["working_code"],
+        "pip install --user requests"
+    );
     // Nothing is begun, let alone written.
     assert!(!workspace.root().join(".agentura").exists());
     let page = workspace.run(&["backtest", "all"]);
     let said = "hints at 1 of 2 failures (correct for 1 of the 1 that recovered) and saved 2 of 6";
     assert!(page.succeeds().stdout.contains(said), "{page:?}");
+    for line in [
+        "hint       pip install requests → pip install --user requests",
+        "as hinted  pip install numpy → pip install --user numpy",
+    ] {
+        assert!(page.stdout.contains(line), "{page:?}");
+    }
     assert!(
         page.stdout.lines().all(|l| l.chars().count() <= 120),
         "{page:?}"

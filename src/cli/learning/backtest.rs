@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::learn::{reading, show_problem};
+use super::learn::{LEAST_TEXT, reading, show_problem};
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, end, plural};
+use crate::cli::output::{Align, Page, Report, Style, Table, change, end, middle, plural};
 use crate::error::UserError;
-use crate::insight::{BacktestOptions, BacktestReport};
+use crate::insight::{BacktestOptions, BacktestReport, ShownReport};
 use crate::transcript::Format;
 
 /// Maximum number of errors on the page; `--json` has all of them.
@@ -79,28 +79,28 @@ impl Report for BacktestReport {
                     ("Right", Align::Right),
                     ("Wasted", Align::Right),
                     ("Saved", Align::Right),
-                    ("Fix", Align::Prose),
                 ],
-                &[6, 0],
+                &[0],
             );
             for error in met_again.iter().take(SHOWN) {
-                let worked = error.example.as_ref().map(|fix| fix.working_code.clone());
                 table.row([
-                    // The working code matters most, and gets most of the remaining width.
-                    end(&error.error_key, page.width() / 4),
+                    error.error_key.clone(),
                     error.times.to_string(),
                     error.hinted.to_string(),
                     error.hinted_right.to_string(),
                     error.steps_wasted.to_string(),
                     error.steps_saved.to_string(),
-                    worked.unwrap_or_default(),
                 ]);
             }
             page.table(&table);
+            page.line("");
+            hints(&self.shown, page);
         }
         let rest = met_again.len().saturating_sub(SHOWN);
+        let rest_of_hints = self.shown.len().saturating_sub(SHOWN);
         let ends = [
             (rest, "more errors in `--json`"),
+            (rest_of_hints, "more hints in `--json`"),
             (self.skipped, "skipped: not session files"),
         ];
         let ends: Vec<String> = ends
@@ -116,6 +116,40 @@ impl Report for BacktestReport {
 
     fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+}
+
+/// Shows the first hints by session, each with its error, the first fix, and what then worked.
+fn hints(shown: &[ShownReport], page: &mut Page) {
+    const INDENT: usize = 8;
+    let room = page.width().saturating_sub(INDENT).max(LEAST_TEXT);
+    let mut session = "";
+    for failure in shown.iter().take(SHOWN) {
+        if failure.transcript != session {
+            session = &failure.transcript;
+            let name = session.rsplit('/').next().unwrap_or_default();
+            page.styled(&[(Style::Dim, &middle(name, page.width()))]);
+        }
+        page.styled(&[
+            (Style::Dim, &format!("{:>6}  ", failure.step)),
+            (Style::Plain, &end(&failure.error_key, room)),
+        ]);
+        let label = |name: &str| format!("{:<1$}{name:<11}", "", INDENT);
+        let room = room.saturating_sub(11);
+        if let Some(hint) = failure.hints.first() {
+            let fix = change(&hint.failing_code, &hint.working_code, room);
+            page.styled(&[(Style::Dim, &label("hint")), (Style::Plain, &fix)]);
+        }
+        let (style, verdict) = match failure.right {
+            Some(true) => (Style::Good, "as hinted"),
+            Some(false) => (Style::Warn, "instead"),
+            None => (Style::Dim, "unsolved"),
+        };
+        let did = match &failure.worked {
+            Some(worked) => change(&failure.call, worked, room),
+            None => String::new(),
+        };
+        page.styled(&[(style, &label(verdict)), (Style::Plain, &did)]);
     }
 }
 

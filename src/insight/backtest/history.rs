@@ -17,6 +17,8 @@ use crate::model::Step;
 #[derive(Debug)]
 pub(crate) struct History {
     pub(crate) id: String,
+    /// Path of the session file.
+    pub(crate) path: String,
     pub(crate) failures: Vec<Failed>,
     pub(crate) episodes: Vec<Overcome>,
     /// Time of the last step, in microseconds since 1970.
@@ -143,6 +145,7 @@ impl Reader {
         }
         History {
             id: id.unwrap_or_else(|| path.to_owned()),
+            path: path.to_owned(),
             failures,
             episodes,
             end: self.times.last().copied().flatten(),
@@ -212,6 +215,7 @@ mod tests {
     #[test]
     fn sessions_that_ran_side_by_side_are_told_in_the_order_of_time() {
         let history = |times: &[Option<i64>]| History {
+            path: String::new(),
             id: String::new(),
             failures: (0..)
                 .zip(times)

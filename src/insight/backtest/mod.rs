@@ -24,6 +24,7 @@ use crate::hints::adoption::is_adopted;
 use crate::hints::failure::Failure;
 use crate::hints::ranking::{Hint, MAX_HINTS};
 use crate::hints::session_state::SessionNotes;
+use crate::learn::cure::people::without_people;
 use crate::learn::distil::{FixText, Lesson};
 use crate::model::Origin;
 use crate::transcript::Format;
@@ -32,10 +33,13 @@ use history::{Failed, History, Overcome, What};
 use memory::Memory;
 
 use crate::hints::fixes::known;
-use crate::learning::learn::{kept, read};
+use crate::learning::learn::{clean, kept, read};
 use crate::learning::lessons::same_way;
 use crate::learning::{OnBytes, session_files};
 use crate::workspace::Error;
+
+/// Maximum length of a call in a report, in bytes.
+const LONGEST: usize = 600;
 
 /// Input of a replay.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +78,8 @@ pub struct BacktestReport {
     pub steps_saved: usize,
     /// Figures by error, highest saving first.
     pub by_error: Vec<ErrorReport>,
+    /// Hinted failures in the order of time, with what the agent then did.
+    pub shown: Vec<ShownReport>,
     /// Lines that could not be read.
     pub problems: Vec<ProblemReport>,
     /// Number of files in the folders that are not session files.
@@ -101,6 +107,36 @@ pub struct ErrorReport {
     pub steps_saved: usize,
     /// Working fix: from the newest episode with a right hint, otherwise from the newest episode.
     pub example: Option<FixText>,
+}
+
+/// Failure at which hints would have been shown.
+#[derive(Debug, Serialize)]
+pub struct ShownReport {
+    /// Path of the session file.
+    pub transcript: String,
+    /// Ordinal of the failing call, from 0.
+    pub step: usize,
+    /// Error key.
+    pub error_key: String,
+    /// Failing call.
+    pub call: String,
+    /// Hints, best first.
+    pub hints: Vec<ShownHint>,
+    /// Call that worked in the end; `None` if none did.
+    pub worked: Option<String>,
+    /// `true` if a hint named what then worked; `None` if nothing did.
+    pub right: Option<bool>,
+}
+
+/// Hint that would have been shown.
+#[derive(Debug, Serialize)]
+pub struct ShownHint {
+    /// Failing code.
+    pub failing_code: String,
+    /// Working code.
+    pub working_code: String,
+    /// Reason for the match.
+    pub why: String,
 }
 
 /// Line of a session file that could not be read.
@@ -225,12 +261,27 @@ impl<'a> Replay<'a> {
         let error = self.error(key);
         error.times += 1;
         error.hinted += usize::from(hinted);
-        let Some(episode) = failed.episode.filter(|_| hinted) else {
+        if !hinted {
+            return;
+        }
+        let history = &self.histories[session];
+        let episode = failed.episode.map(|n| (n, &history.episodes[n]));
+        let overcome = episode.map(|(_, overcome)| overcome);
+        let right = overcome.map(|overcome| hints.iter().any(|hint| is_right(hint, overcome)));
+        self.report.shown.push(ShownReport {
+            transcript: history.path.clone(),
+            step: failed.step,
+            error_key: kept(key),
+            call: said(&failed.code),
+            hints: hints.into_iter().map(ShownHint::of).collect(),
+            worked: overcome.map(|overcome| said(&overcome.success_code)),
+            right,
+        });
+        let Some((episode, overcome)) = episode else {
             return;
         };
         self.report.hinted_overcome += 1;
-        let overcome = &self.histories[session].episodes[episode];
-        if !hints.iter().any(|hint| is_right(hint, overcome)) {
+        if right != Some(true) {
             return;
         }
         self.report.hinted_right += 1;
@@ -285,6 +336,21 @@ impl<'a> Replay<'a> {
             }
         }
     }
+}
+
+impl ShownHint {
+    fn of(hint: Hint) -> Self {
+        Self {
+            failing_code: hint.failing_code,
+            working_code: hint.working_code,
+            why: hint.why,
+        }
+    }
+}
+
+/// Call of a session as a report shows it: redacted, without people, and cut.
+fn said(call: &str) -> String {
+    clean(&without_people(call)).cut(LONGEST)
 }
 
 /// Returns true if the hint names what then worked and is more than a retry of the failing call.
