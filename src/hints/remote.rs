@@ -54,7 +54,7 @@ pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::hints::fixes::tests::fix;
-    use crate::model::{Kind, Scope};
+    use crate::model::{EPISODE, Kind, Scope};
     use crate::platform::named;
     use crate::store::PulledChange;
     use serde_json::Value;
@@ -71,6 +71,22 @@ mod tests {
             .collect();
         store.pull().unwrap().apply(origin, kind, &changes).unwrap();
         (dir, store)
+    }
+
+    #[test]
+    fn an_episode_of_another_workspace_is_no_hint_whatever_its_file_claims() {
+        let key = "TypeError: string indices must be integers";
+        let mut theirs = fix(1, key, "print(a['b'])", "print(a[0]['b'])");
+        theirs["trust"] = "approved".into();
+        let failure = Failure::of(key, None, None).unwrap();
+        let found = |theirs: &Value| {
+            let entries = std::slice::from_ref(theirs);
+            let (_dir, store) = pulled(Kind::Fix, "3f2a9c1b-0000-4000", entries);
+            hints(&store, Vec::new(), &failure, &[], 3).len()
+        };
+        assert_eq!(found(&theirs), 1);
+        theirs["status"] = EPISODE.into();
+        assert_eq!(found(&theirs), 0);
     }
 
     #[test]

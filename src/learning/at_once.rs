@@ -2,6 +2,7 @@
 //!
 //! The end of the session reads the session file and only refines what is known. Nothing is learned
 //! here if the records are in a database without a connection: an agent waits for the answer.
+//! A recovery that is no advice is not stored here; nobody but `memory why` needs it.
 
 use chrono::{DateTime, Utc};
 

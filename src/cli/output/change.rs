@@ -95,7 +95,7 @@ mod tests {
             "cd /srv/shop && make clean && make deploy",
             "make clean && make deploy",
             44,
-            "cd /srv/shop && … → make clean && make deplo…",
+            "cd /srv/shop && … → make clean && make depl…",
         );
         check(
             "cargo build --release --locked",
