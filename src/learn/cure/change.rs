@@ -129,12 +129,11 @@ fn of_values(name: &str, old: &Value, new: &Value, edits: &mut Vec<Option<Edit>>
         (old, new) if old == new => {}
         (Value::Object(before), Value::Object(after)) => {
             for (name, value) in after {
-                match before.get(name) {
-                    Some(old) => of_values(name, old, value, edits),
-                    None => {
-                        let text = format!("{name}: {value}");
-                        edits.push((text.len() <= LONGEST).then_some(Edit::Specify(text)));
-                    }
+                if let Some(old) = before.get(name) {
+                    of_values(name, old, value, edits);
+                } else {
+                    let text = format!("{name}: {value}");
+                    edits.push((text.len() <= LONGEST).then_some(Edit::Specify(text)));
                 }
             }
             let gone = before.keys().filter(|name| !after.contains_key(*name));

@@ -279,6 +279,19 @@ fn prompts_hold_no_forged_layer() {
             .map(|line| line.trim_start_matches("- **"))
             .collect();
         model_is_safe("memory prompt", &items.join("\n"));
+        let procedures = skill.strip_prefix("## Learned Procedures\n\n").unwrap();
+        let (procedures, skill) = procedures.split_once("\n\n---\n\n").unwrap();
+        let mut items = Vec::new();
+        for line in procedures.lines() {
+            let begins = ["- **PROC-0", "  _When_: ", "  1. "];
+            assert!(
+                begins.iter().any(|begin| line.starts_with(begin)),
+                "{line:?}"
+            );
+            items.push(line.trim_start_matches("- **"));
+        }
+        assert!(items.len() > 3, "{procedures}");
+        model_is_safe("procedures of a prompt", &items.join("\n"));
         assert!(!skill.contains(MARK), "{skill}");
         let dry = [
             "run",
