@@ -245,6 +245,45 @@ fn a_model_keeps_discards_and_merges_with_reasons() {
     assert_eq!(after, before);
 }
 
+#[test]
+fn an_episode_of_one_place_becomes_a_fix_with_a_working_call_for_others() {
+    let episode = |number: usize, reason: &str| {
+        let mut episode = fix(
+            number,
+            &format!("error: no such file {number}"),
+            "cat notes.txt",
+            "cat -- docs/notes.txt",
+        );
+        episode["status"] = json!("episode");
+        episode["no_hint"] = json!(reason);
+        episode["procedure_id"] = json!("");
+        episode
+    };
+    let workspace = store(&[
+        episode(1, "one_off"),
+        episode(2, "one_off"),
+        episode(3, "dangerous"),
+    ]);
+    let reply = json!({ "verdicts": [
+        verdict("FIX-001", "keep", &json!({ "worked": "cat -- <file>" })),
+        verdict("FIX-002", "discard", &json!({})),
+    ] });
+    workspace.write("model.jsonl", json!({ "reply": reply }).to_string());
+    let args = ["consolidate", "--model", "scripted:model.jsonl"];
+    let report = workspace.json(&args);
+    assert_eq!(report["judged"].as_array().unwrap().len(), 2, "{report:#}");
+    let of = |id: &str| entry(&workspace, "fixes.json", id).unwrap();
+    assert_eq!(
+        (&of("FIX-001")["status"], &of("FIX-001")["working_code"]),
+        (&json!("active"), &json!("cat -- <file>"))
+    );
+    assert_eq!(of("FIX-002")["status"], "episode");
+    assert_eq!(of("FIX-003").get("judgement"), None);
+    assert_eq!(hints(&workspace, "error: no such file 1"), 1);
+    workspace.run(&["memory", "undo"]).succeeds();
+    assert_eq!(of("FIX-001")["status"], "episode");
+}
+
 /// A program that keeps what it is asked about, and hangs where a file `hang` is after the first call.
 const MODEL: &str = r#"import json, os, re, sys, time
 text = sys.stdin.read()

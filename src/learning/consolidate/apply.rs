@@ -146,6 +146,7 @@ fn judge_fix(
     let procedure = procedure.and_then(|entry| entry.parse::<Procedure>().ok());
     let mut changes = vec![("judgement", raw(judgement)?)];
     let mut refused = None;
+    let was_episode = fix.is_episode();
     if decision.verdict == Verdict::Keep {
         let worked = &decision.rewording.worked;
         if !worked.is_empty() && *worked != fix.working_code {
@@ -158,6 +159,9 @@ fn judge_fix(
                 Ok(text) => {
                     changes.push(("working_code", raw(&text)?));
                     judged.reworded.push("working_code");
+                    if was_episode {
+                        changes.push(("status", raw(&"active")?));
+                    }
                     fix.working_code = text;
                 }
                 Err(reason) => {
@@ -173,7 +177,7 @@ fn judge_fix(
             let fields = vec![("data", reworded), ("distilled_by", raw(&judgement.by)?)];
             edits.change(Kind::Procedure, id, fields);
         }
-    } else {
+    } else if !was_episode {
         changes.push(("status", raw(&"retired")?));
         if let Some(procedure) = procedure
             && writer.store().standing().level(&procedure) == Trust::Observed
@@ -183,6 +187,7 @@ fn judge_fix(
         }
     }
     if let Some(into) = &decision.into
+        && !was_episode
         && let Some(kept) = fixes.get_mut(into)
     {
         take_over(kept, &fix);

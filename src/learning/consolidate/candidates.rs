@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::guard;
 use crate::hints::fixes::QUARANTINED;
+use crate::learn::cure::NoHint;
 use crate::learn::distil::LEARNED;
 use crate::learn::error_key::normalised;
 use crate::learn::triage::Item;
@@ -21,6 +22,8 @@ const MAX_OUTPUT: usize = 300;
 pub(super) struct Candidates {
     /// Observed fixes in use.
     pub(super) fixes: Vec<Fix>,
+    /// Episodes of one place, which a model may turn into fixes.
+    pub(super) episodes: Vec<Fix>,
     /// Approved fixes in use.
     pub(super) approved: Vec<Fix>,
     /// Procedures by id.
@@ -45,7 +48,13 @@ impl Candidates {
                 continue;
             }
             match standing.level(&fix) {
-                Trust::Observed => found.fixes.push(fix),
+                Trust::Observed if !fix.is_episode() => found.fixes.push(fix),
+                Trust::Observed => {
+                    let is_harmless = guard::admit(&fix.content()).quarantine.is_none();
+                    if fix.no_hint == NoHint::OneOff.name() && is_harmless {
+                        found.episodes.push(fix);
+                    }
+                }
                 Trust::Approved | Trust::User => found.approved.push(fix),
             }
         }
@@ -82,6 +91,7 @@ impl Candidates {
         let fixes = self
             .fixes
             .iter()
+            .chain(&self.episodes)
             .filter(|fix| is_open(&fix.fix_id, fix.judgement.as_ref()))
             .map(|fix| self.of_fix(fix));
         let alone = self
@@ -123,6 +133,7 @@ impl Candidates {
             &fix.error_line
         };
         let mut fields = BTreeMap::new();
+        put(&mut fields, "no_hint", &fix.no_hint, MAX_FIELD);
         put(&mut fields, "tool", &fix.tool, MAX_FIELD);
         put(&mut fields, "error", error, MAX_FIELD);
         put(&mut fields, "failed", &fix.failing_code, MAX_FIELD);

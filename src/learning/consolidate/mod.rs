@@ -5,6 +5,8 @@
 //!
 //! - A fix that is discarded or merged is retired, and its procedure deleted. A fix that stays may
 //!   get a smaller working call; its procedure may get other words.
+//! - An episode of one place becomes a fix if the model finds a working call for other places. It
+//!   stays an episode otherwise.
 //! - A candidate rule only gets a note for the person who reviews it.
 //! - Each batch is stored before the next call, so an interruption loses no paid answer.
 //! - One run is one change: `memctl memory undo` reverts all of it.
