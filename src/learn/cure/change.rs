@@ -10,6 +10,8 @@ use super::script::Script;
 
 /// Maximum number of words of one side of a change.
 const WORDS: usize = 12;
+/// Maximum number of commands before the call; more are a script, which the call itself says.
+const FIRST: usize = 3;
 /// Maximum length of one side of a change, in bytes.
 const LONGEST: usize = 160;
 
@@ -54,8 +56,12 @@ impl Change {
             return Self::default();
         };
         let is_new = |part: &&String| !before.contains(part) && part.len() <= LONGEST;
+        let mut first: Vec<String> = first.iter().filter(is_new).cloned().collect();
+        if first.len() > FIRST {
+            first.clear();
+        }
         Self {
-            first: first.iter().filter(is_new).cloned().collect(),
+            first,
             edit: of_command(old, new),
         }
     }
@@ -86,6 +92,8 @@ impl Edit {
 fn parts(line: &str) -> Vec<String> {
     let script = Script::of(line);
     let parts = script.parts.iter().map(|part| script.text(part));
+    // A line may go on behind a backslash.
+    let parts = parts.map(|part| part.trim_start_matches(['\\', '\n', ' ']));
     parts.map(str::to_owned).collect()
 }
 
@@ -150,11 +158,21 @@ fn of_values(name: &str, old: &Value, new: &Value, edits: &mut Vec<Option<Edit>>
 
 fn of_code(old: &str, new: &str) -> Option<Edit> {
     let (before, after) = (tokens(old), tokens(new));
-    match middle(&before, &after) {
-        (_, [], []) => None,
-        (_, [], new) => Some(Edit::Specify(short(new, " ")?)),
-        (_, old, []) => Some(Edit::LeaveOut(short(old, " ")?)),
-        (_, old, new) => replace(old, new),
+    let left: Vec<&str> = before.iter().map(|(_, word)| *word).collect();
+    let right: Vec<&str> = after.iter().map(|(_, word)| *word).collect();
+    let (start, gone, added) = middle(&left, &right);
+    let written = |code: &str, tokens: &[(usize, &str)], count: usize| {
+        let last = tokens[start + count - 1];
+        short(&[&code[tokens[start].0..last.0 + last.1.len()]], "")
+    };
+    match (gone.len(), added.len()) {
+        (0, 0) => None,
+        (0, count) => Some(Edit::Specify(written(new, &after, count)?)),
+        (count, 0) => Some(Edit::LeaveOut(written(old, &before, count)?)),
+        (less, more) => Some(Edit::Replace {
+            old: written(old, &before, less)?,
+            new: written(new, &after, more)?,
+        }),
     }
 }
 
@@ -207,19 +225,23 @@ fn is_quoted(word: &str) -> bool {
     word.starts_with(['"', '\'']) && word.contains(char::is_whitespace)
 }
 
-/// Words of code; marks at the end of a word stand alone.
-fn tokens(code: &str) -> Vec<&str> {
+/// Words of code with their positions; brackets, quotes and separators stand alone.
+fn tokens(code: &str) -> Vec<(usize, &str)> {
+    let is_mark = |c: char| matches!(c, ';' | ',' | ')' | '(' | '"' | '\'');
     let mut tokens = Vec::new();
-    for word in code.split_whitespace() {
-        let mark = |c: char| matches!(c, ';' | ',' | ')' | '(' | '"' | '\'');
-        let inner = word.trim_end_matches(mark);
-        let (inner, marks) = word.split_at(inner.len());
-        let bare = inner.trim_start_matches(mark);
-        let (before, bare) = inner.split_at(inner.len() - bare.len());
-        let pieces = before.split_inclusive(mark).chain([bare]);
-        tokens.extend(pieces.chain(marks.split_inclusive(mark)));
+    let mut from = 0;
+    for (at, c) in code.char_indices() {
+        if !c.is_whitespace() && !is_mark(c) {
+            continue;
+        }
+        tokens.push((from, &code[from..at]));
+        from = at + c.len_utf8();
+        if is_mark(c) {
+            tokens.push((at, &code[at..from]));
+        }
     }
-    tokens.retain(|token| !token.is_empty());
+    tokens.push((from, &code[from..]));
+    tokens.retain(|(_, token)| !token.is_empty());
     tokens
 }
 
@@ -261,6 +283,12 @@ mod tests {
     }
 
     #[test]
+    fn long_script_has_no_commands_to_run_first() {
+        check("e", "a && \\\nb && e", true, &["a", "b"], "");
+        check("e", "a && b && c && d && e", true, &[], "");
+    }
+
+    #[test]
     fn change_of_code_is_what_has_to_be_specified() {
         check(
             "psql -c 'ALTER TABLE users ADD COLUMN last_name;'",
@@ -282,6 +310,13 @@ mod tests {
             false,
             &[],
             "Specify `limit: 400`.",
+        );
+        check(
+            "query {\"sql\":\"SELECT a FROM order\"}",
+            "query {\"sql\":\"SELECT a FROM \\\"order\\\"\"}",
+            false,
+            &[],
+            "Use `\"order\"` instead of `order`.",
         );
         // Two changes have no short words.
         check(
