@@ -22,7 +22,7 @@ use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
 use crate::sessions::{self, HostSession};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Records, repair_warnings};
 
 /// Options of [`learn()`].
 #[derive(Debug, Clone, Default)]
@@ -129,13 +129,13 @@ pub(crate) fn kept(text: &str) -> String {
 
 /// Learns from session files. An unreadable file yields a warning and does not stop the rest.
 pub fn learn(
-    workspace: &Workspace,
+    records: &Records<'_>,
     options: &LearnOptions,
     progress: OnBytes<'_>,
 ) -> Result<LearnReport, Error> {
     let session = options.session.as_deref();
     let session = session
-        .map(|id| sessions::find(&workspace.store, id))
+        .map(|id| sessions::find(records.store, id))
         .transpose()?;
     let options = &LearnOptions {
         session: session.map(|session| session.session_id),
@@ -148,7 +148,7 @@ pub fn learn(
         cost_usd: Some(0.0),
         ..LearnReport::default()
     };
-    let mut sources = workspace.store.sources();
+    let mut sources = records.store.sources();
     let mut done = 0;
     for file in &files {
         let path = file.path.display().to_string();
@@ -170,9 +170,9 @@ pub fn learn(
                 ended: session.ended,
                 learned: Vec::new(),
             });
-            let learned = take(workspace, &path, session, options, &mut report)?;
+            let learned = take(records, &path, session, options, &mut report)?;
             if let Some(ended) = ended {
-                sessions::record_host_session(workspace, HostSession { learned, ..ended })?;
+                sessions::record_host_session(records, HostSession { learned, ..ended })?;
             }
             if !options.dry_run {
                 let source = Source {
@@ -197,7 +197,7 @@ pub fn learn(
 
 /// Reports a session and stores its lessons. Returns the ids of new and merged records.
 fn take(
-    workspace: &Workspace,
+    records: &Records<'_>,
     path: &str,
     session: SessionTrace,
     options: &LearnOptions,
@@ -223,7 +223,7 @@ fn take(
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         let session_id = session.id.or(name).unwrap_or_default();
-        let mut writer = workspace.writer()?;
+        let mut writer = records.writer()?;
         // Read once: nothing is removed while the lock is held.
         let mut known = Known::read(&writer)?;
         let mut stored = Stored::default();
@@ -235,17 +235,17 @@ fn take(
                 live: false,
             };
             store_found(
-                &mut writer, &mut known, found, origin, workspace.now, &mut stored,
+                &mut writer, &mut known, found, origin, records.now, &mut stored,
             )?;
         }
-        known.write_counts(&mut writer, &workspace.timestamp())?;
-        prune(&mut writer, &known, workspace.now)?;
+        known.write_counts(&mut writer, &records.timestamp())?;
+        prune(&mut writer, &known, records.now)?;
         report.kept += stored.kept;
         report.learned.extend(stored.learned);
         report.merged.extend(stored.merged);
         report.buried += stored.forgotten;
         note_learned(
-            workspace,
+            records,
             &mut writer,
             (&session_id, session.format),
             options,
@@ -283,7 +283,7 @@ fn store_found(
 
 /// Writes the learned ids to the execution log. A failed log write does not stop learning.
 fn note_learned(
-    workspace: &Workspace,
+    records: &Records<'_>,
     writer: &mut Writer,
     (session, format): (&str, Option<Format>),
     options: &LearnOptions,
@@ -304,8 +304,8 @@ fn note_learned(
         .clone()
         .or_else(|| options.host_session.clone());
     let scribe = Scribe::new(
-        workspace.now,
-        workspace.random,
+        records.now,
+        records.random,
         Some(&named.unwrap_or_else(own)),
     );
     drop(writer.note_execution_logs(vec![ExecutionLog {

@@ -19,7 +19,7 @@ use super::change;
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::execution_log_lines::{Scribe, data};
-use crate::workspace::{Workspace, stamp};
+use crate::workspace::{Records, stamp};
 
 /// Summary of a host session that ended.
 #[derive(Debug)]
@@ -49,19 +49,19 @@ struct Before {
 
 /// Records a session of a host that has ended. One in which nothing was done leaves no record.
 pub(crate) fn record_host_session(
-    workspace: &Workspace,
+    records: &Records<'_>,
     host: HostSession<'_>,
 ) -> Result<(), Error> {
-    let notes = SessionNotes::read(&workspace.store.read_notes(host.name));
+    let notes = SessionNotes::read(&records.store.read_notes(host.name));
     if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
         return Ok(());
     }
     let name = guard::redact(host.name).text.into_owned();
     let at = |micros: Option<i64>| {
         let at = micros.and_then(DateTime::from_timestamp_micros);
-        stamp(at.unwrap_or(workspace.now))
+        stamp(at.unwrap_or(records.now))
     };
-    let mut writer = workspace.writer()?;
+    let mut writer = records.writer()?;
     let known = named(writer.store(), &name)?;
     let Before {
         mut learned,
@@ -92,7 +92,7 @@ pub(crate) fn record_host_session(
         "learned": learned,
         "pitfalls": pitfalls,
     }))?;
-    let now = workspace.timestamp();
+    let now = records.timestamp();
     let id = if let Some(session) = known {
         let changes = [
             (
@@ -120,9 +120,9 @@ pub(crate) fn record_host_session(
             created_at: now.clone(),
             updated_at: now,
         };
-        writer.append(session, workspace.now)?.session_id
+        writer.append(session, records.now)?.session_id
     };
-    let scribe = Scribe::new(workspace.now, workspace.random, Some(&name));
+    let scribe = Scribe::new(records.now, records.random, Some(&name));
     writer.note_execution_logs(vec![ExecutionLog {
         output_data: data(&json!({ "session": id })),
         ..scribe.line("session_end", ActionType::MemoryWrite)

@@ -1,6 +1,7 @@
 //! A workspace, opened: its records, its skills, its settings, and what verbs share.
 //!
 //! - [`Workspace`]: context of every verb; a verb is a function over it, such as `engine::run`.
+//! - [`Records`]: its records alone, for verbs that need nothing else.
 //! - [`Settings`], [`Providers`]: what the configuration says.
 //! - `redacting_writer`: every write of user text, without its secrets.
 //! - `read_audit`: audit events of reads. `execution_log_lines`: lines of the execution log.
@@ -37,7 +38,7 @@ use chrono::{DateTime, Utc};
 use crate::learn::rewrite::RewriteBy;
 use crate::model::{SkillPath, split_origin};
 use crate::skill::{Skill, Skills};
-use crate::store::{Problem, Scoped};
+use crate::store::{Problem, Scoped, Writer};
 
 /// A workspace, opened, and what the verbs need from outside.
 #[derive(Debug, Clone)]
@@ -56,6 +57,28 @@ pub struct Workspace {
     pub now: DateTime<Utc>,
     /// Makes a random name.
     pub random: fn() -> String,
+}
+
+/// Records of a workspace with the clock: enough for verbs that use no skill, setting or model.
+#[derive(Debug, Clone, Copy)]
+pub struct Records<'a> {
+    /// The records.
+    pub store: &'a Scoped,
+    /// Current time.
+    pub now: DateTime<Utc>,
+    /// Source of random names.
+    pub random: fn() -> String,
+}
+
+impl Records<'_> {
+    pub(crate) fn writer(&self) -> Result<Writer, Error> {
+        redacting_writer::open(self.store, &mut || (self.random)())
+    }
+
+    /// The time as records carry it.
+    pub(crate) fn timestamp(&self) -> String {
+        stamp(self.now)
+    }
 }
 
 /// Settings of the verbs.
@@ -90,6 +113,15 @@ pub struct Settings {
 }
 
 impl Workspace {
+    /// Returns the records alone.
+    pub fn records(&self) -> Records<'_> {
+        Records {
+            store: &self.store,
+            now: self.now,
+            random: self.random,
+        }
+    }
+
     /// The skills directory.
     pub(crate) fn skills(&self) -> Result<Skills, Error> {
         Ok(Skills::open(&self.skills_dir)?)

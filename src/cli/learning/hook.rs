@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::cli::context::{audit_context, random};
@@ -19,14 +20,11 @@ use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
 use crate::hints::HintService;
 use crate::host::{EventKind, Host, respond};
-use crate::learn::rewrite::RewriteBy;
 use crate::learning::{self, LearnOptions};
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::{AuditContext, Scoped};
-use crate::workspace::AuditReads;
-use crate::workspace::{Providers, Share};
-use crate::workspace::{Settings, Workspace};
+use crate::workspace::Records;
 
 /// Time from start to answer. Leaves room for the start of the process within the promised 500 ms.
 const DEADLINE: Duration = Duration::from_millis(400);
@@ -147,46 +145,19 @@ fn answer(
             Some(primary) => store.backed_by(primary),
             None => store,
         };
-        learn(&environment, places, store, (session, transcript));
+        learn(environment.now, &store, (session, transcript));
     }
     answer
 }
 
-/// Learns from the session that has ended, without a model and without settings, and records it.
-fn learn(
-    environment: &Environment,
-    places: Places,
-    store: Scoped,
-    (session, transcript): (String, PathBuf),
-) {
-    let engine = Workspace {
-        store,
-        skills_dir: places.skills,
-        settings: Settings {
-            rules_tokens: 0,
-            procedures_tokens: 0,
-            max_output_tokens: 0,
-            min_similarity: 1.0,
-            reflect_prompt: None,
-            analyse_prompt: None,
-            consolidate_prompt: None,
-            judge_prompt: None,
-            rewrite_prompt: None,
-            rewrite: RewriteBy::Off,
-            withhold: Share::NONE,
-            audit_reads: AuditReads::default(),
-            task_days: 0,
-        },
-        providers: Providers::default(),
-        spare_dir: environment.temp_dir.clone(),
-        now: environment.now,
-        random,
-    };
+/// Learns from the session that has ended, without a model, and records it.
+fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf)) {
+    let records = Records { store, now, random };
     let options = LearnOptions {
         paths: vec![transcript],
         host_session: Some(session),
         ..LearnOptions::default()
     };
     // A session that cannot be read or stored is not reported here.
-    drop(learning::learn(&engine, &options, &mut |_, _| {}));
+    drop(learning::learn(&records, &options, &mut |_, _| {}));
 }

@@ -66,7 +66,7 @@ pub(in crate::cli) fn learn(
         host_session: None,
     };
     let mut report = reading(context, |progress| {
-        learning::learn(&workspace, &options, progress)
+        learning::learn(&workspace.records(), &options, progress)
     })?;
     if args.llm {
         word(context, &workspace, args.max_calls, &mut report)?;

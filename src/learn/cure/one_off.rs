@@ -15,6 +15,8 @@ use crate::learn::shell_command::Run;
 
 /// Maximum number of words that a general edit adds.
 const MOST_ADDED: usize = 8;
+/// Maximum number of words that a general call adds; more are a program of their own.
+const MOST_WORDS: usize = 40;
 
 /// Files that configure a tool. An edit of one is a convention of the project.
 const SETTINGS: &[&str] = &[
@@ -32,8 +34,15 @@ pub(super) fn is_one_off(
     changes: &[&Step],
     error: &Failure<'_>,
 ) -> bool {
+    // Without one of the changes the call might not have worked.
+    if changes.iter().any(|step| is_local_edit(step, error)) {
+        return true;
+    }
     if is_same_call {
-        return changes.iter().all(|step| is_local_edit(step, error));
+        return false;
+    }
+    if own.added.len() > MOST_WORDS {
+        return true;
     }
     let (before, after) = (goal(failed), goal(success));
     // A search with another operand only found the place.

@@ -152,6 +152,15 @@ fn what_teaches_nothing_is_no_hint() {
         shell(2, "node a.js", "ok", false),
     ];
     assert_eq!(cure(&code), Err(NoHint::OneOff));
+    let [failed, edited, _] = code;
+    let with_an_option = [failed, edited, shell(2, "node --trace a.js", "ok", false)];
+    assert_eq!(cure(&with_an_option), Err(NoHint::OneOff));
+    let words: Vec<String> = (0..60).map(|n| format!("word{n}")).collect();
+    let long = [
+        shell(0, "tool run", "tool: error: no input given", true),
+        shell(1, &format!("tool run {}", words.join(" ")), "ok", false),
+    ];
+    assert_eq!(cure(&long), Err(NoHint::OneOff));
 }
 
 #[test]
