@@ -28,7 +28,7 @@
 //! - Only [`platform`] opens files, and below a workspace it follows no link. Only [`store`] writes
 //!   records. Only [`llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is logged before it happens, in the audit log and in the undo journal.
-//! - All text that the engine writes passes through `workspace::redacting_writer`, which redacts secrets.
+//! - [`store`] redacts every record that it writes, and `workspace::redacting_writer` every other file.
 //! - No field of a file grants trust: approvals by the user are stored outside the workspace.
 //! - Input from a person or a paid model is stored before the next step can fail.
 //! - An unchanged entry of a data file keeps every byte.

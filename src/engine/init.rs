@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::platform::{Directory, named};
 use crate::store::{Error as StoreError, Scoped};
 
-use crate::workspace::{Error, redacting_writer};
+use crate::workspace::Error;
+use crate::workspace::redacting_writer;
 
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
@@ -45,7 +46,7 @@ pub fn initialise(
         }
     }
     let identity = {
-        let _writer = redacting_writer::open(store, random)?;
+        let _writer = store.write(random)?;
         store.identity()
     };
     let ignore = directory.join(IGNORE);

@@ -15,7 +15,7 @@ use crate::store::Writer;
 use crate::hints::fixes::fixes_of;
 use crate::hints::service::HintService;
 use crate::hints::{HintOptions, HintReport};
-use crate::workspace::{Error, redacting_writer};
+use crate::workspace::Error;
 
 /// Maximum length of the output that a fix keeps, in characters.
 const OUTPUT: usize = 500;
@@ -51,7 +51,7 @@ impl HintService<'_> {
     pub fn record_failure(&self, failure: &HintOptions) -> Result<HintReport, Error> {
         // Recording a failure creates a missing memory; asking for a hint does not.
         if !self.store.directory().is_there() {
-            drop(redacting_writer::open(self.store, &mut || (self.random)())?);
+            drop(self.store.write(&mut || (self.random)())?);
         }
         self.hint(failure)
     }
@@ -76,7 +76,7 @@ impl HintService<'_> {
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
-        let mut writer = redacting_writer::open(self.store, &mut || (self.random)())?;
+        let mut writer = self.store.write(&mut || (self.random)())?;
         for failure in &answered {
             if suspicious {
                 report.not_learned = Some("it speaks to a model, or hides something");

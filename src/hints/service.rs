@@ -25,7 +25,7 @@ use super::fixes::{known, table};
 use super::{procedure_hints, remote};
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::milliseconds;
-use crate::workspace::{Error, Share, redacting_writer};
+use crate::workspace::{Error, Share};
 
 /// Maximum wait for the lock while an agent waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(120);
@@ -178,7 +178,7 @@ impl HintService<'_> {
             output_data: data(&json!({ "hints": ids })),
             ..scribe.line("hint", ActionType::MemoryRead)
         };
-        let mut writer = redacting_writer::open_logs(&self.impatient(), &mut || (self.random)())?;
+        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
         Ok(writer.note_execution_logs(vec![line])?)
     }
 
@@ -286,12 +286,13 @@ impl HintService<'_> {
         let mut random = || (self.random)();
         // If the fixes are in a database without a connection here, write only the log of hints.
         let only_logs = credits.is_empty() || self.store.is_apart()?;
-        let open = if only_logs {
-            redacting_writer::open_logs
+        let store = self.impatient();
+        let opened = if only_logs {
+            store.write_logs(&mut random)
         } else {
-            redacting_writer::open
+            store.write(&mut random)
         };
-        let Some(mut writer) = unless_locked(open(&self.impatient(), &mut random))? else {
+        let Some(mut writer) = unless_locked(opened.map_err(Error::from))? else {
             let notes = self.store.notes(session)?;
             let mut known = SessionNotes::read(&notes.read());
             known.owed = owed.and(std::mem::take(&mut known.owed));

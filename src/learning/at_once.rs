@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use crate::hints::fixes::prepare;
 use crate::learn::distil::Lesson;
 use crate::model::Origin;
-use crate::store::{self, Scoped};
-use crate::workspace::{Error, redacting_writer};
+use crate::store::Error::Locked;
+use crate::store::Scoped;
+use crate::workspace::Error;
 
 use super::lessons::{Known, Stored, store_lesson};
 
@@ -26,8 +27,8 @@ pub(crate) fn learn_at_once(
     if store.is_apart()? {
         return Ok(());
     }
-    let mut writer = match redacting_writer::open(store, &mut || random()) {
-        Err(Error::Store(store::Error::Locked { .. })) => return Ok(()),
+    let mut writer = match store.write(&mut || random()) {
+        Err(Locked { .. }) => return Ok(()),
         opened => opened?,
     };
     let mut known = Known::read(&writer)?;

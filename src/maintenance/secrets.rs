@@ -95,11 +95,7 @@ pub fn secrets(
 fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
     let mut redacted = Vec::new();
     for kind in Kind::ALL {
-        redacted.extend(
-            workspace
-                .store
-                .clean(kind, redacting_writer::redact, workspace.now)?,
-        );
+        redacted.extend(workspace.store.clean(kind, workspace.now)?);
     }
     if !redacted.is_empty() {
         // A text can be guessed from its words and its vector.

@@ -41,7 +41,7 @@ mod sync;
 mod tls;
 mod users;
 
-pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder, sharing_store};
+pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder};
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};

@@ -6,9 +6,9 @@ use crate::store::{AuditAction, Scoped};
 
 use crate::embedder::config::{Embedder, Patience};
 use crate::hints::remote as remote_hints;
+use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
-use crate::workspace::{Error, redacting_writer};
 
 /// Embedder for shared records.
 #[derive(Debug)]
@@ -30,11 +30,6 @@ impl SharedEmbedder {
     }
 }
 
-/// Returns the store with the redactor for all records that are sent or received.
-pub fn sharing_store(store: &Scoped) -> Scoped {
-    store.clone().with_redaction(redacting_writer::redact)
-}
-
 /// Fetches the writes of other copies of the memory from a primary database; returns `true` if
 /// there were any. Later reads include everything written before this call.
 ///
@@ -42,7 +37,7 @@ pub fn sharing_store(store: &Scoped) -> Scoped {
 ///
 /// Fails if the database does not respond, or if its location is not configured.
 pub fn catch_up(store: &Scoped) -> Result<bool, Error> {
-    Ok(sharing_store(store).catch_up()?)
+    Ok(store.catch_up()?)
 }
 
 /// Returns the configured embedder.

@@ -69,7 +69,7 @@ pub use index::terms::Terms;
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::retrievals::Retrieved;
 pub use primary::location::PrimaryName;
-pub use redaction::{Redacted, Redaction};
+pub use redaction::{Redacted, redact};
 pub use trust::{Approvals, Basis, Note, Standing};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;

@@ -1,6 +1,10 @@
-//! Removal of secrets from JSON text before storage; the caller supplies the redactor.
+//! Redaction of every JSON text that the store writes or hands out.
+//!
+//! The store calls the redactor itself, so no caller can write without it.
 
 use std::borrow::Cow;
+
+use crate::guard;
 
 /// JSON text after redaction.
 #[derive(Debug, Clone)]
@@ -11,13 +15,8 @@ pub struct Redacted<'a> {
     pub found: Vec<&'static str>,
 }
 
-/// Redacts a JSON text before storage: a whole record, or the value of a field.
-pub type Redaction = fn(&str) -> Redacted<'_>;
-
-/// Redacts a JSON text; unchanged without a redactor.
-pub(crate) fn redact(redaction: Option<Redaction>, json: &str) -> Cow<'_, str> {
-    match redaction {
-        Some(redact) => redact(json).text,
-        None => json.into(),
-    }
+/// Redacts a JSON text: a whole record, or the value of a field.
+pub fn redact(json: &str) -> Redacted<'_> {
+    let guard::Redacted { text, found } = guard::redact_json(json);
+    Redacted { text, found }
 }

@@ -1,7 +1,7 @@
-//! Single place for all writes of the engine.
+//! Writes of files that are no records: guardrails, tests, exports, answers set aside.
 //!
-//! Every write is redacted here: records field by field, files as text. So no operation has to do
-//! it, and none can skip it. A test reads the source and rejects other ways to write.
+//! Every text is redacted here, as the store redacts its records. So no operation has to do it, and
+//! none can skip it. A test reads the source and rejects other ways to write a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,10 @@ use std::path::{Path, PathBuf};
 use crate::guard;
 use crate::platform::{Directory, named};
 use crate::skill::Skills;
-use crate::store::{self, Scoped, Writer, atomic};
+use crate::store::{self, Writer, atomic};
 
 use super::Error;
 use crate::workspace::Workspace;
-
-/// Redactor that the store applies to the JSON text of every write.
-pub(crate) fn redact(json: &str) -> store::Redacted<'_> {
-    let guard::Redacted { text, found } = guard::redact_json(json);
-    store::Redacted { text, found }
-}
-
-/// Opens a store for writing.
-pub(crate) fn open(store: &Scoped, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
-    Ok(store.clone().with_redaction(redact).write(random)?)
-}
-
-/// Opens a store for writing logs only.
-pub(crate) fn open_logs(
-    store: &Scoped,
-    random: &mut dyn FnMut() -> String,
-) -> Result<Writer, Error> {
-    Ok(store.clone().with_redaction(redact).write_logs(random)?)
-}
 
 /// Replaces a text file below a workspace directory, and creates its parent directories. Returns
 /// the kinds of secrets redacted.
@@ -129,7 +110,7 @@ impl Workspace {
     }
 
     pub(crate) fn writer(&self) -> Result<Writer, Error> {
-        open(&self.store, &mut || (self.random)())
+        self.records().writer()
     }
 
     /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.

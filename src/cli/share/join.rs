@@ -40,7 +40,7 @@ pub(in crate::cli) fn join(
     let workspace = context.workspace_over_files(None)?;
     let mut bars = Bars::new(&context.printer);
     let mut report: JoinReport = wait(async {
-        let store = remote::sharing_store(&workspace.store);
+        let store = workspace.store.clone();
         let on = &mut |stage| bars.on(stage);
         remote::join(&address, &store, &args.name, &mut random, on).await
     })??;
@@ -50,7 +50,7 @@ pub(in crate::cli) fn join(
     };
     let primary = Arc::new(PgStore::new(address, name)?);
     let spinner = context.printer.spinner("fetching");
-    let store = remote::sharing_store(&workspace.store).backed_by(primary);
+    let store = workspace.store.clone().backed_by(primary);
     store.catch_up()?;
     drop(spinner);
     for kind in Kind::ALL {

@@ -100,7 +100,7 @@ fn carry_out(
     // Records in a primary are in the database already; only vectors are missing.
     let has_sent = options.way != Way::Pull || workspace.store.primary_name()?.is_some();
     wait(async {
-        let store = remote::sharing_store(&workspace.store);
+        let store = workspace.store.clone();
         let mut report = remote::sync(address, &store, options, &mut random, on).await?;
         if has_sent && !options.dry_run {
             match share_vectors(workspace, address, &report.origin, on).await {

@@ -14,11 +14,12 @@ use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::exchange::skill_md;
 use crate::model::{Kind, Procedure, SkillPath, Trust};
 use crate::platform::named;
-use crate::store::{Entry, Frame, Selection, logs};
+use crate::store::{Entry, Frame, Selection, logs, redact};
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::redacting_writer::{self, redaction_warning};
+use crate::workspace::redacting_writer;
+use crate::workspace::redacting_writer::redaction_warning;
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -146,7 +147,7 @@ fn entries(
             .store
             .each_entry(kind, &selection, &mut |mut entry| {
                 if let Ok(text) = std::str::from_utf8(&entry.text) {
-                    let filtered = redacting_writer::redact(text);
+                    let filtered = redact(text);
                     if !filtered.found.is_empty() {
                         left_out.extend(filtered.found);
                         entry.text = filtered.text.into_owned().into_bytes();
@@ -209,7 +210,7 @@ fn lines(
             let is_wanted = options.kinds.is_empty() || options.kinds.contains(&kind);
             let frame = workspace.store.frame(kind)?.filter(|_| is_wanted);
             if let Some(frame) = frame.filter(|frame| *frame != Frame::plain(kind)) {
-                let clean = |text: String| redacting_writer::redact(&text).text.into_owned();
+                let clean = |text: String| redact(&text).text.into_owned();
                 let (head, tail) = (clean(frame.head), clean(frame.tail));
                 push(&Line::Frame {
                     kind,
@@ -226,10 +227,7 @@ fn lines(
             }
             for text in lines {
                 let text = match std::str::from_utf8(&text) {
-                    Ok(line) => redacting_writer::redact(line)
-                        .text
-                        .into_owned()
-                        .into_bytes(),
+                    Ok(line) => redact(line).text.into_owned().into_bytes(),
                     Err(_) => text,
                 };
                 let name = name.to_owned();

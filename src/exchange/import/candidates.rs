@@ -12,12 +12,12 @@ use serde_json::{Value, json, value::to_raw_value};
 use crate::exchange::{Foreign, Found, Skipped};
 use crate::guard;
 use crate::model::{Kind, Memory, OBSERVED, Record as _, Trust};
-use crate::store::{ForgottenRecords, RawEntry, foreign_entries, laid_out};
+use crate::store::{ForgottenRecords, RawEntry, foreign_entries, laid_out, redact};
 
 use super::ids::Taken;
 use super::{ImportOptions, ImportReport};
 use crate::workspace::Error;
-use crate::workspace::redacting_writer::{self, redaction_warning};
+use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
 pub(crate) fn import(
@@ -98,7 +98,7 @@ pub(crate) fn import(
             ..memory
         };
         let json = serde_json::to_string(&memory).map_err(crate::store::Error::from)?;
-        let filtered = redacting_writer::redact(&json);
+        let filtered = redact(&json);
         left_out.extend(filtered.found);
         texts.push(RawEntry {
             id,

@@ -14,7 +14,8 @@ use crate::exchange::lines::Line;
 use crate::json::with_fields;
 use crate::model::Kind;
 use crate::store::{
-    Entry, Frame, RawEntry as Text, Role, Standing, Tombstone, foreign_lines, logs, text_field,
+    Entry, Frame, RawEntry as Text, Role, Standing, Tombstone, foreign_lines, logs, redact,
+    text_field,
 };
 
 use super::claimed;
@@ -25,7 +26,7 @@ use super::{ImportOptions, ImportReport, Renamed};
 use crate::workspace::Error;
 use crate::workspace::document::document;
 use crate::workspace::document::remembered;
-use crate::workspace::redacting_writer::{self, redaction_warning};
+use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Record to import.
@@ -159,7 +160,7 @@ impl Import<'_> {
                         report.skip(Skipped::one(what(), "it is not UTF-8"));
                         continue;
                     };
-                    let filtered = redacting_writer::redact(text);
+                    let filtered = redact(text);
                     self.left_out.extend(&filtered.found);
                     let text = filtered.text.into_owned();
                     if !self.workspace.store.covers(*kind, text.as_bytes()) {
@@ -364,7 +365,7 @@ impl Import<'_> {
             return Err("only who sees everything may write it");
         }
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
-        let filtered = redacting_writer::redact(text);
+        let filtered = redact(text);
         self.left_out.extend(&filtered.found);
         if role == Role::Tombstones {
             if here.contains(text.as_bytes()) {

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Kind;
-use crate::store::{Entry, Positions, Scoped, text_field};
+use crate::store::{Entry, Positions, redact, text_field};
 
 use super::super::error::Error;
 
@@ -68,9 +68,9 @@ pub(crate) fn is_fit(id: &str, text: &str) -> bool {
 }
 
 /// Redacts a record for sending; `None` if it cannot be stored as a row.
-pub(super) fn outgoing(store: &Scoped, entry: Entry) -> Option<Outgoing> {
+pub(super) fn outgoing(entry: Entry) -> Option<Outgoing> {
     let text = std::str::from_utf8(&entry.text).ok()?;
-    let text = match store.redacted(text) {
+    let text = match redact(text).text {
         Cow::Borrowed(text) => text.to_owned(),
         Cow::Owned(text) => text,
     };
@@ -79,7 +79,6 @@ pub(super) fn outgoing(store: &Scoped, entry: Entry) -> Option<Outgoing> {
 
 /// Reads all records of a kind. Calls `on_record` for each.
 pub(super) fn manifest(
-    store: &Scoped,
     positions: &Positions,
     on_record: &mut dyn FnMut(),
 ) -> Result<Manifest, Error> {
@@ -91,7 +90,7 @@ pub(super) fn manifest(
             continue;
         };
         let is_alive = !entry.kind.may_expire() || positions.entry(place)?.is_some();
-        let Some(outgoing) = outgoing(store, entry) else {
+        let Some(outgoing) = outgoing(entry) else {
             manifest.unfit += 1;
             continue;
         };

@@ -232,8 +232,7 @@ async fn brought_together(
         if options.dry_run {
             plan.count(&mut report);
         } else {
-            plan.carry_out(&mut connection, store, &mut report, on)
-                .await?;
+            plan.carry_out(&mut connection, &mut report, on).await?;
         }
     }
     if let Some(plan) = pull_plan {
@@ -256,7 +255,7 @@ pub(super) async fn push_all(
     on: OnSync<'_>,
 ) -> Result<(), Error> {
     let plan = push::plan(connection, store, report, on).await?;
-    plan.carry_out(connection, store, report, on).await?;
+    plan.carry_out(connection, report, on).await?;
     report.sum_up();
     Ok(())
 }

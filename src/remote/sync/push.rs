@@ -39,7 +39,7 @@ pub(super) async fn plan(
     let total: u64 = positions.iter().map(|p| p.len() as u64).sum();
     let (mut done, mut unfit) = (0, 0);
     for (kind, positions) in ORDER.into_iter().zip(positions) {
-        let manifest = manifest::manifest(store, &positions, &mut || {
+        let manifest = manifest::manifest(&positions, &mut || {
             done += 1;
             if done % STEP == 0 {
                 on(SyncStage::Compared(done, total));
@@ -95,7 +95,6 @@ impl Plans {
     pub(super) async fn carry_out(
         &self,
         connection: &mut Connection,
-        store: &Scoped,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
@@ -114,7 +113,7 @@ impl Plans {
                 let entry = positions
                     .any_entry(*place as usize)?
                     .map(|(_, entry)| entry);
-                let outgoing = entry.and_then(|entry| manifest::outgoing(store, entry));
+                let outgoing = entry.and_then(manifest::outgoing);
                 if let Some(outgoing) = outgoing {
                     match fields(*kind, &outgoing.text) {
                         Some(fields) => batch.add(&outgoing, fields),

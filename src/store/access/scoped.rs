@@ -19,7 +19,6 @@ use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::JsonFile;
 use crate::store::files::directory::{self, Identity};
-use crate::store::redaction::{Redaction, redact};
 use crate::store::trust::{Approvals, Standing};
 
 use super::access_filter::AccessFilter;
@@ -35,8 +34,6 @@ pub struct Scoped {
     lock_limit: Duration,
     /// `true` if a writer reads through this store and holds the lock.
     held: bool,
-    /// Redactor for everything that is written.
-    redaction: Option<Redaction>,
     /// Caller, time and reason of reads and writes.
     audit_context: Arc<AuditContext>,
     /// The primary database, if the files are only a copy.
@@ -60,7 +57,6 @@ impl Scoped {
             },
             lock_limit: LOCK_LIMIT,
             held: false,
-            redaction: None,
             audit_context: Arc::default(),
             primary: None,
             approvals: Approvals::default(),
@@ -129,13 +125,6 @@ impl Scoped {
         self.lock_limit
     }
 
-    /// Sets the redactor for everything that is written.
-    #[must_use]
-    pub fn with_redaction(mut self, redaction: Redaction) -> Self {
-        self.redaction = Some(redaction);
-        self
-    }
-
     /// Sets the context of reads and writes.
     #[must_use]
     pub fn acting(mut self, audit_context: AuditContext) -> Self {
@@ -146,15 +135,6 @@ impl Scoped {
     /// Returns the context of reads and writes.
     pub fn audit_context(&self) -> &AuditContext {
         &self.audit_context
-    }
-
-    pub(crate) fn redaction(&self) -> Option<Redaction> {
-        self.redaction
-    }
-
-    /// Redacts JSON text for storage and output.
-    pub fn redacted<'t>(&self, json: &'t str) -> std::borrow::Cow<'t, str> {
-        redact(self.redaction, json)
     }
 
     /// Returns `true` if the caller may see the entry.

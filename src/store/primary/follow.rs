@@ -127,7 +127,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
             stones.push(stone(kind, change)?);
         }
         tombstones::append(lock, &stones)?;
-        apply::apply(store.file(kind), lock, store.redaction(), &changes)?;
+        apply::apply(store.file(kind), lock, &changes)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && buried.contains(&change.id))
             .map(|change| change.id.as_str())

@@ -33,6 +33,7 @@ use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::redone;
 use crate::store::files::directory::{Identity, Lock};
 use crate::store::primary::at_primary::AtPrimary;
+use crate::store::redaction::redact;
 use crate::store::trust::UserKey;
 use crate::store::undo_journal::{self, step::Step};
 
@@ -155,9 +156,6 @@ impl Writer {
     /// Serializes a value, redacted. The flag is `true` if something was redacted.
     pub(crate) fn redacted(&mut self, value: &impl Serialize) -> Result<(String, bool), Error> {
         let text = serde_json::to_string(value)?;
-        let Some(redact) = self.store.redaction() else {
-            return Ok((text, false));
-        };
         let redacted = redact(&text);
         let is_less = !redacted.found.is_empty();
         let redacted_text = redacted.text.into_owned();
@@ -216,13 +214,6 @@ impl Writer {
             key,
             step,
         ));
-    }
-
-    /// Redacts a JSON text for the journal, which must not keep secrets of old records.
-    pub(crate) fn clean(&self, json: &str) -> String {
-        self.store
-            .redaction()
-            .map_or_else(|| json.to_owned(), |filter| filter(json).text.into_owned())
     }
 
     /// Adds the kinds of redacted secrets to the list.

@@ -142,7 +142,7 @@ impl Puller {
         let directory = self.lock.directory().below(directory_name(origin));
         let lock = Lock::take(&directory, PATIENCE)?;
         let store = self.store.moved_to(directory, origin).held();
-        apply(store.file(kind), &lock, store.redaction(), changes)
+        apply(store.file(kind), &lock, changes)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::{JsonFile, Snapshot};
 use crate::store::files::log::Sync;
 use crate::store::files::{directory, log};
+use crate::store::redaction::redact;
 use crate::store::undo_journal::step::Step;
 
 use super::Writer;
@@ -131,9 +132,6 @@ impl Scoped {
 impl Writer {
     /// Returns an entry or a line with its secrets redacted.
     fn storable<'a>(&mut self, json: &'a str) -> Cow<'a, str> {
-        let Some(redact) = self.store().redaction() else {
-            return Cow::Borrowed(json);
-        };
         let redacted = redact(json);
         self.leave_out(redacted.found);
         redacted.text

@@ -15,6 +15,7 @@ use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
 use crate::store::files::tombstones;
+use crate::store::redaction::redact;
 use crate::store::undo_journal::{self, step::Step};
 
 use super::{Writer, not_found};
@@ -113,7 +114,7 @@ impl Writer {
                     kind,
                     id: entry.id.clone(),
                     after,
-                    text: text.ok().map(|text| self.clean(text)),
+                    text: text.ok().map(|text| redact(text).text.into_owned()),
                 };
                 self.journal(step);
             }

@@ -30,7 +30,7 @@ use crate::store::files::directory::Lock;
 use crate::store::files::file_names::RECOVERED;
 use crate::store::primary::at_primary::AtPrimary;
 use crate::store::primary::follow;
-use crate::store::redaction::Redaction;
+use crate::store::redaction::redact;
 
 /// Result of repairing one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -150,12 +150,7 @@ impl Scoped {
 
     /// Redacts the entries of a kind; entries without secrets keep every byte. Copies the file
     /// aside first. Returns `None` if there is nothing to redact.
-    pub fn clean(
-        &self,
-        kind: Kind,
-        redact: Redaction,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Cleaned>, Error> {
+    pub fn clean(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
         if !self.sees_all() {
             return Err(Error::OutOfScope {
                 what: kind.file().to_owned(),
@@ -164,14 +159,13 @@ impl Scoped {
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
         let limit = std::time::Duration::from_secs(30);
         let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
-        redone(|| self.clean_under(&lock, kind, redact, now, at_primary.as_mut()))
+        redone(|| self.clean_under(&lock, kind, now, at_primary.as_mut()))
     }
 
     fn clean_under(
         &self,
         lock: &Lock,
         kind: Kind,
-        redact: Redaction,
         now: DateTime<Utc>,
         at_primary: Option<&mut AtPrimary>,
     ) -> Result<Option<Cleaned>, Error> {

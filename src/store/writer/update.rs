@@ -11,6 +11,7 @@ use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
+use crate::store::redaction::redact;
 use crate::store::undo_journal::step::{Field, Step};
 
 use super::{Writer, not_found};
@@ -131,14 +132,14 @@ impl Writer {
             name: (*name).to_owned(),
             before: before
                 .get(*name)
-                .map(|span| self.clean(&text[span.clone()])),
+                .map(|span| redact(&text[span.clone()]).text.into_owned()),
             after: Some(after.clone()),
         };
         let taken = gone.iter().filter_map(|name| {
             let span = before.get(*name)?;
             Some(Field {
                 name: (*name).to_owned(),
-                before: Some(self.clean(&text[span.clone()])),
+                before: Some(redact(&text[span.clone()]).text.into_owned()),
                 after: None,
             })
         });

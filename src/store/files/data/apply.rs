@@ -10,7 +10,7 @@ use crate::json;
 use crate::model::Kind;
 use crate::store::error::Error;
 use crate::store::files::directory::Lock;
-use crate::store::redaction::{Redaction, redact};
+use crate::store::redaction::redact;
 
 use super::json_file::{JsonFile, Snapshot};
 use super::json_write::{NewEntry, redone};
@@ -52,16 +52,14 @@ impl std::ops::AddAssign for PulledCount {
 pub(crate) fn apply(
     file: JsonFile<'_>,
     lock: &Lock,
-    redaction: Option<Redaction>,
     changes: &[PulledChange],
 ) -> Result<PulledCount, Error> {
-    redone(|| apply_once(file, lock, redaction, changes))
+    redone(|| apply_once(file, lock, changes))
 }
 
 fn apply_once(
     file: JsonFile<'_>,
     lock: &Lock,
-    redaction: Option<Redaction>,
     changes: &[PulledChange],
 ) -> Result<PulledCount, Error> {
     let kind = file.kind();
@@ -71,7 +69,7 @@ fn apply_once(
     for change in changes {
         // Secrets that the other side let through are redacted here.
         let text = change.text.as_deref();
-        let text = text.map(|text| redact(redaction, text).into_owned());
+        let text = text.map(|text| redact(text).text.into_owned());
         if text
             .as_ref()
             .is_some_and(|t| !is_record(kind, &change.id, t))
