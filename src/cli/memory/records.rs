@@ -209,14 +209,13 @@ impl Listing {
                 (Style::Strong, &format!("{:<indent$}", record.id)),
                 (Style::Plain, &end(&record.summary, room)),
             ]);
-            let about = about(record);
+            let about = match about(record).as_str() {
+                "" => String::new(),
+                about => format!("  {about}"),
+            };
             let text = match &record.fix {
                 Some(fix) => {
-                    let used = match about.as_str() {
-                        "" => 0,
-                        about => about.chars().count() + 2,
-                    };
-                    let room = room.saturating_sub(used);
+                    let room = room.saturating_sub(about.chars().count());
                     change(&fix.failing_code, &fix.working_code, room.max(LEAST_TEXT))
                 }
                 None => String::new(),
@@ -224,7 +223,7 @@ impl Listing {
             page.styled(&[
                 (Style::Plain, &" ".repeat(indent)),
                 (Style::Plain, &text),
-                (Style::Dim, &format!("  {about}")),
+                (Style::Dim, &about),
             ]);
         }
     }

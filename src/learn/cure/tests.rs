@@ -152,9 +152,12 @@ fn what_teaches_nothing_is_no_hint() {
         shell(2, "node a.js", "ok", false),
     ];
     assert_eq!(cure(&code), Err(NoHint::OneOff));
-    let [failed, edited, _] = code;
-    let with_an_option = [failed, edited, shell(2, "node --trace a.js", "ok", false)];
-    assert_eq!(cure(&with_an_option), Err(NoHint::OneOff));
+    let of_a_new_file = [
+        shell(0, "tool run", "tool: error: no rules given", true),
+        edit(1, "/a/rules.py", "x()", "y()"),
+        shell(2, "tool run rules.py", "ok", false),
+    ];
+    assert_eq!(cure(&of_a_new_file), Err(NoHint::OneOff));
     let words: Vec<String> = (0..60).map(|n| format!("word{n}")).collect();
     let long = [
         shell(0, "tool run", "tool: error: no input given", true),

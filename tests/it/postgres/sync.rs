@@ -229,8 +229,11 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
     let injected = prompt["injected"].as_array().unwrap();
     assert_eq!(injected.len(), 6, "{prompt}");
     assert!(injected.iter().any(|rule_of| rule_of["id"] == json!(rule)));
-    let fix: Value =
-        serde_json::from_str(records(&one, "")["fixes.json"].values().next().unwrap()).unwrap();
+    let fixes = records(&one, "")["fixes.json"].clone();
+    let mut fixes = fixes
+        .values()
+        .map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let fix = fixes.find(|fix| fix["status"] == "active").unwrap();
     let error = fix["error_key"].as_str().unwrap();
     let hint = |laptop: &Workspace| laptop.json(&["hint", "--error", error])["hints"].clone();
     let name = format!("@{}", &origin(&one)[..8]);
