@@ -67,7 +67,7 @@ pub(crate) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
     Ok(atomic::remove(directory, path)?)
 }
 
-/// Writes output to a path that the caller named. Each record has been through [`redact`] already;
+/// Writes output to a path that the caller named. Each record has been through [`store::redact`] already;
 /// redacting the whole again would double the time.
 pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written(path, named::replace(path, bytes))
