@@ -23,7 +23,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {
             assert!(episode.fail_step < episode.success_step);
-            drop(distil(&episode, &steps, &|text| {
+            drop(distil(&episode, &steps, None, &|text| {
                 Clean::of_owned(text.to_owned())
             }));
         }
