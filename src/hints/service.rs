@@ -108,7 +108,7 @@ impl HintService<'_> {
         let key = failure.zip(terms);
         let Some(session) = &options.session else {
             if let Some((failure, terms)) = key {
-                report.hints = self.look_up(&terms, &failure, options, &[])?;
+                report.hints = self.look_up(&terms, &failure, options, &[]);
             }
             self.count_retrieved(&report.hints);
             report.pitfalls = rules(own.as_slice());
@@ -125,7 +125,7 @@ impl HintService<'_> {
             let credits = known.failed(&key, &error, &code, tool);
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let hints = self.look_up(&terms, &failure, options, &known.withheld())?;
+            let hints = self.look_up(&terms, &failure, options, &known.withheld());
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -238,15 +238,16 @@ impl HintService<'_> {
         failure: &Failure<'_>,
         options: &HintOptions,
         withheld: &[String],
-    ) -> Result<Vec<Hint>, Error> {
+    ) -> Vec<Hint> {
         let own = known(terms, failure, withheld, options.max_hints);
         let mut hints = remote::hints(self.store, own, failure, withheld, options.max_hints);
         let room = options.max_hints.saturating_sub(hints.len());
         if room > 0 {
-            let procedures = procedure_hints::known(self.store, failure, withheld, room)?;
-            hints.extend(procedures);
+            // Procedures that cannot be read are no reason to keep the fixes back.
+            let procedures = procedure_hints::known(self.store, failure, withheld, room);
+            hints.extend(procedures.unwrap_or_default());
         }
-        Ok(hints)
+        hints
     }
 
     fn note(

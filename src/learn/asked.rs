@@ -1,4 +1,4 @@
-//! What the user wanted when a call failed: their last message before it that says something.
+//! Goal of the user when a call failed: their last message before it that says something.
 //!
 //! One line, without secrets, home directories and addresses. Text that is no sentence (a command of
 //! the host, pasted data) and text that speaks to the model are left out.

@@ -39,7 +39,7 @@ pub(super) struct Told<'a> {
     pub(super) goal: &'a str,
     pub(super) error: &'a str,
     pub(super) error_key: &'a str,
-    /// What the user asked for, on one line.
+    /// Request of the user, on one line.
     pub(super) asked: Option<String>,
     /// Steps before the working call that made the difference; true for commands.
     pub(super) changes: &'a [(bool, Clean<'a>)],
@@ -117,7 +117,7 @@ impl Told<'_> {
         steps
     }
 
-    /// What the failing call lacked, and the error message.
+    /// Missing part of the failing call, and the error message.
     fn root_cause(&self, change: &Change) -> String {
         let lack = if let Some(edit) = &change.edit {
             clean(edit.cause())

@@ -24,7 +24,7 @@ pub struct ProcedureFields {
     /// Cause of the failure.
     #[serde(rename = "identified_root_cause", deserialize_with = "lenient::text")]
     pub root_cause: String,
-    /// What made it work.
+    /// Change that made the call work.
     #[serde(rename = "successful_intervention", deserialize_with = "lenient::text")]
     pub intervention: String,
     /// Steps in order.

@@ -23,7 +23,7 @@ const COVERED: f64 = 0.2;
 
 /// Splits approved procedures into chosen ones, in prompt order, and omitted ones.
 ///
-/// Those of the skill come first, then those of no skill; the most relevant first. A procedure of
+/// Procedures of the skill come first, then those of no skill; the most relevant first. A procedure of
 /// another skill, or of no skill and without relevance, is no candidate and is not listed.
 pub(super) fn choose<'a>(
     procedures: &'a [Procedure],

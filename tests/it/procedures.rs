@@ -274,3 +274,18 @@ fn found_procedure_shows_its_steps() {
     let stored = workspace.read(&format!(".agentura/{FILE}"));
     assert!(!stored.contains("retrieved"));
 }
+
+#[test]
+fn procedures_that_cannot_be_read_keep_no_fix_back() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let fix = json!({ "fix_id": "FIX-001", "error_key": "error: no such widget <name>",
+        "failing_code": "tool run", "working_code": "tool run --all", "success_output": "ok",
+        "trust": "observed" });
+    let fixes = json!({ "entries": [fix] });
+    workspace.write(".agentura/fixes.json", fixes.to_string());
+    std::fs::create_dir(workspace.memory("procedural_memory.json")).unwrap();
+    let error = "error: no such widget 'a'";
+    let found = workspace.json(&["hint", "--error", error, "--command", "tool run"]);
+    assert_eq!(found["hints"][0]["id"], "FIX-001", "{found}");
+}
