@@ -36,7 +36,21 @@ pub(crate) fn applies(fix: &Fix, line: &ErrorLine, failure: &Failure<'_>) -> boo
     {
         return false;
     }
+    if fix.subject.is_empty()
+        && is_named_by_call(&fix.error_line, &fix.failing_code) == Some(false)
+        && is_named_by_call(&line.text, code) == Some(true)
+    {
+        return false;
+    }
     !is_done_already(fix, code) && !is_typo(line, failure)
+}
+
+/// Returns whether a call itself says the names that its error is about; `None` if the error is
+/// about none. A database that the caller named does not exist for another reason than one that the
+/// program chose.
+fn is_named_by_call(line: &str, code: &str) -> Option<bool> {
+    let about = subjects(line);
+    (!about.is_empty()).then(|| about.iter().any(|name| names(code, name)))
 }
 
 /// Returns `true` if the output suggests a word that is almost the one that failed: `build` for

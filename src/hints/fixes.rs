@@ -15,8 +15,10 @@ use crate::hints::failure::Failure;
 use crate::hints::lookup::Fixes;
 use crate::hints::procedure_hints;
 use crate::hints::ranking::{
-    Candidate, Hint, SCHEME, approved_term, exact_term, is_sunk, select_hints, terms,
+    Candidate, Hint, SCHEME, abstract_term, approved_term, exact_term, is_sunk, select_hints,
+    subject_term, terms,
 };
+use crate::learn::cure::subject::subjects;
 use crate::learn::error_key::{error_key, normalised};
 use crate::model::{Fix, Kind, Record as _, Trust};
 use crate::store::{Entry, Scoped, Terms, Writer};
@@ -112,6 +114,11 @@ pub(crate) fn terms_of(fix: &Fix) -> Vec<u64> {
     if fix.trust() != Trust::Observed {
         terms.push(approved_term(&key));
     }
+    terms.extend(fix.subject.iter().map(|name| subject_term(&key, name)));
+    let plain = abstracted(&fix.error_line, &fix.failing_code);
+    if !plain.is_empty() {
+        terms.push(abstract_term(&plain));
+    }
     terms
 }
 
@@ -153,13 +160,17 @@ pub(crate) fn is_shown(fix: &Fix) -> bool {
 fn candidates(terms: &dyn Fixes, failure: &Failure<'_>) -> Vec<Candidate> {
     let mut numbers: Vec<(u32, usize)> = Vec::new();
     for (place, line) in failure.lines.iter().enumerate() {
-        let (same, _) = terms.holding(exact_term(&line.key), SAME);
-        let (approved, _) = terms.holding(approved_term(&line.key), SAME);
-        numbers.extend(
-            same.into_iter()
-                .chain(approved)
-                .map(|number| (number, place)),
-        );
+        let mut exact = vec![exact_term(&line.key), approved_term(&line.key)];
+        let about = subjects(&line.text);
+        exact.extend(about.iter().map(|name| subject_term(&line.key, name)));
+        if place < COMPARED {
+            let plain = abstracted(&line.text, failure.code.unwrap_or_default());
+            exact.push(abstract_term(&plain));
+        }
+        for term in exact {
+            let (same, _) = terms.holding(term, SAME);
+            numbers.extend(same.into_iter().map(|number| (number, place)));
+        }
     }
     let mut weights = Weights {
         terms,
@@ -264,5 +275,69 @@ pub(crate) mod tests {
         assert_eq!(found("TypeError: unsupported operand type(s) for +"), None);
         assert_eq!(found("error: disk quota exceeded"), None);
         assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn a_subject_is_found_among_many_fixes_of_the_same_key() {
+        let missing = |id: usize, name: &str, package: &str| {
+            let call = format!("python3 {name}.py");
+            let mut known = fix(id, "ModuleNotFoundError: No module named <name>", &call, "");
+            known["error_line"] = json!(format!("ModuleNotFoundError: No module named '{name}'"));
+            known["working_code"] = json!(format!("pip install {package} && {call}"));
+            known["subject"] = json!([name]);
+            known
+        };
+        let mut fixes = vec![missing(1, "cv2", "opencv-python")];
+        fixes.extend((2..200).map(|i| missing(i, &format!("mod{i}"), &format!("package{i}"))));
+        let (_dir, store) = store(&fixes);
+        let found = |error: &str| {
+            let failure = Failure::of(error, Some("python3 train.py"), None).unwrap();
+            let hints = known(&table(&store).unwrap(), &failure, &[], 3);
+            hints.into_iter().map(|hint| hint.id).collect::<Vec<_>>()
+        };
+        let missing = |name: &str| found(&format!("ModuleNotFoundError: No module named '{name}'"));
+        assert_eq!(missing("cv2"), ["FIX-001"]);
+        assert_eq!(missing("mod77"), ["FIX-077"]);
+        assert_eq!(missing("absent"), [""; 0]);
+    }
+
+    #[test]
+    fn an_error_that_says_nothing_but_names_needs_one_of_them() {
+        let mut crlf = fix(
+            1,
+            "<path>: <name>: No such file or directory",
+            "./a.sh",
+            "sed -i 's/\\r$//' a.sh && ./a.sh",
+        );
+        crlf["error_line"] = json!("/usr/bin/env: ‘bash\\r’: No such file or directory");
+        let (_dir, store) = store(&[crlf]);
+        let found = |error: &str, code: &str| {
+            let failure = Failure::of(error, Some(code), None).unwrap();
+            !known(&table(&store).unwrap(), &failure, &[], 3).is_empty()
+        };
+        assert!(found(
+            "/usr/bin/env: ‘python3\\r’: No such file or directory",
+            "./b.py"
+        ));
+        assert!(!found("cat: b.yml: No such file or directory", "cat b.yml"));
+    }
+
+    #[test]
+    fn a_name_that_the_caller_chose_fails_for_another_reason() {
+        let line = |name: &str| format!("psql: error: FATAL: database \"{name}\" does not exist");
+        let mut default = fix(
+            1,
+            "psql: error: FATAL: database <name> does not exist",
+            "psql",
+            "psql -d postgres",
+        );
+        default["error_line"] = json!(line("runner"));
+        let (_dir, store) = store(&[default]);
+        let found = |name: &str, code: &str| {
+            let failure = Failure::of(&line(name), Some(code), None)?;
+            known(&table(&store).unwrap(), &failure, &[], 3).pop()
+        };
+        assert!(found("ubuntu", "psql -c '\\dt'").is_some());
+        assert_eq!(found("crm", "psql crm -f schema.sql"), None);
     }
 }

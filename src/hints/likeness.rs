@@ -35,7 +35,8 @@ pub(crate) fn telling_words(key: &str) -> usize {
         .count()
 }
 
-fn is_generic(word: &str) -> bool {
+/// Returns `true` for a word of errors of all kinds, and for a number.
+pub(crate) fn is_generic(word: &str) -> bool {
     GENERIC.contains(&word) || word.chars().all(|c| c.is_ascii_digit())
 }
 

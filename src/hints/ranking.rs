@@ -11,11 +11,11 @@ use crate::guard::lines;
 use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
 
 use super::applies::applies;
-use super::failure::Failure;
-use super::likeness::{key_words, of_commands, same_program, telling_words};
+use super::failure::{ErrorLine, Failure};
+use super::likeness::{is_generic, key_words, of_commands, same_program, telling_words};
 
 /// Version of the search terms. A change invalidates saved tables.
-pub(crate) const SCHEME: u64 = 4;
+pub(crate) const SCHEME: u64 = 5;
 /// Default number of hints.
 pub(crate) const MAX_HINTS: usize = 3;
 /// Minimum score of a hint, as in the source document.
@@ -96,6 +96,17 @@ pub(crate) fn approved_term(key: &str) -> u64 {
 /// Term of entries whose key contains a word.
 pub(crate) fn word_term(word: &str) -> u64 {
     hash(b"~", word)
+}
+
+/// Term of entries with this key that are about a subject, so that a missing module is found among
+/// any number of other missing modules.
+pub(crate) fn subject_term(key: &str, subject: &str) -> u64 {
+    hash(b"@", &format!("{key}\n{}", subject.to_lowercase()))
+}
+
+/// Term of entries whose error line is this one without the words of the failing call.
+pub(crate) fn abstract_term(line: &str) -> u64 {
+    hash(b"#", line)
 }
 
 /// FNV-1a hash. A collision only costs one comparison.
@@ -185,6 +196,11 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
             return None;
         }
         let is_checked = is_same && !fix.error_line.is_empty();
+        let says_nothing = telling_words(&fix.error_key) == 0;
+        let is_akin = same_program(code, &fix.failing_code);
+        if is_same && says_nothing && !is_akin && !share_a_name(&fix, line, code) {
+            return None;
+        }
         if is_vague && !is_checked && likeness < ALIKE && !same_program(code, &fix.failing_code) {
             return None;
         }
@@ -226,6 +242,19 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
         trust,
         why,
     })
+}
+
+/// Returns `true` if an error that says nothing but names has one in common with that of a fix,
+/// other than a word of the call: `'bash\r'` of `env: 'bash\r': No such file or directory`.
+fn share_a_name(fix: &Fix, line: &ErrorLine, code: &str) -> bool {
+    if fix.error_line.is_empty() || !fix.subject.is_empty() {
+        return true;
+    }
+    let own = key_words(&fix.error_line);
+    let calls: Vec<_> = [code, &fix.failing_code].map(key_words).into();
+    let said = key_words(&line.text);
+    let mut shared = own.intersection(&said);
+    shared.any(|word| !is_generic(word) && !calls.iter().any(|call| call.contains(word)))
 }
 
 fn cut(text: &str) -> String {
@@ -307,7 +336,6 @@ pub(crate) fn render_block(error_key: &str, failing_code: &str, working_code: &s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hints::failure::ErrorLine;
 
     fn candidate(id: &str, key: &str, failing: &str, working: &str) -> Candidate {
         let json = serde_json::json!({"fix_id": id, "error_key": key, "failing_code": failing,

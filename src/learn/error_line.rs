@@ -271,7 +271,13 @@ fn rank(line: &str, traceback: bool) -> Rank {
         "must ", "expected", "conflict", "rejected", "exceeded", "not enough", "insufficient",
     ];
     let negated = lower.starts_with("no ") || lower.starts_with("not ");
-    if negated || words.iter().any(|word| lower.contains(word)) {
+    // `[Help 1] https://…/MissingProjectException` says nothing itself.
+    let said: String = lower
+        .split_whitespace()
+        .filter(|word| !word.contains("://"))
+        .flat_map(|word| [word, " "])
+        .collect();
+    if negated || words.iter().any(|word| said.contains(word)) {
         Rank::Words
     } else {
         Rank::Any
@@ -411,6 +417,10 @@ mod tests {
         check(
             "Exit code 128\nfatal: not a git repository",
             "fatal: not a git repository",
+        );
+        check(
+            "No POM in this directory -> [Help 1]\n[Help 1] https://example.com/MissingProjectException",
+            "No POM in this directory -> [Help 1]",
         );
         check(
             "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n\nDuring handling \
