@@ -16,6 +16,7 @@ use super::assemble::suspicion;
 use super::evidence::{Witness, count_correction, uncounted};
 use super::passed_on::{adopt, stand_for};
 use super::rules::{Conflict, Placed, own_rules, place_rule, settle, standing};
+use super::similar::{SimilarRule, similar_rules};
 use crate::workspace::Error;
 use crate::workspace::error::chain;
 use crate::workspace::providers::Chosen;
@@ -25,7 +26,7 @@ use crate::workspace::{Workspace, dollars, repair_warnings};
 const OFFLINE: &str = "offline";
 
 /// Correction from the caller.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CorrectOptions {
     /// Path of the skill.
     pub skill: SkillPath,
@@ -35,6 +36,8 @@ pub struct CorrectOptions {
     pub correction: String,
     /// Expected output; `None` if not given.
     pub expected: Option<Box<RawValue>>,
+    /// Keeps the correction as a rule even if it reads like a remark.
+    pub is_rule: bool,
     /// Lets the new rule supersede the rules that it contradicts. Ignored if `by_agent`.
     pub supersede: bool,
     /// Marks a correction from an agent. Its rule is a candidate without effect until a person
@@ -54,7 +57,7 @@ pub struct CorrectReport {
     pub reflexion_id: Option<String>,
     /// Text of the rule.
     pub rule: Option<String>,
-    /// Status of the rule: `active`, or `candidate` if an agent supplied it.
+    /// Status of the rule: `active`, or `candidate` if an agent supplied it or it is in doubt.
     pub status: Option<&'static str>,
     /// Trust level of the rule.
     pub trust: Option<Trust>,
@@ -73,6 +76,10 @@ pub struct CorrectReport {
     pub guardrails: Vec<String>,
     /// Rules that contradict the new one.
     pub conflicts: Vec<Conflict>,
+    /// Rules near the new one, at most three, nearest first: it may repeat, narrow or contradict
+    /// them, and a person has to say so. Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<SimilarRule>,
     /// Id of the existing rule with the same meaning.
     pub duplicate_of: Option<String>,
     /// Source of the rule's text: `offline`, or `provider/model`.
@@ -81,6 +88,9 @@ pub struct CorrectReport {
     pub cost_usd: Option<f64>,
     /// Reason why no rule was learnt, and how to get one.
     pub not_learned: Option<String>,
+    /// Reason why the rule is a candidate until a person says that it is one; absent for a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<&'static str>,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -124,12 +134,18 @@ pub async fn correct(
         correction: said,
         input: &execution.input_summary,
         output: &execution.output_summary,
+        is_rule: options.is_rule,
     };
+    let mut worded = reflect(workspace, &correction, &lesson, &mut warnings, progress).await;
+    if options.is_rule && matches!(worded.reflection, Reflection::Nothing { .. }) {
+        worded.reflection = reflect::offline(&lesson);
+        OFFLINE.clone_into(&mut worded.by);
+    }
     let Worded {
         reflection,
         by,
         cost_usd,
-    } = reflect(workspace, &correction, &lesson, &mut warnings, progress).await;
+    } = worded;
     let (draft, refused) = match reflection {
         Reflection::Rule(draft) => {
             let refused = refused(&workspace.store, &draft)?;
@@ -139,6 +155,7 @@ pub async fn correct(
     };
     let mut report = match (draft, refused) {
         (Ok(draft), None) => {
+            let doubt = draft.doubt;
             let Placed {
                 rule,
                 duplicate_of,
@@ -148,7 +165,7 @@ pub async fn correct(
             warnings.extend(mended);
             warnings.extend(suspicion(&rule));
             let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
-            if !options.by_agent {
+            if !rule.is_candidate() && !options.by_agent {
                 guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
                 if duplicate_of.is_none() {
                     guardrails
@@ -156,12 +173,15 @@ pub async fn correct(
                 }
                 tests = workspace.write_tests(&correction, &execution, &rule, &mut warnings);
             }
+            let conflicts = settle(workspace, &rule, options.supersede && !rule.is_candidate())?;
             CorrectReport {
                 tests,
                 guardrails,
                 duplicate_of,
                 was_candidate,
-                conflicts: settle(workspace, &rule, options.supersede)?,
+                doubt: doubt.filter(|_| rule.is_candidate()),
+                similar: similar(workspace, &rule, &conflicts, &mut warnings),
+                conflicts,
                 ..report(&correction, Some(&rule), warnings)
             }
         }
@@ -174,6 +194,23 @@ pub async fn correct(
     };
     report.cost_usd = cost_usd.map(dollars);
     Ok(report)
+}
+
+/// Returns the rules near a rule. A search that fails is a warning: the rule is stored.
+fn similar(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    conflicts: &[Conflict],
+    warnings: &mut Vec<String>,
+) -> Vec<SimilarRule> {
+    let named: Vec<&str> = conflicts.iter().map(|other| other.id.as_str()).collect();
+    similar_rules(workspace, rule, &named).unwrap_or_else(|error| {
+        warnings.push(format!(
+            "similar rules were not looked up: {}",
+            chain(&error)
+        ));
+        Vec::new()
+    })
 }
 
 /// Handles a repeated correction that already has a rule. From an agent it changes nothing;
@@ -408,12 +445,14 @@ fn report(
         tests: Vec::new(),
         guardrails: Vec::new(),
         conflicts: Vec::new(),
+        similar: Vec::new(),
         duplicate_of: None,
         distilled_by: rule
             .map(|rule| rule.distilled_by.clone())
             .unwrap_or_default(),
         cost_usd: Some(0.0),
         not_learned: None,
+        doubt: None,
         warnings,
     }
 }

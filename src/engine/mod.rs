@@ -35,6 +35,7 @@ pub(crate) mod remote_results;
 pub(crate) mod rewrite;
 pub(crate) mod rules;
 pub(crate) mod run;
+mod similar;
 pub(crate) mod test;
 pub(crate) mod trace;
 
@@ -56,5 +57,6 @@ pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;
 pub use rules::Conflict;
 pub use run::{RunOptions, RunReport, run};
+pub use similar::{SimilarRule, replace_rule};
 pub use test::{CaseReport, Status, TestPlan, TestReport, plan_tests, test, write_report};
 pub use trace::{TraceOptions, trace};

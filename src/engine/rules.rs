@@ -47,7 +47,7 @@ pub(crate) struct Placed {
 }
 
 /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
-/// candidate and strengthens no rule. A person's rule activates the candidate that it repeats.
+/// candidate and strengthens no rule. A person's doubtful rule becomes a candidate, too. A person's rule activates the candidate that it repeats.
 pub(crate) fn place_rule(
     workspace: &Workspace,
     correction: &Correction,
@@ -95,9 +95,12 @@ pub(crate) fn place_rule(
             (rule, None)
         }
         (None, None) => {
+            let is_unsure = draft.doubt.is_some();
             let mut rule = new_rule(workspace.now, correction, draft, distilled_by);
             if by_agent {
                 AGENT.clone_into(&mut rule.source);
+            }
+            if by_agent || is_unsure {
                 CANDIDATE.clone_into(&mut rule.status);
                 rule.utility_score = Some(UNUSED);
             }

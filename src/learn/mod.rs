@@ -19,6 +19,7 @@ pub mod error_line;
 pub mod export;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
+pub mod lasting;
 pub(crate) mod outcome;
 mod procedure_words;
 pub mod recover;

@@ -144,6 +144,28 @@ pub(super) fn condition(sentence: &str) -> Option<(&str, &str)> {
     (condition.split(' ').count() >= 3 && !rest.is_empty()).then_some((condition, rest))
 }
 
+/// Words that begin a condition behind a demand. `for` and `in` more often say what is demanded:
+/// `write it in German`.
+const TRAILING: &[&str] = &[
+    "when", "whenever", "if", "unless", "before", "after", "while", "during", "until", "once",
+    "except",
+];
+
+/// Condition that a sentence states, before its demand or behind it; `None` if there is none.
+pub(super) fn said_condition(sentence: &str) -> Option<&str> {
+    if let Some((condition, _)) = condition(sentence) {
+        return Some(condition);
+    }
+    let at = TRAILING
+        .iter()
+        .filter_map(|word| find_words(sentence, word))
+        .filter(|at| *at > 0)
+        .min()?;
+    let condition = sentence[at..].trim_end_matches(['.', '!', '?', ';', ',']);
+    // `… before.` alone states nothing.
+    (condition.split(' ').count() >= 2).then_some(condition)
+}
+
 /// Returns true if a clause has its own demand. A clause that begins with `should` does not,
 /// because its subject precedes it.
 fn demands_something(clause: &str) -> bool {
@@ -221,16 +243,6 @@ fn demand(sentence: &str) -> String {
     sentence.to_owned()
 }
 
-/// Returns true if a text begins with these words.
-pub(super) fn begins_with(text: &str, words: &str) -> bool {
-    strip_words(text, words).is_some()
-}
-
-/// Text after these words; `None` if it does not begin with them.
-pub(super) fn after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
-    strip_words(text, words).map(str::trim_start)
-}
-
 /// Returns true if a text contains these words as separate words.
 pub(super) fn has_words(text: &str, words: &str) -> bool {
     find_words(text, words).is_some()
@@ -252,7 +264,7 @@ fn find_words(text: &str, words: &str) -> Option<usize> {
         .find(|at| strip_words(&text[*at..], words).is_some())
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let plain = text.split(' ').next().is_some_and(|word| {
         // `iOS`, `snake_case` and `path/to` are names, which keep their case.

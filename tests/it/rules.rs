@@ -189,7 +189,7 @@ fn what_becomes_of_corrections_can_be_measured() {
         line("a", "Avoid globals", true),
         line("b", "Never use globals", true),
         line("c", "Use globals", true),
-        line("d", "wait, not yet", false),
+        line("d", "why is the total 72 here?", false),
     ];
     workspace.write("said.jsonl", said.join("\n"));
     let pair = |a: &str, b: &str, label: &str| json!({"a": a, "b": b, "label": label}).to_string();
@@ -213,4 +213,69 @@ fn what_becomes_of_corrections_can_be_measured() {
     workspace.write("pairs.jsonl", "{\"a\": 1}");
     let ran = workspace.run(&args);
     assert!(ran.code == 2 && ran.stderr.contains("line 1"), "{ran:?}");
+}
+
+#[test]
+fn a_doubtful_correction_waits_until_a_person_says_that_it_is_a_rule() {
+    let workspace = Workspace::sample();
+    workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
+    let correct = |said: &str, more: &[&str]| {
+        let mut args = vec![
+            "correct", SKILL, "--execution-id", "latest", "--correction", said,
+        ];
+        args.extend(more);
+        workspace.json(&args)
+    };
+    // Another language is not judged by word lists of English.
+    let said = "Das Datum muss immer im ISO-Format stehen.";
+    let made = correct(said, &[]);
+    assert_eq!(made["status"], "candidate", "{made}");
+    assert!(
+        made["doubt"].as_str().unwrap().contains("English"),
+        "{made}"
+    );
+    assert_eq!(made["guardrails"], json!([]));
+    let prompt = || {
+        workspace
+            .run(&["memory", "prompt", SKILL])
+            .succeeds()
+            .stdout
+            .clone()
+    };
+    assert!(!prompt().contains("ISO-Format"));
+    let kept = correct(said, &["--as-rule"]);
+    assert_eq!(
+        (&kept["status"], &kept["was_candidate"]),
+        (&json!("active"), &json!(true))
+    );
+    assert_eq!(kept["reflexion_id"], made["reflexion_id"]);
+    assert!(prompt().contains("ISO-Format"));
+    // A remark makes no rule, unless the person says so.
+    let said = "why is the score 72 here?";
+    let remark = correct(said, &[]);
+    assert_eq!(remark["reflexion_id"], json!(null), "{remark}");
+    assert!(remark["not_learned"].as_str().unwrap().contains("question"));
+    assert_eq!(correct(said, &["--as-rule"])["status"], "active");
+}
+
+#[test]
+fn a_new_rule_names_the_rules_near_it() {
+    let workspace = Workspace::sample();
+    workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
+    let correct = |said: &str| {
+        workspace.json(&[
+            "correct", SKILL, "--execution-id", "latest", "--correction", said,
+        ])
+    };
+    let first = correct("Always keep the summary under 120 words.");
+    assert!(first.get("similar").is_none(), "{first}");
+    correct("Never mention the age of a candidate.");
+    let new = correct("The summary must be at least 200 words long.");
+    let near = &new["similar"][0];
+    let named =
+        near["id"] == first["reflexion_id"] || new["conflicts"][0]["id"] == first["reflexion_id"];
+    assert!(named, "{new}");
+    let far = correct("Always answer in French.");
+    let ids = far["similar"].as_array().map_or(0, Vec::len);
+    assert!(ids <= 3, "{far}");
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use dialoguer::{Editor, FuzzySelect, Input};
+use dialoguer::{Confirm, Editor, FuzzySelect, Input, Select};
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
@@ -13,6 +13,7 @@ use crate::cli::question::ask;
 use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
 use crate::model::{Execution, SkillPath};
+use crate::review;
 use crate::workspace::Workspace;
 
 /// Correct an execution and learn a rule from it
@@ -39,6 +40,9 @@ pub(in crate::cli) struct CorrectArgs {
     /// JSON file with the output as it should have been
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
+    /// Keep the correction as a rule even if it reads like a remark about one output
+    #[arg(long)]
+    as_rule: bool,
     /// Replace the rules that the new rule contradicts
     #[arg(long)]
     supersede: bool,
@@ -64,6 +68,7 @@ pub(in crate::cli) fn correct(
             execution,
             correction: context.text(&correction)?,
             expected,
+            is_rule: args.as_rule,
             supersede: args.supersede,
             by_agent: false,
         },
@@ -81,15 +86,87 @@ pub(in crate::cli) fn correct(
                 execution: execution.execution_id,
                 correction,
                 expected,
+                is_rule: args.as_rule,
                 supersede: args.supersede,
                 by_agent: false,
             }
         }
     };
-    let spinner = context.printer.spinner("learning");
-    let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
-    drop(spinner);
-    Ok(Box::new(report?))
+    let learn = |options: CorrectOptions| -> Result<CorrectReport, UserError> {
+        let spinner = context.printer.spinner("learning");
+        let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
+        drop(spinner);
+        Ok(report?)
+    };
+    let again = options.clone();
+    let mut report = learn(options)?;
+    let reason = report
+        .not_learned
+        .clone()
+        .or(report.doubt.map(str::to_owned));
+    if let Some(reason) = reason
+        && context.is_interactive()
+        && !again.is_rule
+        && keep_anyway(&reason)?
+    {
+        report = learn(CorrectOptions {
+            is_rule: true,
+            ..again
+        })?;
+    }
+    if context.is_interactive()
+        && let Some(id) = report.reflexion_id.clone()
+    {
+        relate(&workspace, &id, &mut report)?;
+    }
+    Ok(Box::new(report))
+}
+
+/// Asks how a new rule relates to the rules near it, and does what the answer says.
+fn relate(workspace: &Workspace, id: &str, report: &mut CorrectReport) -> Result<(), UserError> {
+    if report.similar.is_empty() || report.doubt.is_some() {
+        return Ok(());
+    }
+    let mut answers = vec!["neither: keep all".to_owned()];
+    for other in &report.similar {
+        answers.push(format!("the same as {}: {}", other.id, other.rule));
+        answers.push(format!("replaces {}: {}", other.id, other.rule));
+    }
+    let prompt = format!(
+        "Similar rules exist. The new one, \"{}\", is",
+        report.rule.as_deref().unwrap_or_default()
+    );
+    let question = Select::new().with_prompt(prompt).items(&answers).default(0);
+    let answer = ask(|| question.interact_opt())?.unwrap_or(0);
+    let Some(at) = answer.checked_sub(1) else {
+        report.similar.clear();
+        return Ok(());
+    };
+    let other = report.similar.swap_remove(at / 2);
+    report.similar.clear();
+    if at.is_multiple_of(2) {
+        let merged = review::merge(workspace, &other.id, id)?;
+        report.warnings.extend(merged.warnings);
+        report.reflexion_id = Some(merged.kept.clone());
+        report.rule = Some(merged.rule);
+        report.duplicate_of = Some(merged.kept);
+    } else {
+        engine::replace_rule(workspace, id, &other.id)?;
+        report.conflicts.push(engine::Conflict {
+            id: other.id,
+            reason: "replaced by you".to_owned(),
+            rule: other.rule,
+            superseded: true,
+        });
+    }
+    Ok(())
+}
+
+/// Asks if a correction that is in doubt is a lasting rule.
+fn keep_anyway(reason: &str) -> Result<bool, UserError> {
+    let prompt = format!("Not a rule yet: {reason}. Should it hold from now on?");
+    let question = Confirm::new().with_prompt(prompt).default(false);
+    Ok(ask(|| question.interact_opt())?.unwrap_or(false))
 }
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
@@ -193,6 +270,10 @@ impl Report for CorrectReport {
                 (Style::Warn, "No rule was learnt: "),
                 (Style::Plain, reason),
             ]);
+            page.styled(&[(
+                Style::Dim,
+                "to keep it as a rule, run the same command with --as-rule",
+            )]);
             return;
         }
         if let Some(id) = &self.reflexion_id {
@@ -208,8 +289,22 @@ impl Report for CorrectReport {
         if let Some(rule) = &self.rule {
             page.field("", rule);
         }
-        page.field("applies", self.applies_when.as_deref().unwrap_or("always"));
-        page.field("cause", self.root_cause.as_deref().unwrap_or("unknown"));
+        if let (Some(reason), Some(id)) = (self.doubt, &self.reflexion_id) {
+            page.styled(&[(Style::Warn, "Not in force yet: "), (Style::Plain, reason)]);
+            page.styled(&[(
+                Style::Dim,
+                &format!("if it should hold from now on: memctl memory approve {id}"),
+            )]);
+            return;
+        }
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        page.field(
+            "applies",
+            &said(&self.applies_when).unwrap_or_else(|| "always".to_owned()),
+        );
+        if let Some(cause) = said(&self.root_cause) {
+            page.field("cause", &cause);
+        }
         let why = match self.confidence {
             ..0.65 => "vague: say when it applies and what exactly should change",
             0.65..0.8 => "clear; a condition, a number or a name would raise the confidence",
@@ -241,6 +336,17 @@ impl Report for CorrectReport {
                 "conflict"
             };
             page.styled(&[(Style::Warn, &format!("{how} ")), (Style::Plain, &what)]);
+        }
+        for other in &self.similar {
+            let what = format!("{}: {}", other.id, other.rule);
+            page.styled(&[(Style::Warn, "similar "), (Style::Plain, &what)]);
+        }
+        if let (Some(other), Some(id)) = (self.similar.first(), &self.reflexion_id) {
+            let merge = format!(
+                "if one says the same: memctl memory conflicts --merge {} {id}",
+                other.id
+            );
+            page.styled(&[(Style::Dim, &merge)]);
         }
         if self.conflicts.iter().any(|conflict| !conflict.superseded) {
             page.styled(&[(

@@ -94,6 +94,7 @@ pub(super) async fn correct(
         execution: args.execution.unwrap_or_else(|| "latest".to_owned()),
         correction: args.correction,
         expected: expected.map_err(store::Error::from)?,
+        is_rule: false,
         supersede: false,
         by_agent: true,
     };

@@ -13,6 +13,7 @@ pub(crate) fn run(text: &str) {
         correction: text,
         input,
         output: input,
+        is_rule: text.len() % 2 == 0,
     };
     if let Reflection::Rule(draft) = offline(&lesson) {
         assert!(!draft.rule.contains('\n') && !draft.applies_when.contains('\n'));

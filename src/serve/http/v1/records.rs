@@ -221,6 +221,7 @@ pub(crate) async fn correct(
         execution: text("execution_id", body.execution_id, 200)?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
+        is_rule: false,
         supersede: body.supersede,
         by_agent: caller.is_agent(),
     };
