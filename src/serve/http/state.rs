@@ -16,6 +16,7 @@ use crate::error::Kind;
 use crate::model::Viewer;
 use crate::platform::Directory;
 use crate::remote;
+use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::{Approvals, AuditContext, Primary, Scoped, is_disabled};
 use crate::workspace::Providers;
@@ -179,12 +180,24 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        self.work_with_model(caller, why, async move |workspace| work(workspace))
+            .await
+    }
+
+    /// Runs work on the memory that awaits calls of a model.
+    pub(super) async fn work_with_model<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        why: &'static str,
+        work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
         let slot = self.slot().await?;
         let (server, caller) = (self.clone(), caller.clone());
-        let done = tokio::task::spawn_blocking(move || {
+        let open = move || Ok(server.caught_up(&caller, why)?);
+        let done = blocking::call(open, async move |workspace| {
             // The client may be gone: the slot is taken until the work is done.
             let _slot = slot;
-            work(&server.caught_up(&caller, why)?)
+            work(workspace).await
         });
         done.await.unwrap_or_else(|error| {
             let message = "the server failed to answer";

@@ -25,11 +25,11 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
-use tokio::runtime::Handle;
 
 use crate::error::UserError;
 use crate::workspace::Workspace;
 
+use super::blocking;
 use super::operations::{Answer, Operation};
 
 pub use http::{Access, service};
@@ -119,15 +119,13 @@ impl Server {
     ) -> Result<Answer, UserError> {
         let open = Arc::clone(&self.open);
         let arguments = self.with_project(operation, arguments);
-        let runtime = Handle::current();
-        let done = tokio::task::spawn_blocking(move || {
-            let workspace = open(&context.extensions, operation)?;
-            runtime.block_on(async {
-                tokio::select! {
-                    answer = operation.call(&workspace, arguments) => answer,
-                    () = context.ct.cancelled() => Err(UserError::interrupted()),
-                }
-            })
+        let RequestContext { extensions, ct, .. } = context;
+        let open = move || open(&extensions, operation);
+        let done = blocking::call(open, async move |workspace| {
+            tokio::select! {
+                answer = operation.call(workspace, arguments) => answer,
+                () = ct.cancelled() => Err(UserError::interrupted()),
+            }
         });
         done.await.unwrap_or_else(|_| {
             Err(UserError::internal(format!(

@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
-use tokio::runtime::Handle;
 
 use crate::serve::operations::Operation;
 use crate::serve::token::Caller;
@@ -32,10 +31,9 @@ pub(crate) async fn operation(
             format!("it is one of {names}"),
         ));
     };
-    let handle = Handle::current();
-    let work = server.work(&caller, "serve operations", move |workspace| {
-        let call = operation.call(workspace, Value::Object(arguments));
-        handle.block_on(call).map_err(Problem::from)
+    let work = server.work_with_model(&caller, "serve operations", async move |workspace| {
+        let answer = operation.call(workspace, Value::Object(arguments));
+        Ok(answer.await?)
     });
     let answer = work.await?;
     reply(&json!({ "data": answer.data, "text": answer.text }))

@@ -7,7 +7,6 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
-use tokio::runtime::Handle;
 
 use crate::engine::{self, CorrectOptions, ExecutionOptions, LoggedExecution};
 use crate::guard;
@@ -225,10 +224,8 @@ pub(crate) async fn correct(
         supersede: body.supersede,
         by_agent: caller.is_agent(),
     };
-    // The correction may call a model, which blocks the worker thread.
-    let handle = Handle::current();
-    let work = server.work(&caller, "serve corrections", move |workspace| {
-        Ok(handle.block_on(engine::correct(workspace, options, &mut |_| {}))?)
+    let work = server.work_with_model(&caller, "serve corrections", async move |workspace| {
+        Ok(engine::correct(workspace, options, &mut |_| {}).await?)
     });
     reply(&work.await?)
 }
