@@ -16,7 +16,7 @@
 //! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`hints`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; hints for failing calls; the search index |
 //! | 4 | [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
-//! | 5 | [`config`], [`error`], [`host`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, HTTP and MCP, arguments and terminal |
+//! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
 //!
 //! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or
 //! [`review::approve()`]. A function that needs only the records takes the store of the workspace.
@@ -65,6 +65,8 @@
 )]
 
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
+#[cfg(not(fuzzing))]
+pub mod arguments;
 #[cfg(not(fuzzing))]
 pub mod cli;
 #[cfg(not(fuzzing))]

@@ -18,6 +18,7 @@ mod interrupt;
 mod learning;
 mod live;
 mod memory;
+mod names;
 mod off;
 mod output;
 mod primary;

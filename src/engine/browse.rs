@@ -198,8 +198,9 @@ pub fn list(
     })
 }
 
-/// Returns one record, named by id or id prefix.
+/// Returns one record, named by id, also of a pulled record, or id prefix.
 pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
+    let (workspace, id) = &workspace.of_id(id)?;
     let (kind, id) = locate(&workspace.store, id)?;
     let entry = workspace
         .store

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{Explain, Explanation, Kind, of_io};
+use crate::arguments::Invalid;
 use crate::merge::git;
 use crate::model::InvalidSkillPath;
 use crate::serve::http::{InvalidOrigin, NotListening};
@@ -88,6 +89,19 @@ impl Explain for host::Error {
         };
         let hint = format!("repair `{}` and try again", path.display());
         (kind, Some(hint))
+    }
+}
+
+impl Explain for Invalid {
+    fn explain(&self) -> Explanation {
+        let hint = match self {
+            Self::Empty { name } => format!("give `{name}` a value"),
+            Self::TooLong { name, most, .. } => format!("`{name}` may have at most {most} bytes"),
+            Self::OutOfRange { bounds, .. } => {
+                format!("give a number from {} to {}", bounds.least, bounds.most)
+            }
+        };
+        (Kind::Input, Some(hint))
     }
 }
 

@@ -1,16 +1,13 @@
 //! `backtest`: simulated savings on past sessions.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 
-use super::learn::{LEAST_TEXT, reading, show_problem};
+use super::learn::LEAST_TEXT;
+use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, change, end, middle, plural};
 use crate::error::UserError;
 use crate::insight::{BacktestOptions, BacktestReport, ShownReport};
-use crate::transcript::Format;
 
 /// Maximum number of errors on the page; `--json` has all of them.
 const SHOWN: usize = 15;
@@ -24,12 +21,8 @@ const SHOWN: usize = 15;
 #[command(after_help = "Examples:\n  memctl backtest ~/.claude/projects\n  \
     memctl backtest --json session.jsonl")]
 pub(in crate::cli) struct BacktestArgs {
-    /// Session files, or folders of them
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<PathBuf>,
-    /// Format of the files, if it cannot be detected from the content
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
-    format: Option<String>,
+    #[command(flatten)]
+    files: SessionFiles,
 }
 
 pub(in crate::cli) fn backtest(
@@ -37,12 +30,8 @@ pub(in crate::cli) fn backtest(
     args: &BacktestArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let options = BacktestOptions {
-        paths: args
-            .paths
-            .iter()
-            .map(|path| context.environment.absolute(path))
-            .collect(),
-        format: args.format.as_deref().and_then(Format::from_name),
+        paths: args.files.paths(context),
+        format: args.files.format(),
     };
     let report = reading(context, |progress| {
         crate::insight::backtest(&options, progress)

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Page, Report, Style, clean};
 use crate::config::Config;
@@ -11,9 +12,6 @@ use crate::hints::failure::project_of;
 use crate::hints::ranking::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
 use crate::model::{Evidence, Kind};
-
-/// Session of a caller without `--session`.
-const SESSION: &str = "default";
 
 /// Show fixes for an error
 ///
@@ -38,7 +36,7 @@ pub(in crate::cli) struct HintArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Maximum number of hints
-    #[arg(short = 'n', long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = HINTS.usual, value_parser = clap::value_parser!(u32).range(HINTS.range()), value_name = "N")]
     limit: u32,
 }
 
@@ -91,7 +89,7 @@ pub(in crate::cli) struct FailureArgs {
     #[arg(long, default_value = SESSION, value_name = "ID")]
     session: String,
     /// Maximum number of hints
-    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = HINTS_OF_RECORDED.usual, value_parser = clap::value_parser!(u32).range(HINTS_OF_RECORDED.range()), value_name = "N")]
     limit: u32,
 }
 

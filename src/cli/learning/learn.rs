@@ -1,10 +1,8 @@
 //! `learn`: fixes and procedures from agents' session files.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 
+use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
@@ -12,8 +10,7 @@ use crate::cli::progress::follow;
 use crate::error::UserError;
 use crate::learn::cure::NoHint;
 use crate::learn::cure::hazard::new_hazards;
-use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport, OnBytes};
-use crate::transcript::Format;
+use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::workspace::Workspace;
 
 /// Minimum width of an error or a fix.
@@ -29,9 +26,6 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 #[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
     memctl learn --dry-run --json session.jsonl")]
 pub(in crate::cli) struct LearnArgs {
-    /// Session files, or folders of them
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<PathBuf>,
     /// Show what would be learnt, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -44,9 +38,8 @@ pub(in crate::cli) struct LearnArgs {
     /// Model to call: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
     #[arg(long, value_name = "MODEL", requires = "llm")]
     model: Option<String>,
-    /// Format of the files, if it cannot be detected from the content
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
-    format: Option<String>,
+    #[command(flatten)]
+    files: SessionFiles,
 }
 
 pub(in crate::cli) fn learn(
@@ -55,12 +48,8 @@ pub(in crate::cli) fn learn(
 ) -> Result<Box<dyn Report>, UserError> {
     let workspace = context.workspace(args.model.as_deref())?;
     let options = LearnOptions {
-        paths: args
-            .paths
-            .iter()
-            .map(|path| context.environment.absolute(path))
-            .collect(),
-        format: args.format.as_deref().and_then(Format::from_name),
+        paths: args.files.paths(context),
+        format: args.files.format(),
         dry_run: args.dry_run,
         session: context.session(None),
         host_session: None,
@@ -72,25 +61,6 @@ pub(in crate::cli) fn learn(
         word(context, &workspace, args.max_calls, &mut report)?;
     }
     Ok(Box::new(report))
-}
-
-/// Shows a progress bar while session files are read.
-pub(in crate::cli) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
-    let bar = context.printer.bar("reading");
-    // Progress is counted in kilobytes, because reading takes most of the time.
-    read(&mut |done, of| {
-        let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
-        bar.reach(count(done), count(of));
-    })
-}
-
-/// Prints a line of a session file that could not be read.
-pub(in crate::cli) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
-    let place = format!("{path}:{line}");
-    page.styled(&[
-        (Style::Dim, &place),
-        (Style::Plain, &format!(": {message}")),
-    ]);
 }
 
 /// Lets a model reword new records. They are stored already, so an error here is a warning.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::records::{KindName, counted};
+use super::records::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::error::UserError;
 use crate::exchange::{self, ExportFormat, ExportOptions, ExportReport};
-use crate::model::SkillPath;
+use crate::model::{Kind, SkillPath};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -42,7 +42,7 @@ pub(in crate::cli) struct ExportArgs {
     format: FormatName,
     /// Export only records of this kind, and no logs; repeatable
     #[arg(long = "kind", value_name = "KIND")]
-    kinds: Vec<KindName>,
+    kinds: Vec<Kind>,
     /// Export only records of this skill, and no logs
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
@@ -70,7 +70,7 @@ pub(in crate::cli) fn export(
             FormatName::Markdown => ExportFormat::Markdown,
             FormatName::Skills => ExportFormat::Skills,
         },
-        kinds: args.kinds.iter().map(|kind| kind.kind()).collect(),
+        kinds: args.kinds.clone(),
         skill,
         force: args.force,
     };

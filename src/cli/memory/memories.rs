@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::value::RawValue;
 
 use crate::cli::context::Context;
@@ -17,34 +17,6 @@ use crate::maintenance::{self, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::remote;
 
-/// Memory type.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(in crate::cli) enum TypeName {
-    /// Voice, messages and customers of a brand
-    BrandMemory,
-    /// Preferences of a user
-    UserPreferences,
-    /// Actions of competitors, and their results
-    CompetitiveMemory,
-    /// Tasks, decisions and their results; expires after 90 days
-    TaskMemory,
-    /// Performance figures of published work
-    PerformanceMemory,
-}
-
-impl TypeName {
-    pub(in crate::cli) const fn memory_type(self) -> MemoryType {
-        match self {
-            Self::BrandMemory => MemoryType::BrandMemory,
-            Self::UserPreferences => MemoryType::UserPreferences,
-            Self::CompetitiveMemory => MemoryType::CompetitiveMemory,
-            Self::TaskMemory => MemoryType::TaskMemory,
-            Self::PerformanceMemory => MemoryType::PerformanceMemory,
-        }
-    }
-}
-
 /// Add a typed memory
 ///
 /// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
@@ -54,7 +26,7 @@ impl TypeName {
 pub(in crate::cli) struct AddArgs {
     /// Memory type
     #[arg(long = "type", value_name = "TYPE")]
-    memory_type: TypeName,
+    memory_type: MemoryType,
     /// Text of the memory; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     content: String,
@@ -106,7 +78,7 @@ pub(in crate::cli) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Re
     }
     let metadata = args.metadata.as_deref();
     let options = AddOptions {
-        memory_type: args.memory_type.memory_type(),
+        memory_type: args.memory_type,
         content: context.text(&args.content)?,
         metadata: metadata.map(|given| json(context, given)).transpose()?,
         expires_at: args.expires_at,

@@ -1,9 +1,10 @@
 //! `memory list`, `show`, `forget`: commands on single records.
 
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
-use super::memories::{self, TypeName};
+use super::memories;
+use crate::arguments::LISTED;
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
 use crate::cli::output::{Align, Page, Report, Style, Table, change, clean, end, plural, when};
@@ -11,41 +12,9 @@ use crate::engine::{self, ForgetReport, ListReport, Listed, ShowReport};
 use crate::error::UserError;
 use crate::hints::fixes::QUARANTINED;
 use crate::learn::cure::NoHint;
-use crate::model::{CANDIDATE, Condition, EPISODE, Evidence, Kind, SkillPath, Trust, mark};
-
-/// Kind of record, in singular or plural.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(in crate::cli) enum KindName {
-    #[value(alias = "executions")]
-    Execution,
-    #[value(alias = "corrections")]
-    Correction,
-    #[value(aliases = ["reflexions", "rule", "rules"])]
-    Reflexion,
-    #[value(alias = "procedures")]
-    Procedure,
-    #[value(alias = "fixes")]
-    Fix,
-    #[value(alias = "memories")]
-    Memory,
-    #[value(alias = "sessions")]
-    Session,
-}
-
-impl KindName {
-    pub(in crate::cli) const fn kind(self) -> Kind {
-        match self {
-            Self::Execution => Kind::Execution,
-            Self::Correction => Kind::Correction,
-            Self::Reflexion => Kind::Reflexion,
-            Self::Procedure => Kind::Procedure,
-            Self::Fix => Kind::Fix,
-            Self::Memory => Kind::Memory,
-            Self::Session => Kind::Session,
-        }
-    }
-}
+use crate::model::{
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, mark,
+};
 
 /// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
 /// of a kind, or a log.
@@ -81,13 +50,13 @@ const STATUSES: [&str; 6] = [
 pub(in crate::cli) struct ListArgs {
     /// Kind of record. Default: rules; memories with `--type` or `--where`
     #[arg(value_name = "KIND")]
-    kind: Option<KindName>,
+    kind: Option<Kind>,
     /// List only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
     /// List only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
-    memory_type: Option<TypeName>,
+    memory_type: Option<MemoryType>,
     /// List only rules or fixes with this status
     #[arg(long, value_name = "STATUS", conflicts_with_all = ["memory_type", "conditions"],
         value_parser = PossibleValuesParser::new(STATUSES))]
@@ -96,7 +65,7 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
     /// Maximum number of records
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
 }
 
@@ -108,8 +77,7 @@ pub(in crate::cli) fn list(
     let workspace = context.workspace(None)?;
     let limit = args.limit as usize;
     let of_fixes = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
-    let kind = args.kind.map(KindName::kind);
-    let kind = kind.or(of_fixes.then_some(Kind::Fix));
+    let kind = args.kind.or(of_fixes.then_some(Kind::Fix));
     if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Fix)) {
         return Err(UserError::usage(
             "`--status` applies to rules and fixes",
@@ -119,8 +87,7 @@ pub(in crate::cli) fn list(
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
     let report = match kind {
         Some(Kind::Memory) | None if asks_memories => {
-            let memory_type = args.memory_type.map(TypeName::memory_type);
-            engine::list_memories(&workspace, memory_type, &args.conditions, limit)?
+            engine::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
@@ -297,8 +264,8 @@ pub(in crate::cli) fn show(
     context: &Context,
     args: &ShowArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let (workspace, id) = context.workspace(None)?.of_id(&args.id)?;
-    Ok(Box::new(engine::show(&workspace, &id)?))
+    let report = engine::show(&context.workspace(None)?, &args.id)?;
+    Ok(Box::new(report))
 }
 
 impl Report for ShowReport {

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::memories::TypeName;
-use super::records::{KindName, marked};
+use super::records::marked;
+use crate::arguments::RESULTS;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Align, Page, Report, Style, Table};
@@ -15,7 +15,7 @@ use crate::cli::share::remote::address;
 use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::error::UserError;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
-use crate::model::{Condition, Kind, Trust};
+use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion};
 
@@ -28,23 +28,23 @@ pub(in crate::cli) struct SearchArgs {
     /// Search query
     query: String,
     /// Maximum number of results
-    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = RESULTS.usual, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
     /// Search only records of this kind
     #[arg(long, value_name = "KIND")]
-    kind: Option<KindName>,
+    kind: Option<Kind>,
     /// Search only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
     /// Search only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
-    memory_type: Option<TypeName>,
+    memory_type: Option<MemoryType>,
     /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
     /// Search only records with at least this trust
     #[arg(long, value_name = "TRUST")]
-    trust: Option<TrustName>,
+    trust: Option<Trust>,
     /// Search only records created at this time or later, as `2026-01-31` or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<i64>,
@@ -63,27 +63,6 @@ pub(in crate::cli) struct SearchArgs {
     /// `memctl sync` has pulled are found without this.
     #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill"])]
     remote: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-enum TrustName {
-    /// Extracted from tool output
-    Observed,
-    /// Observed, and approved by a person
-    Approved,
-    /// Written by a person
-    User,
-}
-
-impl TrustName {
-    const fn trust(self) -> Trust {
-        match self {
-            Self::Observed => Trust::Observed,
-            Self::Approved => Trust::Approved,
-            Self::User => Trust::User,
-        }
-    }
 }
 
 /// Parses a time into seconds since 1970; a date is midnight UTC.
@@ -105,10 +84,10 @@ pub(in crate::cli) fn search(
         return search_remotely(context, args);
     }
     let mut filter = Filter {
-        kind: args.kind.map(KindName::kind),
+        kind: args.kind,
         skill: args.skill.as_deref().map(str::parse).transpose()?,
-        memory_type: args.memory_type.map(TypeName::memory_type),
-        trust: args.trust.map(TrustName::trust),
+        memory_type: args.memory_type,
+        trust: args.trust,
         since: args.since,
         until: args.until,
         ..Filter::default()
@@ -137,8 +116,6 @@ pub(in crate::cli) fn search(
         }
     };
     let options = FindOptions {
-        query: args.query.clone(),
-        limit: args.limit as usize,
         filter,
         fusion: if args.keyword {
             Fusion::Keyword
@@ -147,6 +124,7 @@ pub(in crate::cli) fn search(
         },
         rewrite,
         explain: args.explain,
+        ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
     let bar = context.printer.bar("indexing");
     let report = engine::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
@@ -159,7 +137,7 @@ pub(in crate::cli) fn search(
 /// Searches the shared store instead of the files.
 fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
     let start = Instant::now();
-    let kind = args.kind.map(KindName::kind);
+    let kind = args.kind;
     if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
         return Err(UserError::usage(
             format!("`--remote` searches procedures and memories, not the kind {kind}"),
@@ -175,7 +153,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
         vector: &vector,
         embedder: &embedded.model,
         kind,
-        memory_type: args.memory_type.map(TypeName::memory_type),
+        memory_type: args.memory_type,
         limit: args.limit,
     };
     let spinner = context.printer.spinner("searching the shared store");

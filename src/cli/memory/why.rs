@@ -27,9 +27,8 @@ pub(in crate::cli) struct WhyArgs {
 }
 
 pub(in crate::cli) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
-    let (workspace, id) = context.workspace(None)?.of_id(&args.id)?;
     Ok(Box::new(Tree {
-        report: insight::why(&workspace, &id)?,
+        report: insight::why(&context.workspace(None)?, &args.id)?,
         now: context.environment.now,
     }))
 }

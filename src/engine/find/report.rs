@@ -24,6 +24,20 @@ pub struct FindOptions {
     pub explain: bool,
 }
 
+impl FindOptions {
+    /// Creates the options of a search of all records.
+    pub fn new(query: String, limit: usize) -> Self {
+        Self {
+            query,
+            limit,
+            filter: Filter::default(),
+            fusion: Fusion::default(),
+            rewrite: Rewrite::Not,
+            explain: false,
+        }
+    }
+}
+
 /// Search result.
 #[derive(Debug, Serialize)]
 pub struct FindReport {

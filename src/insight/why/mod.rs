@@ -144,9 +144,10 @@ impl Relation {
     }
 }
 
-/// Explains the origin and the effects of a record. `id` is an id, an id prefix, `latest`, or the
-/// name of a session file's session.
+/// Explains the origin and the effects of a record. `id` is an id, also of a pulled record, an id
+/// prefix, `latest`, or the name of a session file's session.
 pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
+    let (workspace, id) = &workspace.of_id(id)?;
     let (kind, id, chain) = match locate(&workspace.store, id) {
         Ok((kind, id)) => {
             let chain = walk::chain(&workspace.store, kind, &id)?;

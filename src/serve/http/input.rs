@@ -13,11 +13,6 @@ use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
 
-/// Maximum size of a search query in bytes: 16 KiB.
-pub(super) const LONGEST_QUERY: usize = 16 << 10;
-/// Maximum size of a stored text in bytes: 256 KiB.
-pub(super) const LONGEST_TEXT: usize = 256 << 10;
-
 /// Body parsed as JSON.
 pub(super) struct Body<T>(pub(super) T);
 
@@ -130,42 +125,4 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
             Problem::input(message, "see the paths in /openapi.json")
         })
     }
-}
-
-/// Returns a number within its limits, or the default.
-pub(super) fn within(
-    name: &str,
-    given: Option<i64>,
-    usual: usize,
-    (least, most): (usize, usize),
-) -> Result<usize, Problem> {
-    let Some(given) = given else {
-        return Ok(usual);
-    };
-    let number = usize::try_from(given).ok();
-    number
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| {
-            Problem::unfit(
-                format!("`{name}` is out of range: {given}"),
-                format!("give a number from {least} to {most}"),
-            )
-        })
-}
-
-/// Returns a text that is not blank and at most `longest` bytes long.
-pub(super) fn text(name: &str, given: String, longest: usize) -> Result<String, Problem> {
-    if given.trim().is_empty() {
-        return Err(Problem::unfit(
-            format!("`{name}` is empty"),
-            format!("give `{name}` a value"),
-        ));
-    }
-    if given.len() > longest {
-        return Err(Problem::unfit(
-            format!("`{name}` has {} bytes", given.len()),
-            format!("`{name}` may have at most {longest} bytes"),
-        ));
-    }
-    Ok(given)
 }

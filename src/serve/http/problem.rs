@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::arguments::Invalid;
 use crate::error::{Kind, UserError};
 use crate::serve::token::Refused;
 use crate::workspace::Error;
@@ -219,6 +220,12 @@ impl From<UserError> for Problem {
             status: status(kind),
             ..Self::fault(kind.name(), shown, message)
         }
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        UserError::from(invalid).into()
     }
 }
 

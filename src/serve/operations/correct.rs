@@ -81,13 +81,19 @@ pub struct Corrected {
     pub warnings: Vec<String>,
 }
 
+/// Refuses the text of an agent with a prompt injection.
+pub(crate) fn screened(correction: &str) -> Result<(), Error> {
+    match screen(correction).reason() {
+        Some(reason) => Err(Error::Suspicious { reason }),
+        None => Ok(()),
+    }
+}
+
 pub(super) async fn correct(
     workspace: &Workspace,
     args: CorrectArgs,
 ) -> Result<Corrected, UserError> {
-    if let Some(reason) = screen(&args.correction).reason() {
-        return Err(user_error(Error::Suspicious { reason }));
-    }
+    screened(&args.correction).map_err(user_error)?;
     let expected = args.expected.as_ref().map(to_raw_value).transpose();
     let options = CorrectOptions {
         skill: args.skill.parse()?,

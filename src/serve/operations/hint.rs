@@ -6,9 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::error::UserError;
 use crate::hints::failure::project_named;
-use crate::hints::ranking::{Hint, MAX_HINTS, render_block, render_steps, statement};
+use crate::hints::ranking::{Hint, render_block, render_steps, statement};
 use crate::hints::{HintOptions, HintService};
 use crate::model::{Kind, Trust};
 use crate::workspace::Workspace;
@@ -85,19 +86,14 @@ fn is_fix(kind: &Kind) -> bool {
 }
 
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
-    if args.error.trim().is_empty() {
-        return Err(UserError::input(
-            "`error` is empty",
-            "give the output of the failing call in `error`",
-        ));
-    }
+    let error = text("error", args.error, LONGEST_TEXT)?;
     let adviser = adviser(workspace);
     let report = adviser
         .hint(&HintOptions {
-            error: args.error,
+            error,
             command: args.command,
             project: args.project.as_deref().and_then(project_named),
-            max_hints: MAX_HINTS,
+            max_hints: HINTS.usual as usize,
             ..HintOptions::default()
         })
         .map_err(user_error)?;
@@ -112,7 +108,7 @@ pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserE
 }
 
 /// Returns the hint service of a workspace.
-pub(super) fn adviser(workspace: &Workspace) -> HintService<'_> {
+pub(crate) fn adviser(workspace: &Workspace) -> HintService<'_> {
     HintService {
         store: &workspace.store,
         now: workspace.now,

@@ -32,8 +32,10 @@ use crate::store;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 
+pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
 pub use forget::{ForgetArgs, Forgotten};
+pub(crate) use hint::adviser;
 pub use hint::{HintArgs, Hinted, Hints};
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use search::{Hit, SearchArgs, Searched};

@@ -23,7 +23,7 @@ pub struct RememberArgs {
     #[serde(default)]
     pub content: Option<String>,
     /// Memory type; default `task_memory`, which expires after 90 days
-    #[schemars(with = "Option<TypeArg>")]
+    #[schemars(extend("enum" = TYPES.map(MemoryType::name)))]
     #[serde(default, rename = "type")]
     pub memory_type: Option<MemoryType>,
     /// Facts about the note
@@ -52,17 +52,14 @@ pub struct FixArgs {
     pub output: String,
 }
 
-/// Memory types for the schema: [`MemoryType`] has no schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum TypeArg {
-    TaskMemory,
-    UserPreferences,
-    BrandMemory,
-    CompetitiveMemory,
-    PerformanceMemory,
-}
+/// Memory types in the schema, the most useful for an agent first.
+const TYPES: [MemoryType; 5] = [
+    MemoryType::TaskMemory,
+    MemoryType::UserPreferences,
+    MemoryType::BrandMemory,
+    MemoryType::CompetitiveMemory,
+    MemoryType::PerformanceMemory,
+];
 
 /// Stored record.
 #[derive(Debug, Serialize)]

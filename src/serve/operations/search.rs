@@ -3,20 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::{LONGEST_QUERY, RESULTS, text};
 use crate::engine::{self, FindOptions, Found};
 use crate::error::UserError;
 use crate::guard;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Kind, MemoryType, Trust, mark};
-use crate::search::{Filter, Fusion, snippet, words};
+use crate::search::{Filter, snippet, words};
 use crate::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
 
-/// Default and maximum number of results.
-const USUAL: u32 = 5;
-const MOST: u32 = 50;
 /// Minimum number of tokens of a result; a shorter one is useless.
 const LEAST: usize = 24;
 
@@ -27,14 +25,14 @@ pub struct SearchArgs {
     /// Search query
     pub query: String,
     /// Only this kind
-    #[schemars(with = "Option<KindArg>")]
+    #[schemars(extend("enum" = KINDS.map(Kind::name)))]
     #[serde(default)]
     pub kind: Option<Kind>,
     /// Only this skill, as domain/skill
     #[serde(default)]
     pub skill: Option<String>,
     /// Maximum number of results; default 5
-    #[schemars(range(min = 1, max = 50))]
+    #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
     #[serde(default)]
     pub limit: Option<u32>,
     /// Token budget of the answer; default 1500
@@ -42,19 +40,16 @@ pub struct SearchArgs {
     pub max_tokens: Option<u32>,
 }
 
-/// Kinds for the schema: [`Kind`] has no schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum KindArg {
-    Reflexion,
-    Fix,
-    Procedure,
-    Memory,
-    Correction,
-    Execution,
-    Session,
-}
+/// Kinds in the schema, the most useful for an agent first.
+const KINDS: [Kind; 7] = [
+    Kind::Reflexion,
+    Kind::Fix,
+    Kind::Procedure,
+    Kind::Memory,
+    Kind::Correction,
+    Kind::Execution,
+    Kind::Session,
+];
 
 /// Search results.
 #[derive(Debug, Serialize)]
@@ -105,39 +100,25 @@ pub(super) const fn is_zero(count: &usize) -> bool {
 }
 
 pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
-    if args.query.trim().is_empty() {
-        return Err(UserError::input(
-            "`query` is empty",
-            "give the search text in `query`",
-        ));
-    }
-    let limit = args.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(UserError::input(
-            format!("`limit` is {limit}"),
-            format!("give a `limit` from 1 to {MOST}"),
-        ));
-    }
+    let query = text("query", args.query, LONGEST_QUERY)?;
+    let limit = RESULTS.check("limit", args.limit.map(i64::from))?;
     let skill = args.skill.as_deref().map(str::parse).transpose()?;
     let (rewrite, warning) = match workspace.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
-            let rewritten = engine::rewrite(workspace, &args.query, &mut |_| {}).await;
+            let rewritten = engine::rewrite(workspace, &query, &mut |_| {}).await;
             rewritten.map_err(user_error)?
         }
     };
     let options = FindOptions {
-        query: args.query,
-        limit: limit as usize,
         filter: Filter {
             kind: args.kind,
             skill,
             ..Filter::default()
         },
-        fusion: Fusion::Coverage,
         rewrite,
-        explain: false,
+        ..FindOptions::new(query, limit)
     };
     let report = engine::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));

@@ -53,8 +53,7 @@ pub struct Reasons {
 }
 
 pub(super) fn why(workspace: &Workspace, args: &WhyArgs) -> Result<Reasons, UserError> {
-    let (workspace, id) = workspace.of_id(&args.id).map_err(user_error)?;
-    let report = insight::why(&workspace, &id).map_err(user_error)?;
+    let report = insight::why(workspace, &args.id).map_err(user_error)?;
     let chain = report.chain.into_iter().map(|link| Link {
         summary: token_budget::beginning(&token_budget::sanitize(&link.summary), LONG).into_owned(),
         // Names of sessions and tests come from agent hosts and files.

@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json, value::to_raw_value};
 
+use crate::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
 use crate::engine::{self, AddOptions};
 use crate::model::{Memory, MemoryType, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
 
-use super::super::input::{Body, LONGEST_QUERY, LONGEST_TEXT, text, within};
+use super::super::input::Body;
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
@@ -27,6 +28,9 @@ use super::recall::{Hybrid, Near};
 /// with common embedders, including ours, and its client never sends another value.
 const THRESHOLD: f64 = 0.2;
 
+/// Results of a search for procedures.
+const PROCEDURES: Bounds = Bounds::of(1, 10, 50);
+
 /// Search for procedures.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct HybridBody {
@@ -34,7 +38,7 @@ pub(crate) struct HybridBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// Maximum number of results, 1 to 50; default 10.
-    #[schemars(range(min = 1, max = 50))]
+    #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
     match_count: Option<i64>,
 }
 
@@ -47,7 +51,7 @@ pub(crate) async fn hybrid(
     let search = Hybrid {
         query_text: text("query", body.query, LONGEST_QUERY)?,
         query_embedding: None,
-        match_count: within("match_count", body.match_count, 10, (1, 50))?,
+        match_count: PROCEDURES.check("match_count", body.match_count)?,
         full_text_weight: 1.0,
         semantic_weight: 1.0,
         rrf_k: 50.0,
@@ -73,7 +77,7 @@ pub(crate) struct ReadBody {
     #[schemars(range(min = -1, max = 1))]
     match_threshold: Option<f64>,
     /// Maximum number of results, 1 to 50; default 5.
-    #[schemars(range(min = 1, max = 50))]
+    #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
     match_count: Option<i64>,
 }
 
@@ -87,7 +91,7 @@ pub(crate) async fn read(
         query: text("query", body.query, LONGEST_QUERY)?,
         query_embedding: None,
         match_threshold: threshold(body.match_threshold, THRESHOLD)?,
-        match_count: within("match_count", body.match_count, 5, (1, 50))?,
+        match_count: RESULTS.check("match_count", body.match_count)?,
         memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
     };
     let work = server.work(&caller, "serve agent-memory-read", |workspace| {

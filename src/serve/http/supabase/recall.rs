@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::engine::{self, FindOptions, Found};
-use crate::learn::rewrite::Rewrite;
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
@@ -54,8 +53,6 @@ impl Hybrid {
             return Ok(Vec::new());
         }
         let options = FindOptions {
-            query: self.query_text,
-            limit: self.match_count,
             filter: Filter {
                 kind: Some(Kind::Procedure),
                 ..Filter::default()
@@ -65,8 +62,7 @@ impl Hybrid {
                 keyword: self.full_text_weight,
                 semantic: self.semantic_weight,
             }),
-            rewrite: Rewrite::Not,
-            explain: false,
+            ..FindOptions::new(self.query_text, self.match_count)
         };
         let found = engine::find_near(
             workspace,
@@ -133,16 +129,14 @@ impl Near {
             return Ok(Vec::new());
         }
         let options = FindOptions {
-            query: self.query,
-            limit: self.match_count,
             filter: Filter {
                 kind: Some(Kind::Memory),
                 memory_type: self.memory_type,
                 ..Filter::default()
             },
             fusion: Fusion::Semantic,
-            rewrite: Rewrite::Not,
             explain: true,
+            ..FindOptions::new(self.query, self.match_count)
         };
         let found = engine::find_near(
             workspace,

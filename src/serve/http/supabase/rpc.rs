@@ -14,10 +14,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
 use crate::store;
 
-use super::super::input::{Body, LONGEST_QUERY, Parameters, within};
+use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
@@ -27,6 +28,12 @@ use super::recall::{Hybrid, Near};
 
 /// Maximum dimension of a vector.
 const DIMENSIONS: usize = 4_096;
+/// Results of a search for procedures.
+const PROCEDURES: Bounds = Bounds::of(0, 10, 200);
+/// Results of a search for memories.
+const MEMORIES: Bounds = Bounds::of(0, 5, 200);
+/// Rank constants of reciprocal rank fusion.
+const RANK_CONSTANT: Bounds = Bounds::of(0, 50, 1_000_000);
 
 /// Arguments of `hybrid_search_context_eng_memories`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,7 +47,7 @@ pub(crate) struct HybridArguments {
     #[schemars(with = "Option<Vec<f32>>")]
     query_embedding: Option<Vec<f32>>,
     /// Maximum number of results, 0 to 200; default 10.
-    #[schemars(range(min = 0, max = 200))]
+    #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
     match_count: Option<i64>,
     /// Weight of the keyword ranking; default 1.
     #[schemars(range(min = 0, max = 1_000_000))]
@@ -49,7 +56,7 @@ pub(crate) struct HybridArguments {
     #[schemars(range(min = 0, max = 1_000_000))]
     semantic_weight: Option<f64>,
     /// Rank constant: a larger value favours the first ranks less; default 50.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = RANK_CONSTANT.least, max = RANK_CONSTANT.most))]
     rrf_k: Option<i64>,
 }
 
@@ -62,13 +69,13 @@ pub(crate) async fn hybrid(
     Body(given): Body<HybridArguments>,
 ) -> Result<Response, Problem> {
     let search = Hybrid {
-        query_text: query(given.query_text)?,
+        query_text: text("query_text", given.query_text, LONGEST_QUERY)?,
         query_embedding: given.query_embedding,
-        match_count: within("match_count", given.match_count, 10, (0, 200))?,
+        match_count: PROCEDURES.check("match_count", given.match_count)?,
         full_text_weight: weight("full_text_weight", given.full_text_weight)?,
         semantic_weight: weight("semantic_weight", given.semantic_weight)?,
         #[expect(clippy::cast_precision_loss, reason = "it is small")]
-        rrf_k: within("rrf_k", given.rrf_k, 50, (0, 1_000_000))? as f64,
+        rrf_k: RANK_CONSTANT.check("rrf_k", given.rrf_k)? as f64,
     };
     let why = "serve hybrid_search_context_eng_memories";
     let rows = server
@@ -89,7 +96,7 @@ pub(crate) struct MatchArguments {
     #[schemars(range(min = -1, max = 1))]
     match_threshold: Option<f64>,
     /// Maximum number of results, 0 to 200; default 5.
-    #[schemars(range(min = 0, max = 200))]
+    #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
     match_count: Option<i64>,
     /// Only memories of this type.
     #[schemars(extend("enum" = schemas::types_or_null()))]
@@ -116,7 +123,7 @@ pub(crate) async fn match_memory(
         query: String::new(),
         query_embedding: given.query_embedding,
         match_threshold: threshold(given.match_threshold, 0.7)?,
-        match_count: within("match_count", given.match_count, 5, (0, 200))?,
+        match_count: MEMORIES.check("match_count", given.match_count)?,
         memory_type: given.memory_type.as_deref().map(memory_type).transpose()?,
     };
     let asked = given.filter_user_id;
@@ -137,10 +144,6 @@ pub(crate) async fn unknown() -> Problem {
         "unknown function",
         "the functions are hybrid_search_context_eng_memories and match_memory",
     )
-}
-
-fn query(given: String) -> Result<String, Problem> {
-    super::super::input::text("query_text", given, LONGEST_QUERY)
 }
 
 fn weight(name: &str, given: Option<f64>) -> Result<f64, Problem> {

@@ -9,20 +9,19 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::arguments::{HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text};
 use crate::engine::Success;
+use crate::hints::HintOptions;
 use crate::hints::failure::project_named;
-use crate::hints::{HintOptions, HintService};
+use crate::serve::operations::adviser;
 use crate::serve::token::Caller;
 use crate::store;
 use crate::workspace::Workspace;
 
-use super::super::input::{Body, LONGEST_TEXT, text, within};
+use super::super::input::Body;
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::state::Server;
-
-/// Session of a request that names none.
-const SESSION: &str = "default";
 
 /// Request for hints.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,7 +40,7 @@ pub(crate) struct HintBody {
     /// Session that records the failure, and does not repeat ignored hints.
     session: Option<String>,
     /// Maximum number of hints, 1 to 20; default 3.
-    #[schemars(range(min = 1, max = 20))]
+    #[schemars(range(min = HINTS.least, max = HINTS.most))]
     max_hints: Option<i64>,
 }
 
@@ -57,7 +56,7 @@ pub(crate) async fn hint(
         command: body.command,
         project: body.project.as_deref().and_then(project_named),
         session: body.session.map(|name| own(&caller, &name)).transpose()?,
-        max_hints: within("max_hints", body.max_hints, 3, (1, 20))?,
+        max_hints: HINTS.check("max_hints", body.max_hints)?,
     };
     let work = server.work(&caller, "serve hints", move |workspace| {
         Ok(adviser(workspace).hint(&options)?)
@@ -80,7 +79,7 @@ pub(crate) struct FailureBody {
     /// Session; default `default`.
     session: Option<String>,
     /// Maximum number of hints, 1 to 20; default 5.
-    #[schemars(range(min = 1, max = 20))]
+    #[schemars(range(min = HINTS_OF_RECORDED.least, max = HINTS_OF_RECORDED.most))]
     max_hints: Option<i64>,
 }
 
@@ -96,7 +95,7 @@ pub(crate) async fn failure(
         command: Some(text("code", body.code, LONGEST_TEXT)?),
         project: body.project.as_deref().and_then(project_named),
         session: Some(session),
-        max_hints: within("max_hints", body.max_hints, 5, (1, 20))?,
+        max_hints: HINTS_OF_RECORDED.check("max_hints", body.max_hints)?,
         ..HintOptions::default()
     };
     let work = server.work(&caller, "serve failures", move |workspace| {
@@ -151,15 +150,6 @@ fn may_learn(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 fn own(caller: &Caller, session: &str) -> Result<String, Problem> {
-    let session = text("session", session.to_owned(), 200)?;
+    let session = text("session", session.to_owned(), LONGEST_NAME)?;
     Ok(format!("{}/{session}", caller.user))
-}
-
-fn adviser(workspace: &Workspace) -> HintService<'_> {
-    HintService {
-        store: &workspace.store,
-        now: workspace.now,
-        random: workspace.random,
-        withhold: workspace.settings.withhold,
-    }
 }

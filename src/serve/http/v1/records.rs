@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
 
+use crate::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::engine::{self, CorrectOptions, ExecutionOptions, LoggedExecution};
-use crate::guard;
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
+use crate::serve::operations::screened;
 use crate::serve::token::Caller;
 use crate::store;
-use crate::workspace::Error;
 
-use super::super::input::{Body, LONGEST_TEXT, Parameters, text, within};
+use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
@@ -30,14 +30,14 @@ pub(crate) struct Page {
     #[schemars(regex(pattern = schemas::SKILL))]
     skill: Option<String>,
     /// Maximum number of records, newest first, 1 to 500; default 20.
-    #[schemars(range(min = 1, max = 500))]
+    #[schemars(range(min = LISTED.least, max = LISTED.most))]
     limit: Option<i64>,
 }
 
 impl Page {
     fn read(&self) -> Result<(Option<SkillPath>, usize), Problem> {
         let of = self.skill.as_deref().map(skill).transpose()?;
-        Ok((of, within("limit", self.limit, 20, (1, 500))?))
+        Ok((of, LISTED.check("limit", self.limit)?))
     }
 }
 
@@ -209,15 +209,12 @@ pub(crate) async fn correct(
     Body(body): Body<CorrectionBody>,
 ) -> Result<Response, Problem> {
     let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
-    if let Some(reason) = guard::screen(&body.correction)
-        .reason()
-        .filter(|_| caller.is_agent())
-    {
-        return Err(Error::Suspicious { reason }.into());
+    if caller.is_agent() {
+        screened(&body.correction)?;
     }
     let options = CorrectOptions {
         skill: skill(&body.skill)?,
-        execution: text("execution_id", body.execution_id, 200)?,
+        execution: text("execution_id", body.execution_id, LONGEST_NAME)?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
         is_rule: false,

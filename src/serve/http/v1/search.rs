@@ -7,24 +7,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::engine::{self, FindOptions};
-use crate::learn::rewrite::Rewrite;
-use crate::model::Kind;
+use crate::model::{Kind, MemoryType};
 use crate::search::{Filter, Fusion, Rrf};
 use crate::serve::token::Caller;
 
-use super::super::input::{Body, LONGEST_QUERY, Names, Parameters, text, within};
+use super::super::input::{Body, Names, Parameters};
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
-use super::super::supabase::functions::memory_type;
 use super::skill;
 
 /// Maximum number of texts in one embeddings request.
 const TEXTS: usize = 64;
-/// Default dimension of a vector, as in the source documents' tables.
-const FILLED: usize = 1_536;
+/// Dimensions of a vector, padded with zeros; by default as in the source documents' tables.
+const DIMENSIONS: Bounds = Bounds::of(1, 1_536, 4_096);
 
 /// Search request.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,30 +34,17 @@ pub(crate) struct SearchBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// Maximum number of results, 1 to 50; default 5.
-    #[schemars(range(min = 1, max = 50))]
+    #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
     limit: Option<i64>,
     /// Only records of this kind.
-    kind: Option<KindName>,
+    kind: Option<Kind>,
     /// Only records of this skill, as `domain/skill`.
     #[schemars(regex(pattern = schemas::SKILL))]
     skill: Option<String>,
     /// Only memories of this type.
-    #[schemars(extend("enum" = schemas::types_or_null()))]
-    memory_type: Option<String>,
+    memory_type: Option<MemoryType>,
     /// Method that combines the keyword and the semantic ranking.
     fusion: Option<FusionName>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum KindName {
-    Execution,
-    Correction,
-    Reflexion,
-    Procedure,
-    Fix,
-    Memory,
-    Session,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -68,20 +54,6 @@ enum FusionName {
     Rrf,
     Keyword,
     Semantic,
-}
-
-impl KindName {
-    const fn kind(self) -> Kind {
-        match self {
-            Self::Execution => Kind::Execution,
-            Self::Correction => Kind::Correction,
-            Self::Reflexion => Kind::Reflexion,
-            Self::Procedure => Kind::Procedure,
-            Self::Fix => Kind::Fix,
-            Self::Memory => Kind::Memory,
-            Self::Session => Kind::Session,
-        }
-    }
 }
 
 /// `POST /v1/search`
@@ -103,13 +75,12 @@ pub(crate) async fn search_by_query(
 }
 
 async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Response, Problem> {
+    let query = text("query", body.query, LONGEST_QUERY)?;
     let options = FindOptions {
-        query: text("query", body.query, LONGEST_QUERY)?,
-        limit: within("limit", body.limit, 5, (1, 50))?,
         filter: Filter {
-            kind: body.kind.map(KindName::kind),
+            kind: body.kind,
             skill: body.skill.as_deref().map(skill).transpose()?,
-            memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
+            memory_type: body.memory_type,
             ..Filter::default()
         },
         fusion: match body.fusion {
@@ -118,8 +89,7 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
             Some(FusionName::Keyword) => Fusion::Keyword,
             Some(FusionName::Semantic) => Fusion::Semantic,
         },
-        rewrite: Rewrite::Not,
-        explain: false,
+        ..FindOptions::new(query, RESULTS.check("limit", body.limit)?)
     };
     let work = server.work(caller, "serve search", move |workspace| {
         Ok(engine::find(workspace, &options, &mut |_, _| {})?)
@@ -173,10 +143,10 @@ pub(crate) async fn embeddings(
     }
     let texts: Result<Vec<String>, Problem> = texts
         .into_iter()
-        .map(|one| text("input", one, LONGEST_QUERY))
+        .map(|one| Ok(text("input", one, LONGEST_QUERY)?))
         .collect();
     let texts = texts?;
-    let filled = within("dimensions", body.dimensions, FILLED, (1, 4_096))?;
+    let filled = DIMENSIONS.check("dimensions", body.dimensions)?;
     let work = server.work(&caller, "serve embeddings", move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok(engine::embed(workspace, &texts)?)
