@@ -9,6 +9,7 @@ use super::body::over_breaks;
 use super::class::{Class, Stands};
 use super::lines;
 use super::patterns::Flag;
+use super::randomness;
 use super::values;
 
 /// Longest part of a line that is read, in bytes.
@@ -133,7 +134,7 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             let plain: Vec<&Range<usize>> = arguments.iter().filter(plain).collect();
             let last = plain.last().filter(|_| plain.len() > before)?;
             let value = bytes(last);
-            let secret = values::is_random(value)
+            let secret = randomness::is_random(value)
                 || values::is_secret(value, Class::Password, Stands::Loose);
             let name = value.contains(&b'/')
                 || value.contains(&b'=')
@@ -161,7 +162,7 @@ fn behind(text: &[u8], whole: Range<usize>, mark: u8) -> Option<Range<usize>> {
     if mark == b'=' {
         password = &password[..memchr::memchr(b';', password).unwrap_or(password.len())];
         let path = name.contains(&b'/') || name.contains(&b' ');
-        let random = values::is_random(password) && !path;
+        let random = randomness::is_random(password) && !path;
         return random.then_some(whole.start + at + 1..whole.start + at + 1 + password.len());
     }
     let known = password == name || name.is_empty() && mark != b':' || password.starts_with(b"//");

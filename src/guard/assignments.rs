@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::base64;
 use super::body::over_breaks;
 use super::class::{Class, Stands};
 use super::documents;
@@ -142,7 +143,7 @@ fn over_type(text: &[u8], from: usize) -> usize {
 
 /// Kind of secret in a JSON field of this name, or after such a flag; `None` if it is not a secret.
 pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
-    if matches!(name, "auth" | "_auth") && values::is_login(value.as_bytes()) {
+    if matches!(name, "auth" | "_auth") && base64::is_login(value.as_bytes()) {
         return Some("docker-auth");
     }
     let (kind, class) = values::named(name.trim_start_matches('-'))?;

@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
+use super::base64;
 use super::body::over_breaks;
 use super::lines;
+use super::randomness;
 use super::shapes::Set;
-use super::values;
 
 /// Longest label, in bytes.
 const LABEL: usize = 80;
@@ -54,7 +55,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
             break;
         };
         let whole = body.len() >= 20
-            && (values::is_random(&text[body.clone()]) || is_hex(&text[body.clone()]));
+            && (randomness::is_random(&text[body.clone()]) || is_hex(&text[body.clone()]));
         let short = end_of_block.is_some()
             || (lines::is_cut(text, body.end)
                 && (material == 0 || !text[body.clone()].iter().all(u8::is_ascii_lowercase)))
@@ -78,7 +79,7 @@ pub(super) fn key_block(text: &[u8], at: usize) -> Vec<Range<usize>> {
     // A label alone only mentions a key.
     let is_key = found.iter().any(|body| {
         let body = &text[body.clone()];
-        body.len() >= 16 && (values::is_random(body) || is_hex(body))
+        body.len() >= 16 && (randomness::is_random(body) || is_hex(body))
     });
     let is_cut_key = end_of_block.is_none()
         && material == 0
@@ -112,7 +113,9 @@ fn is_one_line(inside: &[u8]) -> bool {
     let whole = !inside.contains(&b'\n') && !inside.contains(&b'\\');
     whole
         && inside.split(|b| *b == b' ').any(|run| {
-            run.len() >= 16 && run.iter().all(|b| Set::Base64.holds(*b)) && values::is_random(run)
+            run.len() >= 16
+                && run.iter().all(|b| Set::Base64.holds(*b))
+                && randomness::is_random(run)
         })
 }
 
@@ -142,7 +145,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
     if let Some(body) = body_of(text, &(own..at), own..own)
         && body.end + 2 >= at
         && body.len() >= 20
-        && values::is_random(&text[body.clone()])
+        && randomness::is_random(&text[body.clone()])
     {
         from = body.start;
         found.push(body);
@@ -156,7 +159,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
         let Some(body) = found_body.or_else(|| cut_body(text, &line, at - own)) else {
             break;
         };
-        let whole = body.len() >= 20 && values::is_random(&text[body.clone()]);
+        let whole = body.len() >= 20 && randomness::is_random(&text[body.clone()]);
         let top = line_above(text, line.start).is_none_or(|above| {
             let above = &text[above];
             lines::is_cut(above, 0) || above.is_empty()
@@ -168,7 +171,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize) -> Vec<Range<usize>> {
         if !whole
             && found.is_empty()
             && !(text[body.clone()].ends_with(b"=")
-                || body.len() >= 4 && values::may_be_base64(&text[body.clone()]))
+                || body.len() >= 4 && base64::may_be(&text[body.clone()]))
         {
             break;
         }
@@ -202,9 +205,9 @@ pub(super) fn lines_below(text: &[u8], at: usize) -> Vec<Range<usize>> {
             }
             break;
         };
-        let whole = body.len() >= 20 && values::is_random(&text[body.clone()]);
+        let whole = body.len() >= 20 && randomness::is_random(&text[body.clone()]);
         if !whole
-            && (found.is_empty() || !values::may_be_base64(&text[body.clone()]))
+            && (found.is_empty() || !base64::may_be(&text[body.clone()]))
             && !lines::is_cut(text, body.end)
         {
             break;
@@ -333,7 +336,8 @@ fn cut_body(text: &[u8], line: &Range<usize>, front: usize) -> Option<Range<usiz
     let end = line.start + whole.len();
     let body = end - length..end;
     let short = body.start - line.start <= front;
-    (is_first && short && length >= 20 && values::is_random(&text[body.clone()])).then_some(body)
+    (is_first && short && length >= 20 && randomness::is_random(&text[body.clone()]))
+        .then_some(body)
 }
 
 /// Key part of a line, without prefix, closing quotes and table frame. The prefix must match the

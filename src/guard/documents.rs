@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use super::class::{Class, Stands};
 use super::lines;
+use super::placeholders;
+use super::randomness;
 use super::secret_name::{Name, judge, skip};
 use super::tables;
-use super::values;
 
 /// Number of lines of a block that are read.
 const ROWS: usize = 200;
@@ -91,7 +92,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         .unwrap_or(rest.len())];
     let firm = name.class == Class::Password
         && word.len() >= 10
-        && values::is_random(word)
+        && randomness::is_random(word)
         && is_made(word);
     (firm && !word.contains(&b'_')).then_some((spaced, Stands::Loose))
 }
@@ -196,8 +197,9 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
         }
         let value = &text[body.clone()];
         // Without a YAML block mark: one line with one value, and only if it is clearly a secret.
-        let firm =
-            folded || values::is_random(value) || (name.class == Class::Password && is_made(value));
+        let firm = folded
+            || randomness::is_random(value)
+            || (name.class == Class::Password && is_made(value));
         if firm && judge(text, &body, name, Stands::Quoted) {
             found.push(body);
         }
@@ -242,7 +244,7 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
         if value == mark {
             break;
         }
-        if value.len() >= 4 && !values::is_placeholder(value) && !value.contains(&b' ') {
+        if value.len() >= 4 && !placeholders::is_placeholder(value) && !value.contains(&b' ') {
             found.push(body);
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::assignments::read;
+use super::base64;
 use super::class::{Class, Stands};
 use super::lines;
 use super::secret_name::{Name, judge, skip};
@@ -24,7 +25,7 @@ pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
         .take_while(|b| Set::Base64.holds(**b))
         .count();
     let value = &text[from..from + length];
-    values::is_login(value).then_some(from..from + length)
+    base64::is_login(value).then_some(from..from + length)
 }
 
 /// Second of two quoted arguments. `at` is the position after the bracket.

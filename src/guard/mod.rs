@@ -17,6 +17,7 @@
 mod anchors;
 mod arguments;
 mod assignments;
+mod base64;
 mod blocks;
 mod body;
 mod class;
@@ -30,6 +31,8 @@ mod lines;
 mod logins;
 mod patterns;
 mod phrases;
+mod placeholders;
+mod randomness;
 mod redact;
 #[cfg(test)]
 mod samples;

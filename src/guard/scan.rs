@@ -16,9 +16,9 @@ use super::kubernetes;
 use super::lines;
 use super::logins;
 use super::patterns::How;
+use super::placeholders;
 use super::shapes::{Part, Set};
 use super::structures;
-use super::values;
 use super::views::{self, View};
 
 /// Text range that must not be stored.
@@ -283,7 +283,7 @@ fn is_base64_before(text: &[u8], at: usize) -> bool {
 
 /// Rejects placeholders and long names, which can begin like keys.
 fn is_plausible(body: &[u8], prefix: usize) -> bool {
-    if values::is_filler(body) || values::is_documented(body) {
+    if placeholders::is_filler(body) || placeholders::is_documented(body) {
         return false;
     }
     let digits = body.iter().filter(|b| b.is_ascii_digit()).count();

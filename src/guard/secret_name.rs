@@ -2,9 +2,13 @@
 
 use std::ops::Range;
 
+use super::base64;
 use super::body::over_breaks;
 use super::class::{Class, Stands};
-use super::{lines, values};
+use super::lines;
+use super::placeholders;
+use super::randomness;
+use super::values;
 
 /// Name that contains the word of an anchor.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +25,8 @@ pub(super) struct Name {
 pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: Stands) -> bool {
     let joined = without_breaks(&text[range.clone()]);
     if name.kind == "authorization" {
-        return (values::is_random(&joined) || values::is_login(&joined))
-            && !values::is_placeholder(&joined);
+        return (randomness::is_random(&joined) || base64::is_login(&joined))
+            && !placeholders::is_placeholder(&joined);
     }
     // A value that is called or indexed is code.
     let is_called = stands != Stands::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));

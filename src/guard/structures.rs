@@ -6,10 +6,12 @@
 
 use std::ops::Range;
 
+use super::base64;
 use super::body::{can_begin, end_of, over_breaks};
 use super::lines;
+use super::placeholders;
+use super::randomness;
 use super::shapes::{Part, Set};
-use super::values;
 
 /// `<private>` to its closing tag, or to the end of the text. Tags can nest.
 pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
@@ -63,7 +65,7 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
     // The signature can be missing: cut off, or never there.
     let Some(mut end) = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3])) else {
         let run = run_length(text, at, Set::Dotted);
-        let is_header = values::base64(&text[at..at + run.min(24)]).starts_with(b"{\"");
+        let is_header = base64::decode(&text[at..at + run.min(24)]).starts_with(b"{\"");
         let cut = run >= 20
             && is_header
             && lines::is_cut(text, at + run)
@@ -81,7 +83,7 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// Returns true if base64 decodes to the header of a JSON Web Token.
 fn names_a_method(text: &[u8]) -> bool {
-    let plain = values::base64(&text[..text.len().min(48)]);
+    let plain = base64::decode(&text[..text.len().min(48)]);
     [
         &b"\"alg\""[..],
         b"\"typ\"",
@@ -116,7 +118,7 @@ pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
         .take(NEAR)
         .filter(|b| Set::Base64.holds(*b))
         .collect();
-    let plain = values::base64(&run);
+    let plain = base64::decode(&run);
     let has = |words: &[u8]| memchr::memmem::find(&plain, words).is_some();
     let armour = plain.starts_with(b"-----BEGIN") && (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY"));
     let token = plain.starts_with(b"eyJ") && names_a_method(&plain);
@@ -156,7 +158,7 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
     let length = run_length(text, from, Set::Word);
     let near = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
     let is_key = memchr::memmem::find(near, b"kty").is_some();
-    (length >= 20 && is_key && values::is_random(&text[from..from + length]))
+    (length >= 20 && is_key && randomness::is_random(&text[from..from + length]))
         .then_some(from..from + length)
 }
 
@@ -195,7 +197,7 @@ pub(super) fn behind_key(text: &[u8], at: usize) -> Option<Range<usize>> {
             && value.iter().any(u8::is_ascii_uppercase)
             && value.iter().any(u8::is_ascii_lowercase);
         let cut = (12..LENGTH).contains(&run) && lines::is_cut(text, end + from + run);
-        if (run == LENGTH || cut) && mixed && !values::is_documented(value) {
+        if (run == LENGTH || cut) && mixed && !placeholders::is_documented(value) {
             return Some(end + from..end + from + run);
         }
         from += run + 1;
@@ -221,7 +223,7 @@ pub(super) fn around(
         end_of(text, end, parts)?
     };
     let open = text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-    (!open && values::is_random(&text[start..end])).then_some(start..end)
+    (!open && randomness::is_random(&text[start..end])).then_some(start..end)
 }
 
 /// Password of an address, or the key alone before its `@`. `at` is the colon of `://`.
@@ -249,15 +251,15 @@ pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     if let Some(colon) = memchr::memchr(b':', user) {
         let password = &user[colon + 1..];
         let name = &user[..colon];
-        let known = password == name || values::is_placeholder(password);
+        let known = password == name || placeholders::is_placeholder(password);
         if password.is_empty() || known || starts_reference(password) {
             // `https://<token>:x-oauth-basic@github.com`
-            return (values::is_random(name) && !starts_reference(name))
+            return (randomness::is_random(name) && !starts_reference(name))
                 .then_some(start..start + colon);
         }
         return Some(start + colon + 1..start + host_at);
     }
-    (values::is_random(user) && user.len() >= 16).then_some(start..start + host_at)
+    (randomness::is_random(user) && user.len() >= 16).then_some(start..start + host_at)
 }
 
 /// Remainder of a password that was cut off before its `@`.
@@ -276,7 +278,7 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     let secret = password.len() >= 4
         && !password.contains(&b'/')
         && !starts_reference(password)
-        && !values::is_placeholder(password);
+        && !placeholders::is_placeholder(password);
     (secret && !host && !is_port).then_some(start + colon + 1..end)
 }
 
@@ -302,7 +304,7 @@ pub(super) fn credentials(text: &[u8], at: usize) -> Option<Range<usize>> {
         .copied()
         .filter(|b| Set::Header.holds(*b))
         .collect();
-    (values::is_random(&joined) && !values::is_placeholder(&joined)).then_some(start..end)
+    (randomness::is_random(&joined) && !placeholders::is_placeholder(&joined)).then_some(start..end)
 }
 
 /// Value after `Basic`: base64 of a name, a colon and a password.
@@ -313,7 +315,7 @@ pub(super) fn basic(text: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let end = end_of(text, start, &[Part::Run(Set::Base64, 8, 4096)])?;
-    values::is_login(&text[start..end]).then_some(start..end)
+    base64::is_login(&text[start..end]).then_some(start..end)
 }
 
 /// Value of a `Cookie:` or `Set-Cookie:` header. `at` is the position after the word.
@@ -343,7 +345,8 @@ pub(super) fn cookie(text: &[u8], at: usize) -> Option<Range<usize>> {
         .split(|b| matches!(b, b';' | b' '))
         .next()?;
     let is_pair = !name.is_empty() && name.iter().all(|b| Set::Dotted.holds(*b));
-    let worth = first.len() >= 6 && !values::is_placeholder(first) && !starts_reference(first);
+    let worth =
+        first.len() >= 6 && !placeholders::is_placeholder(first) && !starts_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 
@@ -355,7 +358,7 @@ pub(super) fn telegram(text: &[u8], at: usize) -> Option<Range<usize>> {
     }
     let end =
         end_of(text, at + 2, &[Part::Run(Set::Word, 32, 37)]).or_else(|| cut_run(text, at + 1))?;
-    values::is_random(&text[at + 2..end]).then_some(start..end)
+    randomness::is_random(&text[at + 2..end]).then_some(start..end)
 }
 
 /// Returns true if a bot id can begin here, also in `…/bot123456789:AA…`.
@@ -377,7 +380,7 @@ pub(super) fn discord(text: &[u8], at: usize) -> Option<Range<usize>> {
     ];
     let end = end_of(text, at, &parts)?;
     let id = text[at..].iter().copied().filter(|b| Set::Word.holds(*b));
-    let id = values::base64(&id.take(23).collect::<Vec<_>>());
+    let id = base64::decode(&id.take(23).collect::<Vec<_>>());
     id.iter().all(u8::is_ascii_digit).then_some(at..end)
 }
 
@@ -432,7 +435,7 @@ pub(super) fn cut_run(text: &[u8], at: usize) -> Option<usize> {
     let body = &text[at..at + run];
     (run >= 8
         && lines::is_cut(text, at + run)
-        && values::is_random(body)
-        && !values::is_placeholder(body))
+        && randomness::is_random(body)
+        && !placeholders::is_placeholder(body))
     .then_some(at + run)
 }

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use super::body::changes;
 use super::class::{Class, Stands};
 use super::patterns::{How, patterns};
+use super::placeholders;
+use super::randomness;
 use super::shapes::Set;
 
 /// Suffixes after which a name still names the secret itself.
@@ -128,7 +130,7 @@ fn ends_in(part: &str, word: &str) -> bool {
 
 /// Returns true if a value of this class, in this position, is a secret.
 pub(super) fn is_secret(value: &[u8], class: Class, stands: Stands) -> bool {
-    if is_placeholder(value) || is_code(value, stands) {
+    if placeholders::is_placeholder(value) || is_code(value, stands) {
         return false;
     }
     match class {
@@ -220,8 +222,8 @@ fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
         && value.iter().all(fits)
         && (parts == 1 || value.len() >= 40 * parts || is_base64_key(value))
         && !(is_uuid(value) && class == Class::Key)
-        && is_random(value)
-        && entropy(value) >= 3.0
+        && randomness::is_random(value)
+        && randomness::entropy(value) >= 3.0
 }
 
 /// Base64 contains slashes of its own.
@@ -264,26 +266,30 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
             && value.len() >= 32
             && graphic
             && signs >= 4
-            && entropy(value) >= 4.0;
+            && randomness::entropy(value) >= 4.0;
     }
     if value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/") {
         let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
         return value.len() >= 32
-            && is_random(value)
+            && randomness::is_random(value)
             && (capitals >= 5 || !value[1..].contains(&b'/'));
     }
     if memchr::memmem::find(value, b"://").is_some() {
         return false;
     }
     let firm = matches!(stands, Stands::Quoted | Stands::Tight);
-    is_random(value) || (firm && (has_symbols(value) || is_made_up(value)))
+    randomness::is_random(value) || (firm && (has_symbols(value) || is_made_up(value)))
 }
 
 /// Letters and digits mixed by hand, as in test tokens that were never replaced.
 fn is_made_up(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    value.len() >= 12 && digits >= 4 && letters >= 4 && entropy(value) >= 3.0 && !is_words(value)
+    value.len() >= 12
+        && digits >= 4
+        && letters >= 4
+        && randomness::entropy(value) >= 3.0
+        && !randomness::is_words(value)
 }
 
 fn has_symbols(value: &[u8]) -> bool {
@@ -301,66 +307,6 @@ fn has_symbols(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Returns true if a value looks random.
-pub(super) fn is_random(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let small = value.iter().filter(|b| b.is_ascii_lowercase()).count();
-    if value.len() < 8 || digits + capitals + small < value.len() / 2 || capitals + small == 0 {
-        return false;
-    }
-    if is_words(value) {
-        return false;
-    }
-    let bits = entropy(value);
-    match value.len() {
-        ..16 => digits >= 2 && changes(value) >= 3 && bits >= 2.5,
-        16..24 => (digits >= 2 || (capitals >= 3 && small >= 3)) && bits >= 2.8,
-        _ => (digits >= 2 || (capitals >= 5 && small >= 5 && changes(value) >= 8)) && bits >= 2.8,
-    }
-}
-
-/// Words and small numbers joined by dashes, dots or slashes: a name, not a key.
-fn is_words(value: &[u8]) -> bool {
-    let is_word = |part: &[u8]| {
-        let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-        let rest = &part[letters..];
-        let word = &part[..letters];
-        let one_case = word.iter().skip(1).all(u8::is_ascii_lowercase)
-            || word.iter().all(u8::is_ascii_uppercase)
-            || is_camel(word);
-        (one_case && rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit) && letters <= 20)
-            || part.len() <= 3
-    };
-    value
-        .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b',' | b'='))
-        .all(is_word)
-}
-
-/// `camelCaseOfWords`: at most one capital per four letters.
-fn is_camel(word: &[u8]) -> bool {
-    let capitals = word.iter().filter(|b| b.is_ascii_uppercase()).count();
-    word.len() >= capitals * 4
-}
-
-/// Shannon entropy in bits per byte.
-#[expect(clippy::cast_precision_loss, reason = "lengths of keys")]
-fn entropy(value: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
-    for b in value {
-        counts[usize::from(*b)] += 1;
-    }
-    let length = value.len() as f64;
-    counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| {
-            let share = f64::from(*count) / length;
-            -share * share.log2()
-        })
-        .sum()
-}
-
 fn same(value: &[u8], word: &str) -> bool {
     let value = value.strip_suffix(b".").unwrap_or(value);
     value.eq_ignore_ascii_case(word.as_bytes())
@@ -373,104 +319,6 @@ const ALGORITHMS: &[&str] = &[
     "aes256", "aes-256", "hs256", "rs256", "es256", "ed25519", "x509", "ntlmv2", "md5crypt",
     "plaintext", "scram-sha-256", "mysql_native_password", "caching_sha2_password",
 ];
-
-/// Words used in place of a value.
-const STANDINS: &[&str] = &[
-    "none", "null", "nil", "true", "false", "undefined", "string", "str", "text", "number", "bool",
-    "boolean", "integer", "object", "optional", "required", "missing", "invalid", "empty",
-    "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "passphrase",
-    "pass", "pwd", "value", "values", "test", "tests", "testing", "example", "sample", "demo",
-    "dummy", "fake", "foo", "foobar", "bar", "baz", "changeme", "changeit", "change-me",
-    "change_me", "todo", "tbd", "fixme", "placeholder", "redacted", "hidden", "masked", "censored",
-    "removed", "omitted", "unset", "not-set", "notset", "default", "input", "hash", "hashed",
-    "encrypted", "plain", "field", "user", "username", "admin", "root", "guest", "postgres",
-    "mysql", "bearer", "basic", "file", "env", "prompt", "stdin", "keychain", "vault", "auto",
-    "generated", "random", "any", "apikey", "api-key", "api_key", "self", "this", "args", "kwargs",
-    "params", "config", "settings", "credentials", "credential", "abc", "abcd", "asdf", "qwertz",
-    "mypassword", "yourpassword", "mysecret", "yoursecret", "mytoken", "yourtoken", "somepassword",
-    "passwordhere",
-];
-
-/// Parts that occur only in placeholders.
-const STANDIN_PARTS: &[&str] = &[
-    "your_", "your-", "your ", "<", "my_", "my-", "_here", "-here", "placeholder", "changeme",
-    "change-me", "change_me", "replace", "redacted", "insert_", "insert-", "...", "…", "****",
-    "xxxx", "todo", "dummy", "example", "enter_", "enter-",
-];
-
-/// Returns true if a value is a placeholder or a reference.
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(value) else {
-        return false;
-    };
-    let text = text.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ',' | '.'));
-    let lower = text.to_lowercase();
-    let reference = match text.as_bytes() {
-        [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_'),
-        [b'<', .., b'>'] | [b'{', .., b'}'] | [b'%', .., b'%'] | [b'#', b'{', ..] => true,
-        [b'@', next, ..] => *next == b'{',
-        _ => text.starts_with("[REDACTED") || text.starts_with("[PRIVATE"),
-    };
-    let inside = ["${", "{{", "$(", "%(", "[REDACTED:", "[PRIVATE]"]
-        .iter()
-        .any(|mark| text.contains(mark));
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    // `EXAMPLE` inside a key does not make it a placeholder.
-    let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
-    let parts = worded && STANDIN_PARTS.iter().any(|part| lower.contains(part));
-    lower.is_empty()
-        || is_documented(text.as_bytes())
-        || reference
-        || inside
-        || parts
-        || is_filler(value)
-        || STANDINS.contains(&lower.trim_matches(['[', ']', '(', ')', '<', '>']))
-}
-
-/// Keys in vendor documentation end like this.
-pub(super) fn is_documented(value: &[u8]) -> bool {
-    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
-}
-
-/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
-pub(super) fn may_be_base64(value: &[u8]) -> bool {
-    let has = |test: fn(&u8) -> bool| value.iter().any(test);
-    let upper = has(u8::is_ascii_uppercase);
-    value.ends_with(b"=") || (upper || has(u8::is_ascii_digit)) && changes(value) >= 2
-}
-
-/// Decodes base64 and skips other characters.
-pub(super) fn base64(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let (mut bits, mut held) = (0_u32, 0);
-    for b in text {
-        let value = match b {
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => continue,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held).to_le_bytes()[0]);
-        }
-    }
-    out
-}
-
-/// Returns true if a value is base64 of a name, a colon and a password.
-pub(super) fn is_login(value: &[u8]) -> bool {
-    let plain = base64(value);
-    let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
-    value.len() >= 8
-        && readable
-        && plain.contains(&b':')
-        && value.iter().all(|b| Set::Base64.holds(*b))
-}
 
 /// Returns true if a value in a password position is a password: no reference, option, path or word
 /// of a sentence.
@@ -488,19 +336,7 @@ pub(super) fn is_given(value: &[u8]) -> bool {
     let address = memchr::memmem::find(value, b"://").is_some();
     let path = value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/");
     let word = PROSE.iter().any(|word| same(value, word));
-    whole && !reference && !address && !path && !word && !is_placeholder(value)
-}
-
-/// `xxxx`, `****`, `0000`, also with a few other characters.
-pub(super) fn is_filler(value: &[u8]) -> bool {
-    let filler = |b: &&u8| {
-        matches!(
-            b,
-            b'x' | b'X' | b'*' | b'.' | b'0' | b'_' | b'-' | b'#' | b'?'
-        )
-    };
-    let count = value.iter().filter(filler).count();
-    count == value.len() || (value.len() >= 8 && count * 10 >= value.len() * 6)
+    whole && !reference && !address && !path && !word && !placeholders::is_placeholder(value)
 }
 
 /// Returns true if an unquoted value is source code.
@@ -521,7 +357,7 @@ fn is_code(value: &[u8], stands: Stands) -> bool {
         .collect();
     let path = parts.len() > 1
         && parts.iter().all(|part| identifier(part))
-        && !is_random(value)
+        && !randomness::is_random(value)
         && parts.iter().all(|part| part.len() > 1);
     let snake = text.contains('_')
         && identifier(text)
@@ -537,7 +373,7 @@ fn is_code(value: &[u8], stands: Stands) -> bool {
     // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
         && value.iter().all(|b| Set::Base64.holds(*b))
-        && is_random(value)
+        && randomness::is_random(value)
         && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
     path || snake
         || (!base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{']))

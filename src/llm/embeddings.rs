@@ -11,9 +11,10 @@
 use serde_json::{Map, Value, json};
 
 use super::attempt_error::Fault;
-use super::http::{Connection, Dialect, Limits, Peer};
+use super::http::Connection;
 use super::openai::error_in;
 use super::price::Pricing;
+use super::protocol::{Dialect, Limits, Peer};
 use super::{Error, Secret};
 
 /// Maximum characters sent per text, more than most models use.

@@ -6,7 +6,7 @@ use reqwest::header::HeaderValue;
 use serde_json::Value;
 
 use super::client::{client, host};
-use super::http::bearer;
+use super::protocol::bearer;
 use super::{Error, Secret};
 
 /// Names of the models that a server offers. Also checks that the server is available.

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::attempt_error::{Fault, parse};
 use super::attempt_log::{Draft, Stop, Tally};
-use super::http::{Connection, Dialect, Limits, Peer, Protocol, bearer};
+use super::http::Connection;
 use super::price::{Pricing, Tokens};
+use super::protocol::{Dialect, Limits, Peer, Protocol, bearer};
 use super::request::in_words;
 use super::schema::{Optional, strict};
 use super::{Error, OnProgress, Request, Secret, sse};
