@@ -161,6 +161,8 @@ pub(crate) fn follow_up(
         Ok(Some((correction, execution))) => {
             lifted.tests = workspace.write_tests(&correction, &execution, rule, warnings);
         }
+        // A rule from a chat has no correction, and nothing to test it with.
+        Ok(None) if rule.correction_id.is_empty() => {}
         Ok(None) => warnings.push(format!(
             "there is no test: `{}` or its execution is not there any more",
             rule.correction_id
