@@ -160,6 +160,11 @@ pub(super) const KEYS: &[Key] = &[
         "0",
         "share of hints and rules withheld at random to measure their benefit, 0 to 0.9",
     ),
+    Key::open(
+        "learning.chat",
+        "true",
+        "propose rules from people's messages to agents; none acts before approval",
+    ),
     Key::host(
         "traces.file",
         "",

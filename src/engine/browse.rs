@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, SkillPath, Trust,
+    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, Reflexion, SkillPath, Trust,
 };
 use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 
@@ -61,6 +61,9 @@ pub struct Listed {
     /// Content and use of a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<ListedFix>,
+    /// Messages that a rule was heard in; `None` for other records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<ListedSaid>,
     /// Retrievals of a procedure; `None` if there were none, and for other kinds.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub retrieved: Option<Retrieved>,
@@ -93,6 +96,32 @@ impl ListedFix {
     }
 }
 
+/// Messages that a rule was heard in.
+#[derive(Debug, Serialize)]
+pub struct ListedSaid {
+    /// Words of the person in the newest message.
+    pub quote: String,
+    /// Session of the newest message.
+    pub session: String,
+    /// Number of messages.
+    pub times: usize,
+    /// Number of sessions.
+    pub sessions: usize,
+}
+
+impl ListedSaid {
+    fn of(entry: &Entry) -> Option<Self> {
+        let rule: Reflexion = entry.parse().ok()?;
+        let newest = rule.said.last()?;
+        Some(Self {
+            quote: newest.quote.clone(),
+            session: newest.session.clone(),
+            times: rule.said.len(),
+            sessions: rule.sessions(),
+        })
+    }
+}
+
 impl Listed {
     /// Converts an entry; one that cannot be read keeps only its id.
     pub(crate) fn of(entry: Entry) -> Self {
@@ -110,6 +139,9 @@ impl Listed {
             source: field(|d| d.source),
             fix: (document.as_ref().map(|d| d.kind) == Some(Kind::Fix))
                 .then(|| ListedFix::of(&entry))
+                .flatten(),
+            said: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
+                .then(|| ListedSaid::of(&entry))
                 .flatten(),
             retrieved: None,
             id: entry.id,

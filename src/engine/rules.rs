@@ -175,6 +175,7 @@ fn new_rule(
         times_helped: None,
         times_harmed: None,
         source: String::new(),
+        said: Vec::new(),
         also_corrected_by: Vec::new(),
         superseded_by: String::new(),
         observed: false,

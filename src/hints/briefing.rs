@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::guard;
 use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
-use crate::model::{Fix, Kind, Procedure, Record as _, Reflexion, Trust};
+use crate::model::{CHAT, Fix, Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::Selection;
 
 use super::fixes::is_shown;
@@ -49,15 +49,13 @@ impl HintService<'_> {
         if !own.is_empty() {
             told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
         }
+        let (rules, waiting) = self.rules()?;
         let (observed, rules): (Vec<Reflexion>, Vec<Reflexion>) =
-            self.rules()?.into_iter().partition(|rule| rule.observed);
+            rules.into_iter().partition(|rule| rule.observed);
         let lines = |rules: &[Reflexion]| {
-            let lines = rules.iter().map(|rule| {
-                format!(
-                    "  - {}: {}",
-                    line(&rule.skill, LINE),
-                    line(&rule.rule, LINE)
-                )
+            let lines = rules.iter().map(|rule| match rule.skill.as_str() {
+                "" => format!("  - {}", line(&rule.rule, LINE)),
+                skill => format!("  - {}: {}", line(skill, LINE), line(&rule.rule, LINE)),
             });
             lines.collect::<Vec<_>>().into_iter()
         };
@@ -92,7 +90,9 @@ impl HintService<'_> {
             let text = guard::defuse(&section(heading, lines));
             told.observed.push_str(&text);
         }
-        told.rules = within(&told.rules, budget);
+        let notice = waiting_notice(waiting);
+        told.rules = within(&told.rules, budget.saturating_sub(guard::length(&notice)));
+        told.rules.push_str(&notice);
         let room = budget.saturating_sub(guard::length(&told.rules));
         told.observed = within(&told.observed, room);
         let shown = steps.iter().filter(|(_, line)| told.rules.contains(line));
@@ -148,13 +148,16 @@ impl HintService<'_> {
         Ok(found)
     }
 
-    /// Returns the rules with the highest confidence, among those that prompts may show.
-    fn rules(&self) -> Result<Vec<Reflexion>, Error> {
+    /// Returns the rules with the highest confidence, among those that prompts may show, and the
+    /// number of candidates from chats.
+    fn rules(&self) -> Result<(Vec<Reflexion>, usize), Error> {
         let newest = Selection {
             skill: None,
             newest: Some(LOOKED_AT),
         };
         let (mut rules, _) = active_rules::rules(self.store, &newest)?;
+        let waits = |rule: &&Reflexion| rule.is_candidate() && rule.source == CHAT;
+        let waiting = rules.iter().filter(waits).count();
         rules.retain(Reflexion::is_in_use);
         rules.retain(|rule| !rule.observed || is_harmless(rule));
         let sureness = |rule: &Reflexion| rule.confidence.unwrap_or(0.5) * rule.utility();
@@ -164,8 +167,21 @@ impl HintService<'_> {
             order.then(sureness(b).total_cmp(&sureness(a)))
         });
         rules.truncate(TOLD);
-        Ok(rules)
+        Ok((rules, waiting))
     }
+}
+
+/// One line on the candidates from chats; empty if none waits. It repeats no text of them.
+fn waiting_notice(waiting: usize) -> String {
+    let (rules, wait) = match waiting {
+        0 => return String::new(),
+        1 => ("1 rule", "waits"),
+        _ => (&*format!("{waiting} rules"), "wait"),
+    };
+    format!(
+        "{rules} from the user's chats {wait} for their approval: \
+         memctl memory list rules --status candidate\n"
+    )
 }
 
 /// Id of a procedure, and its name and steps on one line.

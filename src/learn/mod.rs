@@ -8,6 +8,7 @@ pub mod analyse;
 pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
+pub(crate) mod chat;
 pub(crate) mod claim;
 pub mod conflict;
 pub(crate) mod correction_quality;

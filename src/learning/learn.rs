@@ -16,6 +16,7 @@ use crate::model::{ActionType, BrokenLine, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
 use crate::transcript::Format;
 
+use super::chat::{CandidateReport, store_heard};
 use super::episodes::{prune, store_episode};
 use super::lessons::{Known, Stored, store_lesson};
 use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
@@ -38,6 +39,8 @@ pub struct LearnOptions {
     pub session: Option<String>,
     /// Name that the agent host gives the session that just ended; the session becomes a record.
     pub host_session: Option<String>,
+    /// Proposes rules from the messages of people (setting `learning.chat`).
+    pub chat: bool,
 }
 
 /// Outcome of [`learn()`].
@@ -52,6 +55,8 @@ pub struct LearnReport {
     pub learned: Vec<String>,
     /// Ids of known fixes that were seen again.
     pub merged: Vec<String>,
+    /// Candidate rules from the messages of people, surest first.
+    pub candidates: Vec<CandidateReport>,
     /// Number of new episodes: recoveries that are no advice, kept for `memory why`.
     pub kept: usize,
     /// Number of patterns skipped because their record was deleted on purpose.
@@ -156,7 +161,7 @@ pub fn learn(
             report.unchanged += 1;
         } else if let Some(session) = read(
             file,
-            options.format,
+            (options.format, options.chat),
             (&mut report.skipped, &mut report.warnings),
             &mut |_, _| {},
             &mut |at| progress((done + at).min(total), total),
@@ -187,6 +192,9 @@ pub fn learn(
         progress(done, total);
     }
     sources.save();
+    report
+        .candidates
+        .sort_by(|a, b| b.sureness.total_cmp(&a.sureness));
     report.learned.sort_unstable();
     report.merged.sort_unstable();
     report.merged.dedup();
@@ -218,11 +226,21 @@ fn take(
         },
         problems: session.broken,
     });
+    let name = Path::new(path)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let session_id = session.id.or(name).unwrap_or_default();
+    if !session.heard.is_empty() {
+        let mut writer = (!report.dry_run).then(|| records.writer()).transpose()?;
+        let candidates = store_heard(writer.as_mut(), session.heard, &session_id, records.now)?;
+        report.candidates.extend(candidates);
+        if let Some(mut writer) = writer {
+            report
+                .warnings
+                .extend(repair_warnings(writer.take_repairs()));
+        }
+    }
     if !report.dry_run && (learned || session.found.iter().any(is_kept)) {
-        let name = Path::new(path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let session_id = session.id.or(name).unwrap_or_default();
         let mut writer = records.writer()?;
         // Read once: nothing is removed while the lock is held.
         let mut known = Known::read(&writer)?;
@@ -316,15 +334,15 @@ fn note_learned(
 }
 
 /// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known
-/// format.
+/// format. With `listens`, the messages of the person propose rules.
 pub(crate) fn read(
     file: &SessionFile,
-    format: Option<Format>,
+    (format, listens): (Option<Format>, bool),
     (skipped, warnings): (&mut usize, &mut Vec<String>),
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
-    match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
+    match session_files::read(&file.path, (format, listens), &clean, on_step, on_bytes) {
         Ok(session) if session.format.is_some() => return Some(session),
         // A folder may hold files of any kind.
         Ok(_) if !file.named => *skipped += 1,

@@ -1,5 +1,7 @@
 //! Knowledge from users: rules and typed notes.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -8,7 +10,8 @@ use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
 use super::lenient;
 use super::memory_type::MemoryType;
-use super::trust::{AGENT, CANDIDATE, Trust};
+use super::said::Said;
+use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
@@ -96,13 +99,20 @@ pub struct Reflexion {
     )]
     pub times_harmed: Option<f64>,
     /// `correction` or `synthesis`, as in the reference implementation; `agent` if an agent relayed
-    /// the correction.
+    /// the correction; `chat` if the rule was heard in a person's messages to an agent.
     #[serde(
         default,
         deserialize_with = "lenient::text",
         skip_serializing_if = "String::is_empty"
     )]
     pub source: String,
+    /// Messages of a person to an agent that the rule was heard in, oldest first.
+    #[serde(
+        default,
+        deserialize_with = "lenient::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub said: Vec<Said>,
     /// Ids of later corrections with the same meaning.
     #[serde(
         default,
@@ -117,7 +127,8 @@ pub struct Reflexion {
         skip_serializing_if = "String::is_empty"
     )]
     pub superseded_by: String,
-    /// `candidate` if an agent relayed the rule and no user has approved it; `active` if one has.
+    /// `candidate` if an agent relayed the rule, or it was heard in a chat, and no user has approved
+    /// it; `active` if one has.
     /// Empty means active.
     #[serde(
         default,
@@ -151,7 +162,7 @@ impl Reflexion {
         self.state() == "active" && !self.rule.trim().is_empty()
     }
 
-    /// Returns `true` if an agent relayed the rule and no user has approved it. Searches show a
+    /// Returns `true` if nobody has said the rule to this memory, and no user has approved it. Searches show a
     /// candidate, labelled; it has no effect elsewhere.
     pub fn is_candidate(&self) -> bool {
         self.status == CANDIDATE
@@ -178,6 +189,12 @@ impl Reflexion {
             .times_harmed
             .is_none_or(|harmed| harmed + helped >= OUTCOMES);
         self.utility() < UTILITY_FLOOR && enough
+    }
+
+    /// Returns the number of sessions that the rule was heard in.
+    pub fn sessions(&self) -> usize {
+        let sessions = self.said.iter().map(|said| said.session.as_str());
+        sessions.collect::<HashSet<_>>().len()
     }
 
     /// Returns the utility, 0.5 if unknown.
@@ -242,9 +259,10 @@ impl Record for Reflexion {
         &self.created_at
     }
 
-    /// A relayed rule is observed until a user approves it.
+    /// A relayed or overheard rule is observed until a user approves it.
     fn trust(&self) -> Trust {
-        match (self.source == AGENT, self.status.as_str()) {
+        let is_heard = self.source == AGENT || self.source == CHAT;
+        match (is_heard, self.status.as_str()) {
             (_, CANDIDATE) | (true, "") => Trust::Observed,
             (true, _) => Trust::Approved,
             (false, _) => Trust::User,

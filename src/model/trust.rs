@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// `source` of records that an agent relayed.
 pub const AGENT: &str = "agent";
 
+/// `source` of rules that were heard in the messages of a person to an agent.
+pub const CHAT: &str = "chat";
+
 /// `status` of a rule that awaits a user's approval.
 pub const CANDIDATE: &str = "candidate";
 
@@ -37,10 +40,11 @@ impl Trust {
 /// Returns the label shown before a record, so that no reader takes an agent's text for a user's;
 /// `None` for all other records.
 pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
-    match (status == Some(CANDIDATE), source == Some(AGENT)) {
-        (true, true) => Some("candidate [agent]"),
-        (true, false) => Some("candidate"),
-        (false, true) => Some("[agent]"),
-        (false, false) => None,
+    match (status == Some(CANDIDATE), source) {
+        (true, Some(AGENT)) => Some("candidate [agent]"),
+        (true, Some(CHAT)) => Some("candidate [chat]"),
+        (true, _) => Some("candidate"),
+        (false, Some(AGENT)) => Some("[agent]"),
+        (false, _) => None,
     }
 }

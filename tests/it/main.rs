@@ -17,6 +17,7 @@
 mod approve;
 mod audit;
 mod backtest;
+mod chat;
 mod clients;
 mod conformance;
 mod consolidate;

@@ -133,6 +133,7 @@ fn answer(
         now: environment.now,
         random,
         withhold: config
+            .as_ref()
             .and_then(|config| config.parsed("experiment.withhold").ok())
             .unwrap_or_default(),
     };
@@ -145,17 +146,20 @@ fn answer(
             Some(primary) => store.backed_by(primary),
             None => store,
         };
-        learn(environment.now, &store, (session, transcript));
+        // Without readable settings, nobody has agreed to it.
+        let chat = config.is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
+        learn(environment.now, &store, (session, transcript), chat);
     }
     answer
 }
 
 /// Learns from the session that has ended, without a model, and records it.
-fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf)) {
+fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf), chat: bool) {
     let records = Records { store, now, random };
     let options = LearnOptions {
         paths: vec![transcript],
         host_session: Some(session),
+        chat,
         ..LearnOptions::default()
     };
     // A session that cannot be read or stored is not reported here.

@@ -10,7 +10,7 @@ use crate::cli::progress::follow;
 use crate::error::UserError;
 use crate::learn::cure::NoHint;
 use crate::learn::cure::hazard::new_hazards;
-use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
+use crate::learning::{self, CandidateReport, EpisodeReport, LearnOptions, LearnReport};
 use crate::workspace::Workspace;
 
 /// Minimum width of an error or a fix.
@@ -22,6 +22,11 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Nothing is counted twice, and no model is called without `--llm`.
 /// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
+///
+/// A message in which a person corrects the agent for good, or states a standing preference, becomes
+/// a candidate rule with its quote. A candidate acts only after `memory approve`; the setting
+/// `learning.chat` turns this off. Most such messages are missed, and more than half of the candidates
+/// are wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
     memctl learn --dry-run --json session.jsonl")]
@@ -53,6 +58,7 @@ pub(in crate::cli) fn learn(
         dry_run: args.dry_run,
         session: context.session(None),
         host_session: None,
+        chat: context.config_quietly()?.parsed("learning.chat")?,
     };
     let mut report = reading(context, |progress| {
         learning::learn(&workspace.records(), &options, progress)
@@ -143,6 +149,37 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
     }
 }
 
+/// Shows the candidate rules from chats, each on two lines: the rule, and the words of the person.
+fn candidates(candidates: &[CandidateReport], page: &mut Page) {
+    if candidates.is_empty() {
+        return;
+    }
+    let count = plural(candidates.len() as u64, "candidate rule");
+    page.styled(&[(Style::Strong, &format!("{count} from chats"))]);
+    let room = page.width().saturating_sub(4).max(LEAST_TEXT);
+    for candidate in candidates {
+        let id = candidate.id.as_deref().unwrap_or("new");
+        let rule = format!("{id}: {}", candidate.rule);
+        page.styled(&[(Style::Good, &format!("  {}", end(&rule, room)))]);
+        let times = match candidate.times {
+            0 | 1 => String::new(),
+            times => format!(
+                ", {times} times in {}",
+                plural(candidate.sessions as u64, "session")
+            ),
+        };
+        let said = format!(
+            "\"{}\" ({:.0} % sure{times})",
+            candidate.quote,
+            candidate.sureness * 100.0
+        );
+        page.styled(&[(Style::Dim, &format!("    {}", end(&said, room)))]);
+    }
+    if candidates.iter().any(|candidate| candidate.id.is_some()) {
+        page.styled(&[(Style::Dim, "  approve with `memctl memory approve ID`")]);
+    }
+}
+
 /// The fix of a recovery on one line, or the reason why there is none.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     if let Some(fix) = &episode.fix {
@@ -189,6 +226,7 @@ impl Report for LearnReport {
             }
         }
         recoveries(&self.episodes, page);
+        candidates(&self.candidates, page);
         let mut ends = Vec::new();
         if self.dry_run {
             ends.push("nothing was written".to_owned());

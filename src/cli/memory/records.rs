@@ -135,7 +135,7 @@ impl Listing {
                 marked(
                     record.status.as_deref(),
                     record.source.as_deref(),
-                    &record.summary,
+                    &(record.summary.clone() + &heard(record)),
                 ),
             ]);
         }
@@ -194,6 +194,18 @@ impl Listing {
             ]);
         }
     }
+}
+
+/// Messages that a rule was heard in, after its text; empty for other records.
+fn heard(record: &Listed) -> String {
+    let Some(said) = &record.said else {
+        return String::new();
+    };
+    let times = match (said.times, said.sessions) {
+        (0 | 1, _) => String::new(),
+        (times, sessions) => format!(", {times} times in {}", plural(sessions as u64, "session")),
+    };
+    format!(" (\"{}\" in session {}{times})", said.quote, said.session)
 }
 
 /// Approval and status of a fix, and its use if it was shown; empty for one that was only observed.

@@ -102,6 +102,8 @@ pub enum Relation {
     ExplainedBy,
     Explains,
     SeenIn,
+    /// Message of a person that a rule was heard in.
+    SaidIn,
     /// Fix that was learned from a session.
     Taught,
     /// Recovery of a session that is no hint.
@@ -130,6 +132,7 @@ impl Relation {
             Self::ExplainedBy => "explained by",
             Self::Explains => "explains",
             Self::SeenIn => "seen in",
+            Self::SaidIn => "said in",
             Self::Taught => "taught",
             Self::Overcame => "overcame",
         }

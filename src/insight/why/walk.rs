@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::learn::cure::NoHint;
 use crate::model::{
     Correction, EPISODE, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion,
-    Trust,
+    Said, Trust,
 };
 use crate::store::{Entry, Scoped, Selection, Standing};
 
@@ -306,6 +306,7 @@ impl Walk<'_> {
             }
         }
         if from.way == Way::Both {
+            self.said(&rule.said, from);
             let replaced = |older: &Reflexion| older.superseded_by == from.id;
             for older in self.naming(from.id, replaced)? {
                 let id = &older.reflexion_id;
@@ -445,6 +446,20 @@ impl Walk<'_> {
                 from,
                 summary,
             );
+        }
+    }
+
+    /// Adds links to the messages that a rule was heard in, newest first.
+    fn said(&mut self, said: &[Said], from: Step<'_>) {
+        for said in said.iter().rev().take(NAMED) {
+            let mut summary = format!("message {}: \"{}\"", said.turn, said.quote);
+            if !said.workspace.is_empty() {
+                summary.extend([" in `", &said.workspace, "`"]);
+            }
+            if !said.after.is_empty() {
+                summary.extend([", after `", &said.after, "`"]);
+            }
+            self.other(&said.session, "transcript", Relation::SaidIn, from, summary);
         }
     }
 

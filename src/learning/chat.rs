@@ -1,0 +1,218 @@
+//! Stores the rules that people's messages to agents propose, as candidates.
+//!
+//! A candidate acts on nothing until a person approves it. A rule that is said again is counted up,
+//! once for each message. A rule that is in force, was replaced or was deleted is not proposed
+//! again. A message that looks like a prompt injection proposes nothing.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::engine::passed_on::UNUSED;
+use crate::guard;
+use crate::learn::chat::{Proposal, propose};
+use crate::model::{CANDIDATE, CHAT, Kind, Record as _, Reflexion, Remark, Said, Speaker, Step};
+use crate::store::{Selection, Writer};
+use crate::workspace::{Error, stamp};
+
+use super::learn::{clean, kept};
+use super::session_files::told;
+
+/// Maximum length of the last call, in bytes.
+const AFTER: usize = 120;
+
+/// Rule heard in a session.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    proposal: Proposal,
+    turn: u64,
+    after: String,
+    workspace: String,
+}
+
+/// Listens to the messages of a session, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Listener {
+    turns: u64,
+    /// Last call of the agent, on one line, and its working directory.
+    last: Option<(String, String)>,
+    pub(crate) heard: Vec<Heard>,
+}
+
+impl Listener {
+    /// Notes a call. Calls of subagents are not known to the person.
+    pub(crate) fn step(&mut self, step: &Step) {
+        if !step.side {
+            let call = format!("{}: {}", step.tool, told(step));
+            let call = call.split_whitespace().collect::<Vec<_>>().join(" ");
+            let cwd = step.cwd.clone().unwrap_or_default();
+            self.last = Some((call, cwd));
+        }
+    }
+
+    /// Reads a message; only the person's own count.
+    pub(crate) fn remark(&mut self, remark: &Remark) {
+        if remark.by != Speaker::User {
+            return;
+        }
+        self.turns += 1;
+        let text = clean(&remark.text).into_string();
+        let Some(proposal) = propose(&text) else {
+            return;
+        };
+        if guard::admit(&proposal.quote).quarantine.is_some() {
+            return;
+        }
+        let (after, cwd) = self.last.clone().unwrap_or_default();
+        let name = cwd.trim_end_matches('/').rsplit('/').next();
+        self.heard.push(Heard {
+            proposal,
+            turn: self.turns,
+            after: clean(&after).cut(AFTER),
+            workspace: kept(name.unwrap_or_default()),
+        });
+    }
+}
+
+/// Candidate rule of a session.
+#[derive(Debug, Serialize)]
+pub struct CandidateReport {
+    /// Id of the rule; `None` if nothing was written.
+    pub id: Option<String>,
+    /// Words of the person.
+    pub quote: String,
+    /// Proposed rule.
+    pub rule: String,
+    /// Probability of a standing correction, from 0 to 1, as the model estimates it.
+    pub sureness: f64,
+    /// Session id, or the file name of a session without one.
+    pub session: String,
+    /// Ordinal of the message among those of the person, from 1.
+    pub turn: u64,
+    /// Number of messages that said it.
+    pub times: usize,
+    /// Number of sessions that it was said in.
+    pub sessions: usize,
+}
+
+/// Stores what was heard in a session. Without a writer, only reports it.
+pub(super) fn store_heard(
+    mut writer: Option<&mut Writer>,
+    heard: Vec<Heard>,
+    session: &str,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<Vec<CandidateReport>, Error> {
+    let (mut rules, forgotten) = match &writer {
+        Some(writer) => {
+            let all = writer.store().list::<Reflexion>(&Selection::default())?;
+            (all.records, Some(writer.store().all_forgotten()?))
+        }
+        None => (Vec::new(), None),
+    };
+    let mut reports = Vec::new();
+    for heard in heard {
+        let proposal = heard.proposal;
+        let said = Said {
+            quote: kept(&proposal.quote),
+            session: kept(session),
+            workspace: heard.workspace,
+            turn: heard.turn,
+            after: heard.after,
+        };
+        let text = kept(&proposal.rule);
+        let key = words(&text);
+        let known = rules.iter_mut().find(|rule| words(&rule.rule) == key);
+        let rule = match (known, writer.as_deref_mut()) {
+            (Some(rule), _) if !rule.is_candidate() => continue,
+            (Some(rule), writer) => {
+                if !say_again(rule, said.clone()) {
+                    continue;
+                }
+                if let Some(writer) = writer {
+                    let changes = [("said", json!(rule.said))];
+                    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+                }
+                &*rule
+            }
+            (None, writer) => {
+                let rule = candidate(text, proposal.sureness, said.clone(), now);
+                let is_gone = |content: &str| {
+                    let forgotten = forgotten.as_ref();
+                    forgotten.is_some_and(|all| all.has_content(Kind::Reflexion, content))
+                };
+                // Tombstones of rules know the rule on one line.
+                if is_gone(&rule.summary()) {
+                    continue;
+                }
+                rules.push(match writer {
+                    Some(writer) => writer.append(rule, now)?,
+                    None => rule,
+                });
+                &rules[rules.len() - 1]
+            }
+        };
+        reports.push(CandidateReport {
+            id: (!rule.reflexion_id.is_empty()).then(|| rule.reflexion_id.clone()),
+            quote: said.quote,
+            rule: rule.rule.clone(),
+            sureness: proposal.sureness,
+            session: said.session,
+            turn: said.turn,
+            times: rule.said.len(),
+            sessions: rule.sessions(),
+        });
+    }
+    Ok(reports)
+}
+
+/// Words of a rule for comparison: without case and marks.
+fn words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// Adds a message to a candidate. Returns `false` if the message is counted already.
+fn say_again(rule: &mut Reflexion, said: Said) -> bool {
+    let is_same = |known: &Said| known.session == said.session && known.turn == said.turn;
+    if rule.said.iter().any(is_same) {
+        return false;
+    }
+    rule.said.push(said);
+    true
+}
+
+/// Candidate rule of the project: without skill, and without correction.
+fn candidate(
+    text: String,
+    sureness: f64,
+    said: Said,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Reflexion {
+    Reflexion {
+        reflexion_id: String::new(),
+        skill: String::new(),
+        created_at: stamp(now),
+        correction_id: String::new(),
+        mistake: String::new(),
+        root_cause: String::new(),
+        rule: text,
+        applies_when: String::new(),
+        confidence: Some((sureness * 100.0).round() / 100.0),
+        validated_by_test: false,
+        generated_test_ids: Vec::new(),
+        breaks_test_ids: Vec::new(),
+        distilled_by: "offline".to_owned(),
+        utility_score: Some(UNUSED),
+        times_injected: None,
+        times_helped: None,
+        times_harmed: None,
+        source: CHAT.to_owned(),
+        said: vec![said],
+        also_corrected_by: Vec::new(),
+        superseded_by: String::new(),
+        status: CANDIDATE.to_owned(),
+        guardrails_pending: Vec::new(),
+        judgement: None,
+        observed: false,
+    }
+}
