@@ -17,15 +17,17 @@ mod own_words;
 
 use own_words::{own_words, sentences};
 
+/// Maximum length of a quote in bytes.
+const LONGEST_QUOTE: usize = 400;
 /// Maximum number of words of a message. Longer ones are tasks, plans and pasted documents.
 const MOST_WORDS: usize = 300;
 
 /// Rule proposed from a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Proposal {
-    /// Sentence of the person, unchanged.
+    /// Own words of the person on one line, with what stands around the sentence; cut to 400 bytes.
     pub(crate) quote: String,
-    /// Sentence as a rule: without its opening words, capitalised.
+    /// Best sentence as a rule: without its opening words, capitalised.
     pub(crate) rule: String,
     /// Probability of a standing correction, from 0 to 1, as the model estimates it.
     pub(crate) sureness: f64,
@@ -33,22 +35,39 @@ pub(crate) struct Proposal {
 
 /// Returns the rule that a message proposes; `None` for most messages.
 pub(crate) fn propose(message: &str) -> Option<Proposal> {
-    let (quote, score) = best(message)?;
+    let own = own_words(message);
+    let (sentence, score) = best(&own)?;
     (score >= model::model().limit).then(|| Proposal {
-        rule: as_rule(&quote),
-        quote,
+        quote: one_line(&own),
+        rule: as_rule(&sentence),
         sureness: 1.0 / (1.0 + (-score).exp()),
     })
 }
 
-/// Returns the best sentence of a message with its score. `None` if there is nothing to examine.
-fn best(message: &str) -> Option<(String, f64)> {
-    let own = own_words(message);
+/// Text on one line, cut at the end of a word.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.len() + word.len() + 1 > LONGEST_QUOTE {
+            line.push_str(" …");
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// Returns the best sentence of a person's own words with its score. `None` if there is nothing to
+/// examine.
+fn best(own: &str) -> Option<(String, f64)> {
     let words = own.split_whitespace().count();
-    if words > MOST_WORDS || !is_english(&own) {
+    if words > MOST_WORDS || !is_english(own) {
         return None;
     }
-    let sentences = sentences(&own);
+    let sentences = sentences(own);
     let last = sentences.len().checked_sub(1)?;
     let scored = sentences.into_iter().enumerate().map(|(at, sentence)| {
         let place = features::Place {
@@ -125,7 +144,7 @@ mod tests {
         let cases: Vec<Case> = serde_json::from_str(include_str!("agreement.json")).unwrap();
         assert!(cases.len() > 60);
         for case in cases {
-            let score = best(&case.text).map_or(NOTHING, |(_, score)| score);
+            let score = best(&own_words(&case.text)).map_or(NOTHING, |(_, score)| score);
             assert!(
                 (score - case.score).abs() < 0.001,
                 "{:?}: {score} here, {} there",
@@ -151,6 +170,22 @@ mod tests {
             "Never push to main without asking me",
         );
         check("I'll run the tests myself", "I'll run the tests myself");
+    }
+
+    #[test]
+    fn a_quote_has_what_stands_around_the_sentence() {
+        let said = "That works.\nPlease never push to main without asking me.\n```\nnpm i\n```";
+        let proposal = propose(said).unwrap();
+        assert_eq!(proposal.rule, "Never push to main without asking me.");
+        assert_eq!(
+            proposal.quote,
+            "That works. Please never push to main without asking me."
+        );
+        let long = one_line(&"word ".repeat(200));
+        assert!(
+            long.ends_with(" …") && long.len() < LONGEST_QUOTE + 5,
+            "{long}"
+        );
     }
 
     #[test]
