@@ -13,9 +13,10 @@ use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, S
 use crate::store::{Scoped, Selection};
 
 use super::assemble::suspicion;
+use super::contradictions::{Conflict, settle};
 use super::evidence::{Witness, count_correction, uncounted};
 use super::passed_on::{adopt, stand_for};
-use super::rules::{Conflict, Placed, own_rules, place_rule, settle, standing};
+use super::rules::{Placed, own_rules, place_rule, standing};
 use super::similar::{SimilarRule, similar_rules};
 use crate::workspace::Error;
 use crate::workspace::error::chain;

@@ -6,7 +6,7 @@
 //! caller prints. Non-fatal problems go to its `warnings`.
 //!
 //! - `assemble`, `run`: the prompt of a skill, and its answer. `correct`, `rules`: a correction and
-//!   its rule. `test`: regression cases. `trace`: traces of runs.
+//!   its rule. `contradictions`, `similar`: the rules around it. `test`: regression cases. `trace`: traces of runs.
 //! - `remember`, `memories`, `procedures`, `executions`, `record`: adds and lists records.
 //! - `browse`, `find`, `rewrite`, `remote_results`: lists, shows and searches records.
 //! - `forget`, `reindex`, `embed`, `audit`, `init`: removal, search index, vectors, audit log, setup.
@@ -17,6 +17,7 @@
 pub(crate) mod assemble;
 pub(crate) mod audit;
 pub(crate) mod browse;
+pub(crate) mod contradictions;
 pub(crate) mod correct;
 pub(crate) mod embed;
 pub(crate) mod evidence;
@@ -35,13 +36,14 @@ pub(crate) mod remote_results;
 pub(crate) mod rewrite;
 pub(crate) mod rules;
 pub(crate) mod run;
-mod similar;
+pub(crate) mod similar;
 pub(crate) mod test;
 pub(crate) mod trace;
 
 pub use assemble::{PromptReport, prompt};
 pub use audit::{AuditFilter, AuditReport, audit};
 pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
+pub use contradictions::Conflict;
 pub use correct::{CorrectOptions, CorrectReport, correct};
 pub use embed::{Embedded, embed};
 pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
@@ -55,7 +57,6 @@ pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};
 pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;
-pub use rules::Conflict;
 pub use run::{RunOptions, RunReport, run};
 pub use similar::{SimilarRule, replace_rule};
 pub use test::{CaseReport, Status, TestPlan, TestReport, plan_tests, test, write_report};

@@ -14,8 +14,8 @@ use crate::learn::reflect::Draft;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
+use super::contradictions::settle;
 use super::evidence::{Witness, count_correction, uncounted};
-use super::rules::settle;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;

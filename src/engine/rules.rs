@@ -5,7 +5,6 @@
 //! them. The comparison uses words instead of vectors, so that no correction waits for a model.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
@@ -20,19 +19,6 @@ use crate::workspace::{Workspace, repair_warnings, stamp};
 
 /// Share of the missing confidence that a rule gains from a repetition.
 const SAID_AGAIN: f64 = 0.2;
-
-/// Older rule that contradicts a new one.
-#[derive(Debug, Serialize)]
-pub struct Conflict {
-    /// Id of the older rule.
-    pub id: String,
-    /// Explanation of the contradiction.
-    pub reason: String,
-    /// Text of the older rule.
-    pub rule: String,
-    /// `true` if the new rule superseded it.
-    pub superseded: bool,
-}
 
 /// Outcome of placing a rule.
 pub(crate) struct Placed {
@@ -115,41 +101,6 @@ pub(crate) fn place_rule(
     })
 }
 
-/// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
-/// superseded.
-pub(crate) fn settle(
-    workspace: &Workspace,
-    rule: &Reflexion,
-    supersede: bool,
-) -> Result<Vec<Conflict>, Error> {
-    let skill: SkillPath = rule.skill.parse()?;
-    let of_skill = Selection {
-        skill: Some(&skill),
-        newest: None,
-    };
-    let mut writer = workspace.writer()?;
-    let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
-    let new = Statement::of(&rule.rule);
-    let mut conflicts = Vec::new();
-    for other in rules.into_iter().filter(Reflexion::is_in_use) {
-        let found = relation(&Statement::of(&other.rule), &new, None);
-        let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) else {
-            continue;
-        };
-        if supersede {
-            let changes = replaced_by(&rule.reflexion_id);
-            writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
-        }
-        conflicts.push(Conflict {
-            id: other.reflexion_id,
-            reason: found.reason,
-            rule: other.rule,
-            superseded: supersede,
-        });
-    }
-    Ok(conflicts)
-}
-
 fn new_rule(
     now: DateTime<Utc>,
     correction: &Correction,
@@ -195,15 +146,6 @@ pub(crate) fn own_rules(
     mark_observed(store, &mut rules);
     rules.retain(|rule| !rule.observed);
     Ok(rules)
-}
-
-/// Changes that mark a rule as superseded by rule `id`.
-pub(crate) fn replaced_by(id: &str) -> Vec<(&'static str, Value)> {
-    vec![
-        ("superseded_by", json!(id)),
-        // The reference implementation has no other way to hide a rule.
-        ("utility_score", json!(0.0)),
-    ]
 }
 
 /// Returns the rule itself, or the rule in force that it was merged into.

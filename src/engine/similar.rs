@@ -14,8 +14,8 @@ use crate::search::{Filter, Fusion};
 use crate::store::Selection;
 use crate::workspace::{Error, Workspace};
 
+use super::contradictions::replaced_by;
 use super::find::{FindOptions, Found, find, rounded};
-use super::rules::replaced_by;
 
 /// Maximum number of similar rules to show.
 const SHOWN: usize = 3;

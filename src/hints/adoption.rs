@@ -6,7 +6,7 @@
 use crate::learn::cure::INSTALLS;
 use crate::learn::cure::difference::{Difference, tokens, words};
 
-use super::session_state::Shown;
+use super::shown::Shown;
 
 /// Share of the essential words that a call must have.
 const SHARE: f64 = 0.5;

@@ -7,7 +7,7 @@
 //! - `procedure_hints`: procedures without a fix, by the error that they tell.
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
 //!   fit, in which order, and how much text.
-//! - `session_state`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
+//! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
@@ -27,6 +27,7 @@ pub(crate) mod ranking;
 pub(crate) mod remote;
 pub(crate) mod service;
 pub(crate) mod session_state;
+pub(crate) mod shown;
 pub(crate) mod trace;
 pub(crate) mod trial;
 

@@ -12,6 +12,7 @@ use crate::model::Trial;
 use super::adoption::adopts;
 use super::pitfall::{self, Pitfall};
 use super::ranking::Hint;
+use super::shown::{Outcome, Shown};
 use super::trace::Trace;
 use super::trial::Trials;
 
@@ -95,37 +96,6 @@ pub(crate) struct Pending {
     pub error_key: String,
     /// Failing code.
     pub code: String,
-}
-
-/// Fix that was shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Shown {
-    /// Id of the fix.
-    pub id: String,
-    /// Error key of the failure.
-    pub error_key: String,
-    /// Failing code of the fix, to recognise the next step.
-    pub failing_code: String,
-    /// Working code of the fix, to recognise the next step.
-    pub working_code: String,
-    /// Call that failed in this session.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub call: String,
-    /// Outcome; `None` while it is open.
-    pub outcome: Option<Outcome>,
-    /// True if the fix's evidence includes this use.
-    pub counted: bool,
-}
-
-/// Outcome of a hint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The hinted way worked.
-    Helped,
-    /// The error occurred again.
-    Harmed,
 }
 
 /// Addition to a fix's evidence.

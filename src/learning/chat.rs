@@ -15,7 +15,6 @@ use crate::store::{Selection, Writer};
 use crate::workspace::{Error, stamp};
 
 use super::learn::{clean, kept};
-use super::session_files::told;
 
 /// Maximum length of the last call, in bytes.
 const AFTER: usize = 120;
@@ -42,7 +41,7 @@ impl Listener {
     /// Notes a call. Calls of subagents are not known to the person.
     pub(crate) fn step(&mut self, step: &Step) {
         if !step.side {
-            let call = format!("{}: {}", step.tool, told(step));
+            let call = format!("{}: {}", step.tool, step.call_text());
             let call = call.split_whitespace().collect::<Vec<_>>().join(" ");
             let cwd = step.cwd.clone().unwrap_or_default();
             self.last = Some((call, cwd));

@@ -130,16 +130,6 @@ pub(crate) struct Found {
 /// Callback for each step in order, with `true` if the step failed.
 pub(crate) type OnStep<'a> = &'a mut dyn FnMut(&Step, bool);
 
-/// Text of a call as a hook reports it: the command or code, else the whole input.
-pub(crate) fn told(step: &Step) -> String {
-    let code = || step.argument(&["code"]).map(str::to_owned);
-    let all = || match &step.input {
-        serde_json::Value::String(text) => text.clone(),
-        input => input.to_string(),
-    };
-    step.command().or_else(code).unwrap_or_else(all)
-}
-
 /// Reads a session file. `on_bytes` receives the number of bytes read so far. With `listens`, the
 /// messages of the person propose rules; each costs about 0.3 ms.
 pub(crate) fn read(
@@ -281,7 +271,9 @@ impl Window {
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
-            success_code: step(episode.success_step).map(told).unwrap_or_default(),
+            success_code: step(episode.success_step)
+                .map(Step::call_text)
+                .unwrap_or_default(),
             lesson: distil::distil(&episode, &self.steps, asked, keep),
             episode,
         }

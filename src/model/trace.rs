@@ -35,6 +35,17 @@ pub struct Step {
 }
 
 impl Step {
+    /// Returns the text of the call as a hook reports it: the command or code, else the whole
+    /// input.
+    pub fn call_text(&self) -> String {
+        let code = || self.argument(&["code"]).map(str::to_owned);
+        let all = || match &self.input {
+            Value::String(text) => text.clone(),
+            input => input.to_string(),
+        };
+        self.command().or_else(code).unwrap_or_else(all)
+    }
+
     /// Returns the shell command, if the step is one.
     pub fn command(&self) -> Option<String> {
         let text = |value: &Value| match value {

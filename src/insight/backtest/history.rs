@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::hints::failure::{ErrorLine, Failure, project_of};
 use crate::learn::distil::Lesson;
 use crate::learning::learn::kept;
-use crate::learning::session_files::{SessionTrace, microseconds, told};
+use crate::learning::session_files::{SessionTrace, microseconds};
 use crate::model::Step;
 
 /// Session after it was read.
@@ -94,7 +94,7 @@ impl Reader {
             self.failures.push(Failed {
                 step: step.index,
                 lines: Failure::of(&step.output, None, None).map_or(Vec::new(), |f| f.lines),
-                code: told(step),
+                code: step.call_text(),
                 project: step
                     .cwd
                     .as_deref()

@@ -23,8 +23,8 @@ use crate::model::{Correction, Fix, Kind, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
 
 use crate::engine::assemble::suspicion;
+use crate::engine::contradictions::settle;
 use crate::engine::remember::timestamp;
-use crate::engine::rules::settle;
 use crate::hints::fixes::{QUARANTINED, key_of, prepare};
 use crate::indexing::Index;
 use crate::workspace::Error;

@@ -1,0 +1,34 @@
+//! Fix that was shown in a session, and its outcome.
+
+use serde::{Deserialize, Serialize};
+
+/// Fix that was shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Shown {
+    /// Id of the fix.
+    pub id: String,
+    /// Error key of the failure.
+    pub error_key: String,
+    /// Failing code of the fix, to recognise the next step.
+    pub failing_code: String,
+    /// Working code of the fix, to recognise the next step.
+    pub working_code: String,
+    /// Call that failed in this session.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub call: String,
+    /// Outcome; `None` while it is open.
+    pub outcome: Option<Outcome>,
+    /// True if the fix's evidence includes this use.
+    pub counted: bool,
+}
+
+/// Outcome of a hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The hinted way worked.
+    Helped,
+    /// The error occurred again.
+    Harmed,
+}
