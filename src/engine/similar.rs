@@ -1,26 +1,25 @@
 //! Rules that a new rule may repeat, narrow or contradict: the nearest ones of its skill.
 //!
 //! The program decides alone only what is sure (see `learn::conflict`). Of the rest a person sees the
-//! nearest rules and says which are the same. The search is that of `memctl memory search`; with an
-//! embedder on a server it uses keywords alone, because a correction must not wait for a network.
-
-use std::cmp::Ordering;
+//! nearest rules and says which are the same. Words choose the rules that are compared by meaning,
+//! always with the built-in embedder: a correction waits neither for the search index nor for a
+//! server.
 
 use serde::Serialize;
 
-use crate::learn::rewrite::Rewrite;
+use crate::embedder::built_in;
+use crate::hints::likeness::{key_words, similarity};
 use crate::model::{Kind, Reflexion, SkillPath};
-use crate::search::{Filter, Fusion};
 use crate::store::Selection;
 use crate::workspace::{Error, Workspace};
 
 use super::contradictions::replaced_by;
-use super::find::{FindOptions, Found, find, rounded};
+use super::find::rounded;
 
 /// Maximum number of similar rules to show.
 const SHOWN: usize = 3;
-/// Number of results to read: some are retired, superseded, or named already.
-const READ: usize = 12;
+/// Maximum number of rules to compare by meaning: those with the most words in common.
+const COMPARED: usize = 16;
 /// Minimum cosine. Of 100 pairs of rules about different things one is above 0.41, and of 100 with
 /// the same meaning 90 are above 0.34.
 const FLOOR: f64 = 0.3;
@@ -32,8 +31,8 @@ pub struct SimilarRule {
     pub id: String,
     /// Text of the rule.
     pub rule: String,
-    /// Cosine of the two rules' vectors, from 0 to 1; `None` if they were compared by keywords.
-    pub score: Option<f64>,
+    /// Cosine of the two rules' vectors, from 0 to 1.
+    pub score: f64,
 }
 
 /// Returns the rules of the same skill that are nearest to a rule, best first, without those in
@@ -48,51 +47,40 @@ pub(crate) fn similar_rules(
         skill: Some(&skill),
         newest: None,
     };
+    let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
+    rules.retain(|other| {
+        let is_other = other.reflexion_id != rule.reflexion_id;
+        is_other
+            && (other.is_in_use() || other.is_candidate())
+            && !named.contains(&other.reflexion_id.as_str())
+    });
     // The first rule of a skill need not wait for the embedder.
-    if workspace.store.list::<Reflexion>(&of_skill)?.records.len() < 2 {
+    if rules.is_empty() {
         return Ok(Vec::new());
     }
-    let is_here = matches!(workspace.providers.embedder.destination(), Ok(None));
-    let options = FindOptions {
-        query: rule.rule.clone(),
-        limit: READ,
-        filter: Filter {
-            kind: Some(Kind::Reflexion),
-            skill: Some(skill),
-            ..Filter::default()
-        },
-        fusion: if is_here {
-            Fusion::default()
-        } else {
-            Fusion::Keyword
-        },
-        rewrite: Rewrite::Not,
-        explain: true,
+    let own = key_words(&rule.rule);
+    let shared = |other: &Reflexion| similarity(&own, &key_words(&other.rule), &|_| 1.0);
+    let mut rules: Vec<(f64, Reflexion)> = rules.into_iter().map(|r| (shared(&r), r)).collect();
+    rules.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rules.truncate(COMPARED);
+    let mut texts = vec![rule.rule.as_str()];
+    texts.extend(rules.iter().map(|(_, other)| other.rule.as_str()));
+    let vectors = built_in(true)?.embed(&texts)?;
+    let cosine = |at: usize| -> f64 {
+        let pairs = vectors[0].iter().zip(vectors[at].iter());
+        pairs.map(|(x, y)| f64::from(x * y)).sum()
     };
-    let found = find(workspace, &options, &mut |_, _| {})?.results;
-    let cosine = |found: &Found| found.explain.as_ref().and_then(|why| why.semantic);
-    let is_near = |found: &Found| match cosine(found) {
-        Some(cosine) => cosine >= FLOOR,
-        None => found
-            .explain
-            .as_ref()
-            .is_some_and(|why| why.matched.len() > 1),
-    };
-    let mut near = Vec::new();
-    for found in found {
-        let is_other = found.id != rule.reflexion_id && !named.contains(&found.id.as_str());
-        let is_used = matches!(found.status.as_deref(), Some("active" | "candidate"));
-        if is_other && is_used && !found.pulled && is_near(&found) {
-            let other: Reflexion = workspace.store.get(&found.id)?;
-            near.push(SimilarRule {
-                score: cosine(&found).map(rounded),
-                id: found.id,
-                rule: other.rule,
-            });
-        }
-    }
-    // Words in common rank well in a search; here the meaning decides.
-    near.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+    let mut near: Vec<SimilarRule> = rules
+        .iter()
+        .enumerate()
+        .map(|(at, (_, other))| SimilarRule {
+            id: other.reflexion_id.clone(),
+            rule: other.rule.clone(),
+            score: rounded(cosine(at + 1)),
+        })
+        .filter(|near| near.score >= FLOOR)
+        .collect();
+    near.sort_by(|a, b| b.score.total_cmp(&a.score));
     near.truncate(SHOWN);
     Ok(near)
 }

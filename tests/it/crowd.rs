@@ -233,6 +233,8 @@ fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
     let start = Instant::now();
     workspace.json(&RUN_SCRIPTED);
     workspace.json(&correct("latest", &rule("one")));
+    // From the second rule on, a correction looks for the rules near it.
+    workspace.json(&correct("latest", &rule("two")));
     let span = u64::try_from(start.elapsed().as_millis()).unwrap().max(30) * 2;
     let mut executions: BTreeSet<String> = BTreeSet::new();
     let mut corrections: BTreeSet<String> = BTreeSet::new();
