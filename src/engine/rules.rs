@@ -33,7 +33,8 @@ pub(crate) struct Placed {
 }
 
 /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
-/// candidate and strengthens no rule. A person's doubtful rule becomes a candidate, too. A person's rule activates the candidate that it repeats.
+/// candidate and strengthens no rule; so does a person's doubtful one. A person's rule activates the
+/// candidate that it repeats.
 pub(crate) fn place_rule(
     workspace: &Workspace,
     correction: &Correction,
