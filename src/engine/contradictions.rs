@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::learn::conflict::{Relation, Statement, relation};
-use crate::model::{Kind, Reflexion, SkillPath};
+use crate::learn::reflect::Judged;
+use crate::model::{Kind, Reflexion, RuleRelation, SkillPath};
 use crate::store::Selection;
 use crate::workspace::{Error, Workspace};
 
@@ -25,10 +26,11 @@ pub struct Conflict {
 }
 
 /// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
-/// superseded.
-pub(crate) fn settle(
+/// superseded. A model's judgement in `related` decides before the comparison of words.
+pub(crate) fn resolve_conflicts(
     workspace: &Workspace,
     rule: &Reflexion,
+    related: &[Judged],
     supersede: bool,
 ) -> Result<Vec<Conflict>, Error> {
     let skill: SkillPath = rule.skill.parse()?;
@@ -40,9 +42,22 @@ pub(crate) fn settle(
     let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
     let new = Statement::of(&rule.rule);
     let mut conflicts = Vec::new();
-    for other in rules.into_iter().filter(Reflexion::is_in_use) {
-        let found = relation(&Statement::of(&other.rule), &new, None);
-        let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) else {
+    let others = rules
+        .into_iter()
+        .filter(|other| other.is_in_use() && other.reflexion_id != rule.reflexion_id);
+    for other in others {
+        let judged = related
+            .iter()
+            .find(|judged| judged.id == other.reflexion_id);
+        let reason = match judged {
+            Some(judged) => {
+                (judged.relation == RuleRelation::Contradicts).then(|| judged.reason.clone())
+            }
+            None => relation(&Statement::of(&other.rule), &new, None)
+                .filter(|found| found.relation == Relation::Contradiction)
+                .map(|found| found.reason),
+        };
+        let Some(reason) = reason else {
             continue;
         };
         if supersede {
@@ -51,7 +66,7 @@ pub(crate) fn settle(
         }
         conflicts.push(Conflict {
             id: other.reflexion_id,
-            reason: found.reason,
+            reason,
             rule: other.rule,
             superseded: supersede,
         });

@@ -44,7 +44,9 @@ pub use assemble::{PromptReport, prompt};
 pub use audit::{AuditFilter, AuditReport, audit};
 pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
 pub use contradictions::Conflict;
-pub use correct::{CorrectOptions, CorrectReport, correct};
+pub use correct::{
+    CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
+};
 pub use embed::{Embedded, embed};
 pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};

@@ -14,7 +14,7 @@ use crate::learn::reflect::Draft;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
-use super::contradictions::settle;
+use super::contradictions::resolve_conflicts;
 use super::evidence::{Witness, count_correction, uncounted};
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -169,7 +169,7 @@ pub(crate) fn follow_up(
         )),
         Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
     }
-    match settle(workspace, rule, false) {
+    match resolve_conflicts(workspace, rule, &[], false) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
             format!("it contradicts `{id}`: {}; both stay", conflict.reason)

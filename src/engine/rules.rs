@@ -2,14 +2,17 @@
 //!
 //! A rule that duplicates another strengthens it, and is not stored. A rule that contradicts others
 //! is stored beside them, and the report names them; only the person who corrects may supersede
-//! them. The comparison uses words instead of vectors, so that no correction waits for a model.
+//! them. A model that was asked about a rule decides; otherwise only the words are compared, so that
+//! no correction waits for a model.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
-use crate::learn::reflect::Draft;
-use crate::model::{AGENT, CANDIDATE, Correction, Kind, Reflexion, SkillPath};
+use crate::learn::reflect::{Draft, Judged};
+use crate::model::{
+    AGENT, CANDIDATE, Correction, Kind, Reflexion, RelatedRule, RuleRelation, SkillPath,
+};
 use crate::store::{Scoped, Selection, Writer};
 
 use super::passed_on::{UNUSED, adopt, count_again, same_words};
@@ -34,12 +37,13 @@ pub(crate) struct Placed {
 
 /// Stores a rule, or strengthens the rule that it duplicates. An agent's rule becomes a
 /// candidate and strengthens no rule; so does a person's doubtful one. A person's rule activates the
-/// candidate that it repeats.
+/// candidate that it repeats. A model's judgement in `related` decides before the comparison of words.
 pub(crate) fn place_rule(
     workspace: &Workspace,
     correction: &Correction,
     draft: Draft,
     distilled_by: &str,
+    related: &[Judged],
     by_agent: bool,
 ) -> Result<Placed, Error> {
     let skill: SkillPath = correction.skill.parse()?;
@@ -51,14 +55,21 @@ pub(crate) fn place_rule(
     let rules = own_rules(writer.store(), &of_skill)?;
     let new = Statement::of(&draft.rule);
     let id = &correction.correction_id;
+    let is_same = |rule: &Reflexion, without_model: &dyn Fn() -> bool| {
+        let judged = related.iter().find(|judged| judged.id == rule.reflexion_id);
+        judged.map_or_else(without_model, |judged| {
+            judged.relation == RuleRelation::Same
+        })
+    };
     let same = rules.iter().find(|rule| {
-        rule.correction_id == *id
-            || (rule.is_in_use() && says_it_all(&Statement::of(&rule.rule), &new))
+        let says_it_all = || says_it_all(&Statement::of(&rule.rule), &new);
+        rule.correction_id == *id || (rule.is_in_use() && is_same(rule, &says_it_all))
     });
     let same = same.map(|rule| standing(&rules, rule));
-    let candidate = rules
-        .iter()
-        .find(|rule| rule.is_candidate() && same_words(&rule.rule, &draft.rule));
+    let candidate = rules.iter().find(|rule| {
+        let has_same_words = || same_words(&rule.rule, &draft.rule);
+        rule.is_candidate() && is_same(rule, &has_same_words)
+    });
     let mut was_candidate = false;
     let (rule, duplicate_of) = match (same.cloned(), candidate.cloned()) {
         (Some(rule), _) if by_agent && !rule.is_candidate() => {
@@ -84,6 +95,7 @@ pub(crate) fn place_rule(
         (None, None) => {
             let is_unsure = draft.doubt.is_some();
             let mut rule = new_rule(workspace.now, correction, draft, distilled_by);
+            rule.relations = lasting_relations(related, distilled_by);
             if by_agent {
                 AGENT.clone_into(&mut rule.source);
             }
@@ -133,8 +145,27 @@ fn new_rule(
         observed: false,
         status: String::new(),
         guardrails_pending: Vec::new(),
+        relations: Vec::new(),
         judgement: None,
     }
+}
+
+/// Relations that are worth storing: those that a comparison of words may miss.
+fn lasting_relations(related: &[Judged], by: &str) -> Vec<RelatedRule> {
+    let is_lasting = |judged: &&Judged| {
+        matches!(
+            judged.relation,
+            RuleRelation::Contradicts | RuleRelation::Narrows
+        )
+    };
+    let related = related.iter().filter(is_lasting);
+    let stored = related.map(|judged| RelatedRule {
+        id: judged.id.clone(),
+        relation: judged.relation,
+        reason: judged.reason.clone(),
+        by: by.to_owned(),
+    });
+    stored.collect()
 }
 
 /// Rules that a person here vouches for. A rule that only claims to come from a person's correction

@@ -54,34 +54,45 @@ pub(crate) fn similar_rules(
             && (other.is_in_use() || other.is_candidate())
             && !named.contains(&other.reflexion_id.as_str())
     });
+    let mut near = nearest(&rule.rule, rules, SHOWN)?;
+    near.retain(|(score, _)| *score >= FLOOR);
+    let near = near.into_iter().map(|(score, other)| SimilarRule {
+        id: other.reflexion_id,
+        rule: other.rule,
+        score,
+    });
+    Ok(near.collect())
+}
+
+/// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.
+pub(crate) fn nearest(
+    text: &str,
+    rules: Vec<Reflexion>,
+    limit: usize,
+) -> Result<Vec<(f64, Reflexion)>, Error> {
     // The first rule of a skill need not wait for the embedder.
     if rules.is_empty() {
         return Ok(Vec::new());
     }
-    let own = key_words(&rule.rule);
+    let own = key_words(text);
     let shared = |other: &Reflexion| similarity(&own, &key_words(&other.rule), &|_| 1.0);
     let mut rules: Vec<(f64, Reflexion)> = rules.into_iter().map(|r| (shared(&r), r)).collect();
     rules.sort_by(|a, b| b.0.total_cmp(&a.0));
     rules.truncate(COMPARED);
-    let mut texts = vec![rule.rule.as_str()];
+    let mut texts = vec![text];
     texts.extend(rules.iter().map(|(_, other)| other.rule.as_str()));
     let vectors = built_in(true)?.embed(&texts)?;
     let cosine = |at: usize| -> f64 {
         let pairs = vectors[0].iter().zip(vectors[at].iter());
         pairs.map(|(x, y)| f64::from(x * y)).sum()
     };
-    let mut near: Vec<SimilarRule> = rules
-        .iter()
-        .enumerate()
-        .map(|(at, (_, other))| SimilarRule {
-            id: other.reflexion_id.clone(),
-            rule: other.rule.clone(),
-            score: rounded(cosine(at + 1)),
-        })
-        .filter(|near| near.score >= FLOOR)
+    let cosines: Vec<f64> = (1..vectors.len()).map(|at| rounded(cosine(at))).collect();
+    let mut near: Vec<(f64, Reflexion)> = cosines
+        .into_iter()
+        .zip(rules.into_iter().map(|(_, rule)| rule))
         .collect();
-    near.sort_by(|a, b| b.score.total_cmp(&a.score));
-    near.truncate(SHOWN);
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.truncate(limit);
     Ok(near)
 }
 

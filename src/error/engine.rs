@@ -70,7 +70,7 @@ impl Explain for Error {
                 input(&format!("memctl accept {id}"))
             }
             Self::NotApprovable { .. } => input("memctl memory list fixes"),
-            Self::NotMergeable { .. } => input("memctl memory conflicts"),
+            Self::NotMergeable { .. } | Self::NotARule { .. } => input("memctl memory conflicts"),
             Self::NotEditable { id, allowed, .. } => match allowed.first() {
                 Some(first) => input(&format!(
                     "memctl memory edit {id} --set {first}=…; these can be edited: {}",

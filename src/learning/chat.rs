@@ -211,6 +211,7 @@ fn candidate(
         superseded_by: String::new(),
         status: CANDIDATE.to_owned(),
         guardrails_pending: Vec::new(),
+        relations: Vec::new(),
         judgement: None,
         observed: false,
     }

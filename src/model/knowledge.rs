@@ -10,6 +10,7 @@ use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
 use super::lenient;
 use super::memory_type::MemoryType;
+use super::relation::RelatedRule;
 use super::said::Said;
 use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
 
@@ -143,6 +144,13 @@ pub struct Reflexion {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub guardrails_pending: Vec<String>,
+    /// Relations to older rules of the skill, as a model or a person judged them.
+    #[serde(
+        default,
+        deserialize_with = "lenient::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub relations: Vec<RelatedRule>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
     #[serde(
         default,

@@ -2,7 +2,7 @@
 //!
 //! Rules are compared within a skill, and only those in use. The vectors always come from the
 //! built-in embedder, because the thresholds were measured with it and it sends nothing to a
-//! server.
+//! server. A pair that a person or a model has judged is not compared again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::embedder::{EmbedError, Vector, built_in};
 use crate::learn::conflict::{Finding, Relation, Statement, compare, same_words};
-use crate::model::{Reflexion, SkillPath};
+use crate::model::{Reflexion, RelatedRule, RuleRelation, SkillPath};
 use crate::store::{Scoped, Selection};
 
 use crate::workspace::Error;
@@ -82,7 +82,10 @@ pub fn conflicts(
                 .push(format!("compared by words alone: {error}"));
             Vec::new()
         });
-        for (a, b, finding) in pairs(&texts, &vectors) {
+        let mut found = pairs(&texts, &vectors);
+        found.retain(|(a, b, _)| judged_relation(rules[*a], rules[*b]).is_none());
+        found.extend(judged_pairs(&rules));
+        for (a, b, finding) in found {
             let pair = RulePair {
                 a: rules[a].reflexion_id.clone(),
                 b: rules[b].reflexion_id.clone(),
@@ -98,6 +101,40 @@ pub fn conflicts(
         }
     }
     Ok(report)
+}
+
+/// Judgement of a person or a model on two rules; `None` if there is none.
+fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
+    let on = |rule: &'r Reflexion, other: &Reflexion| {
+        let mut relations = rule.relations.iter().rev();
+        relations.find(|related| related.id == other.reflexion_id)
+    };
+    on(b, a).or_else(|| on(a, b))
+}
+
+/// Pairs of rules that a person or a model found to be the same or contradictory, the older one
+/// first.
+fn judged_pairs(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+    let mut found = Vec::new();
+    for (b, rule) in rules.iter().enumerate() {
+        for related in &rule.relations {
+            let other = rules.iter().position(|r| r.reflexion_id == related.id);
+            let Some(a) = other.filter(|a| *a != b) else {
+                continue;
+            };
+            if judged_relation(rules[a], rule) != Some(related) {
+                continue;
+            }
+            let relation = match related.relation {
+                RuleRelation::Same => Relation::Duplicate,
+                RuleRelation::Contradicts => Relation::Contradiction,
+                RuleRelation::Narrows | RuleRelation::Unrelated => continue,
+            };
+            let reason = format!("{} ({})", related.reason, related.by);
+            found.push((a.min(b), a.max(b), Finding { relation, reason }));
+        }
+    }
+    found
 }
 
 /// Embeds the texts. `progress` gets the number embedded so far.

@@ -2,12 +2,14 @@
 //!
 //! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
+//! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
 
 pub(crate) mod approve;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
 pub(crate) mod merge_rules;
+pub(crate) mod separate_rules;
 pub(crate) mod trust;
 pub(crate) mod verdict;
 
@@ -15,5 +17,6 @@ pub use approve::{Approved, approve};
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};
+pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
 pub use verdict::{ReviewReport, give_verdict};

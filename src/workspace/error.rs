@@ -177,6 +177,14 @@ pub enum Error {
         /// Kind of the record.
         kind: Kind,
     },
+    /// Id of a record of another kind, where a rule is needed.
+    #[error("`{id}` is a {kind}, not a rule")]
+    NotARule {
+        /// Id of the record.
+        id: String,
+        /// Kind of the record.
+        kind: Kind,
+    },
     /// Two records cannot be merged.
     #[error("`{other}` cannot be merged into `{keep}`: {reason}")]
     NotMergeable {

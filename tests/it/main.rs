@@ -59,6 +59,7 @@ mod purge;
 mod readme;
 mod regression;
 mod rewriting;
+mod rule_relations;
 mod rules;
 mod search;
 mod serve;

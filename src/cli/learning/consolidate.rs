@@ -100,7 +100,7 @@ fn ask(
     ))??)
 }
 
-fn price(cost: Option<f64>) -> String {
+pub(in crate::cli) fn price(cost: Option<f64>) -> String {
     cost.map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"))
 }
 

@@ -6,16 +6,17 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::error::UserError;
 use crate::model::SkillPath;
-use crate::review::{self, ConflictsReport, MergeReport, RulePair};
+use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
 /// Find duplicate and contradictory rules
 ///
 /// Compares the claims of rules within each skill, and their similarity, without a model. Only
-/// `--merge` changes anything: the kept rule gets the usage counts, corrections and tests of the
-/// merged one. Nothing is deleted.
+/// `--merge` and `--keep-both` change anything: a merged rule passes its usage counts, corrections
+/// and tests on to the kept one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004"
+    after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \
+    memctl memory conflicts --keep-both REFL-001 REFL-004"
 )]
 pub(in crate::cli) struct ConflictsArgs {
     /// Check only the rules of this skill, as `domain/skill`
@@ -24,6 +25,9 @@ pub(in crate::cli) struct ConflictsArgs {
     /// Merge two rules: KEEP stays active, OTHER stays in the file but leaves prompts
     #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
     merge: Option<Vec<String>>,
+    /// Keep two rules as separate ones, and stop listing them
+    #[arg(long, num_args = 2, value_names = ["ID", "OTHER"], conflicts_with_all = ["merge", "skill"])]
+    keep_both: Option<Vec<String>>,
 }
 
 pub(in crate::cli) fn conflicts(
@@ -33,6 +37,9 @@ pub(in crate::cli) fn conflicts(
     let workspace = context.workspace(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
         return Ok(Box::new(review::merge(&workspace, keep, other)?));
+    }
+    if let Some([rule, other]) = args.keep_both.as_deref() {
+        return Ok(Box::new(review::keep_both(&workspace, rule, other)?));
     }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
@@ -66,6 +73,11 @@ impl Report for ConflictsReport {
             page.line(format!("No duplicates or contradictions among {rules}."));
             return;
         }
+        let mut pairs = self.contradictions.iter().chain(&self.duplicates);
+        if let Some(RulePair { a, b, .. }) = pairs.next() {
+            let keep = format!("to keep both: memctl memory conflicts --keep-both {a} {b}");
+            page.styled(&[(Style::Dim, &keep)]);
+        }
         if let Some(RulePair { a, b, .. }) = self.duplicates.first() {
             let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
             page.styled(&[(Style::Dim, &merge)]);
@@ -75,6 +87,17 @@ impl Report for ConflictsReport {
 
     fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+}
+
+impl Report for Separated {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let both = format!(" {} and {}", self.rule, self.other);
+        page.styled(&[(Style::Good, "kept both"), (Style::Plain, &both)]);
     }
 }
 

@@ -23,7 +23,7 @@ use crate::model::{Correction, Fix, Kind, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
 
 use crate::engine::assemble::suspicion;
-use crate::engine::contradictions::settle;
+use crate::engine::contradictions::resolve_conflicts;
 use crate::engine::remember::timestamp;
 use crate::hints::fixes::{QUARANTINED, key_of, prepare};
 use crate::indexing::Index;
@@ -217,7 +217,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
                 ));
             }
             if !rule.skill.is_empty() {
-                for conflict in settle(workspace, &rule, false)? {
+                for conflict in resolve_conflicts(workspace, &rule, &[], false)? {
                     warnings.push(format!(
                         "it contradicts `{}` now: {}",
                         conflict.id, conflict.reason

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{self, Conflict, CorrectOptions};
+use crate::engine::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
 use crate::error::UserError;
 use crate::guard::{fence, screen};
 use crate::model::{CANDIDATE, Trust};
@@ -35,6 +35,9 @@ pub struct CorrectArgs {
     #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
+    /// Keep it as a rule even if it reads like a remark about one output; only if the user says so
+    #[serde(default)]
+    pub as_rule: bool,
 }
 
 /// Result of a correction.
@@ -67,6 +70,12 @@ pub struct Corrected {
     pub tests: Vec<String>,
     /// Contradictory rules; both stay, and a person decides.
     pub conflicts: Vec<Conflict>,
+    /// Rules near the new one: it may repeat or narrow them, and a person decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<SimilarRule>,
+    /// Rules that a model related to the new one, with its reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<RelationReport>,
     /// Reason why there is no rule, and advice for a better correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_learned: Option<String>,
@@ -100,7 +109,7 @@ pub(super) async fn correct(
         execution: args.execution.unwrap_or_else(|| "latest".to_owned()),
         correction: args.correction,
         expected: expected.map_err(store::Error::from)?,
-        is_rule: false,
+        is_rule: args.as_rule,
         supersede: false,
         by_agent: true,
     };
@@ -112,6 +121,15 @@ pub(super) async fn correct(
         rule: sanitize(conflict.rule),
         reason: sanitize(conflict.reason),
         ..conflict
+    });
+    let similar = report.similar.into_iter().map(|other| SimilarRule {
+        rule: sanitize(other.rule),
+        ..other
+    });
+    let related = report.related.into_iter().map(|other| RelationReport {
+        rule: sanitize(other.rule),
+        reason: sanitize(other.reason),
+        ..other
     });
     let is_candidate = report.status == Some(CANDIDATE);
     let id = report.reflexion_id.as_deref().filter(|_| is_candidate);
@@ -129,6 +147,8 @@ pub(super) async fn correct(
         known: report.duplicate_of.is_some(),
         tests: report.tests,
         conflicts: conflicts.collect(),
+        similar: similar.collect(),
+        related: related.collect(),
         not_learned: report.not_learned,
         undo: undo(workspace),
         warnings: report.warnings,

@@ -1,6 +1,6 @@
 //! Any text as a correction, as an input, and as what a model answers.
 
-use memctl::learn::reflect::{Lesson, Reflection, accept, offline};
+use memctl::learn::reflect::{CorrectionContext, Reflection, accept, offline};
 use memctl::llm::json_object;
 use memctl::search::{snippet, words};
 use serde_json::value::RawValue;
@@ -8,18 +8,19 @@ use serde_json::value::RawValue;
 pub(crate) fn run(text: &str) {
     let skill = "hr/x".parse().unwrap();
     let input = serde_json::from_str(text).unwrap_or(RawValue::NULL);
-    let lesson = Lesson {
+    let context = CorrectionContext {
         skill: &skill,
         correction: text,
         input,
         output: input,
         is_rule: text.len() % 2 == 0,
+        neighbours: &[],
     };
-    if let Reflection::Rule(draft) = offline(&lesson) {
+    if let Reflection::Rule(draft) = offline(&context) {
         assert!(!draft.rule.contains('\n') && !draft.applies_when.contains('\n'));
         assert!((0.0..=1.0).contains(&draft.confidence));
     }
-    drop(accept(&lesson, text));
+    drop(accept(&context, text));
     if let Some(object) = json_object(text) {
         assert!(text.contains(object));
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use memctl::learn::reflect::{self, Lesson, Reflection};
+use memctl::learn::reflect::{self, CorrectionContext, Reflection};
 use memctl::model::SkillPath;
 use serde_json::{Value, json};
 
@@ -366,12 +366,13 @@ fn case_21_the_condition_is_what_the_person_said_and_never_the_input() {
 fn case_22_without_a_model_the_cause_says_only_what_can_be_seen() {
     let skill: SkillPath = "d/s".parse().unwrap();
     let check = |output: &str, expected: &str| {
-        let reflection = reflect::offline(&Lesson {
+        let reflection = reflect::offline(&CorrectionContext {
             skill: &skill,
             correction: "Always correct the wrong total",
             input: serde_json::from_str("{}").unwrap(),
             output: serde_json::from_str(output).unwrap(),
             is_rule: false,
+            neighbours: &[],
         });
         match reflection {
             Reflection::Rule(draft) => assert_eq!(draft.root_cause, expected, "{output}"),

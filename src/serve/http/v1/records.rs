@@ -197,6 +197,9 @@ pub(crate) struct CorrectionBody {
     correction: String,
     /// Output as it should have been.
     expected_output: Option<Value>,
+    /// `true` keeps the correction as a rule even if it reads like a remark about one output.
+    #[serde(default)]
+    as_rule: bool,
     /// `true` replaces the rules that the new rule contradicts.
     #[serde(default)]
     supersede: bool,
@@ -217,7 +220,7 @@ pub(crate) async fn correct(
         execution: text("execution_id", body.execution_id, LONGEST_NAME)?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
-        is_rule: false,
+        is_rule: body.as_rule,
         supersede: body.supersede,
         by_agent: caller.is_agent(),
     };

@@ -1,0 +1,146 @@
+//! `correct`: a rule from a correction.
+
+mod page;
+mod questions;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
+use crate::cli::output::Report;
+use crate::cli::progress::follow;
+use crate::engine::{self, CorrectOptions, CorrectReport};
+use crate::error::UserError;
+use crate::model::SkillPath;
+
+use questions::{keep_anyway, pick, relate, write};
+
+/// Correct an execution and learn a rule from it
+///
+/// Stores the correction first, then the rule, the guardrail and the regression test. The next run
+/// of the skill has the rule in its prompt. On a terminal, missing arguments are asked for.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
+    --correction \"When screening for senior roles, weigh system design separately.\"\n  \
+    memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
+    --correction - --expected right.json\n  \
+    memctl correct hr/resume-screen --execution-id latest --correction \"…\" --dry-run\n  \
+    memctl correct"
+)]
+pub(in crate::cli) struct CorrectArgs {
+    /// The skill, as `domain/skill`
+    skill: Option<String>,
+    /// Execution id, a prefix of one, or `latest`
+    #[arg(long, value_name = "ID")]
+    execution_id: Option<String>,
+    /// Text of the correction: the mistake and the change; `-` reads standard input
+    #[arg(long, value_name = "TEXT")]
+    correction: Option<String>,
+    /// JSON file with the output as it should have been
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+    /// Keep the correction as a rule even if it reads like a remark about one output
+    #[arg(long)]
+    as_rule: bool,
+    /// Replace the rules that the new rule contradicts
+    #[arg(long)]
+    supersede: bool,
+    /// Show the request to the model, and the rule without one; write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+pub(in crate::cli) fn correct(
+    context: &Context,
+    args: CorrectArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let expected = args
+        .expected
+        .as_deref()
+        .map(|path| context.json(path))
+        .transpose()?;
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(args.model.as_deref())?;
+    let options = match (skill, args.execution_id, args.correction) {
+        (Some(skill), Some(execution), Some(correction)) => CorrectOptions {
+            skill,
+            execution,
+            correction: context.text(&correction)?,
+            expected,
+            is_rule: args.as_rule,
+            supersede: args.supersede,
+            by_agent: false,
+        },
+        (skill, execution, correction) => {
+            if !context.is_interactive() {
+                return Err(missing(skill.as_ref(), execution.as_deref()));
+            }
+            let execution = pick(context, &workspace, skill.as_ref(), execution)?;
+            let correction = match correction {
+                Some(correction) => context.text(&correction)?,
+                None => write(&execution)?,
+            };
+            CorrectOptions {
+                skill: execution.skill.parse()?,
+                execution: execution.execution_id,
+                correction,
+                expected,
+                is_rule: args.as_rule,
+                supersede: args.supersede,
+                by_agent: false,
+            }
+        }
+    };
+    if args.dry_run {
+        let preview = wait(engine::preview_correction(&workspace, options))?;
+        return Ok(Box::new(preview?));
+    }
+    let learn = |options: CorrectOptions| -> Result<CorrectReport, UserError> {
+        let spinner = context.printer.spinner("learning");
+        let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
+        drop(spinner);
+        Ok(report?)
+    };
+    let again = options.clone();
+    let mut report = learn(options)?;
+    let reason = report
+        .not_learned
+        .clone()
+        .or(report.doubt.map(str::to_owned));
+    if let Some(reason) = reason
+        && context.is_interactive()
+        && !again.is_rule
+        && keep_anyway(&reason)?
+    {
+        report = learn(CorrectOptions {
+            is_rule: true,
+            ..again
+        })?;
+    }
+    if context.is_interactive()
+        && let Some(id) = report.reflexion_id.clone()
+    {
+        relate(&workspace, &id, &mut report)?;
+    }
+    Ok(Box::new(report))
+}
+
+fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
+    let message = match (skill, execution) {
+        (None, _) => "a skill is required",
+        (Some(_), None) => "an execution id is required",
+        _ => "the text of the correction is required",
+    };
+    let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
+    let execution = execution.unwrap_or("latest");
+    UserError::usage(
+        message,
+        format!("memctl correct {skill} --execution-id {execution} --correction \"…\""),
+    )
+}

@@ -1,0 +1,152 @@
+//! Questions of `correct` on a terminal: the execution, the words, and what the new rule means for
+//! those that exist.
+
+use dialoguer::{Confirm, Editor, FuzzySelect, Input, Select};
+
+use crate::cli::context::Context;
+use crate::cli::output::{middle, when};
+use crate::cli::question::ask;
+use crate::engine::{self, CorrectReport};
+use crate::error::UserError;
+use crate::model::{Execution, Kind, SkillPath};
+use crate::review;
+use crate::workspace::Workspace;
+
+/// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
+/// the answer says.
+pub(super) fn relate(
+    workspace: &Workspace,
+    id: &str,
+    report: &mut CorrectReport,
+) -> Result<(), UserError> {
+    if report.doubt.is_some() {
+        return Ok(());
+    }
+    let open = report.conflicts.iter().filter(|other| !other.superseded);
+    let mut others: Vec<(String, String)> = open
+        .map(|other| (other.id.clone(), format!("contradicts it? {}", other.rule)))
+        .collect();
+    let similar = report.similar.iter();
+    others.extend(similar.map(|other| (other.id.clone(), other.rule.clone())));
+    if others.is_empty() {
+        return Ok(());
+    }
+    let mut answers = vec!["neither: keep all".to_owned()];
+    for (id, rule) in &others {
+        answers.push(format!("the same as {id}: {rule}"));
+        answers.push(format!("replaces {id}: {rule}"));
+    }
+    let prompt = format!(
+        "Similar rules exist. The new one, \"{}\", is",
+        report.rule.as_deref().unwrap_or_default()
+    );
+    let question = Select::new().with_prompt(prompt).items(&answers).default(0);
+    let Some(answer) = ask(|| question.interact_opt())? else {
+        return Ok(());
+    };
+    report.similar.clear();
+    let Some(at) = answer.checked_sub(1) else {
+        for (other, _) in &others {
+            review::keep_both(workspace, id, other)?;
+        }
+        report.conflicts.retain(|other| other.superseded);
+        return Ok(());
+    };
+    let (other, rule) = others.swap_remove(at / 2);
+    report.conflicts.retain(|conflict| conflict.id != other);
+    if at.is_multiple_of(2) {
+        let merged = review::merge(workspace, &other, id)?;
+        report.warnings.extend(merged.warnings);
+        report.reflexion_id = Some(merged.kept.clone());
+        report.rule = Some(merged.rule);
+        report.duplicate_of = Some(merged.kept);
+    } else {
+        engine::replace_rule(workspace, id, &other)?;
+        report.conflicts.push(engine::Conflict {
+            id: other,
+            reason: "replaced by you".to_owned(),
+            rule,
+            superseded: true,
+        });
+    }
+    Ok(())
+}
+
+/// Asks if a correction that is in doubt is a lasting rule.
+pub(super) fn keep_anyway(reason: &str) -> Result<bool, UserError> {
+    let prompt = format!("Not a rule yet: {reason}. Should it hold from now on?");
+    let question = Confirm::new().with_prompt(prompt).default(false);
+    Ok(ask(|| question.interact_opt())?.unwrap_or(false))
+}
+
+/// Asks the user for one of the newest executions.
+pub(super) fn pick(
+    context: &Context,
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    given: Option<String>,
+) -> Result<Execution, UserError> {
+    if let Some(given) = given {
+        let id = workspace.store.resolve(Kind::Execution, &given, skill)?;
+        return Ok(workspace.store.get(&id)?);
+    }
+    let (mut executions, _) = engine::recent_executions(&workspace.store, skill, 30)?;
+    executions.reverse();
+    if executions.is_empty() {
+        return Err(UserError::usage(
+            "no executions to correct",
+            "memctl run <skill>",
+        ));
+    }
+    let width = context.printer.page().width().saturating_sub(4);
+    let items: Vec<String> = executions
+        .iter()
+        .map(|e| {
+            let age = when(&e.timestamp, context.environment.now);
+            middle(
+                &format!(
+                    "{}  {}  {age}  {}",
+                    e.execution_id, e.skill, e.output_summary
+                ),
+                width,
+            )
+        })
+        .collect();
+    let question = FuzzySelect::new()
+        .with_prompt("Which execution was wrong?")
+        .items(&items)
+        .default(0);
+    let chosen = ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)?;
+    Ok(executions.swap_remove(chosen))
+}
+
+/// Opens the editor for the correction, with the output below it.
+pub(super) fn write(execution: &Execution) -> Result<String, UserError> {
+    const RULER: &str = "# ----- text below this line is not part of the correction -----";
+    let show = |json: &serde_json::value::RawValue| {
+        serde_json::from_str::<serde_json::Value>(json.get())
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            .unwrap_or_default()
+    };
+    let template = format!(
+        "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
+         # \"When …, always …\". Leave the text empty to cancel.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
+        execution.execution_id,
+        show(&execution.output_summary),
+        show(&execution.input_summary),
+    );
+    let written = match Editor::new().extension(".md").edit(&template) {
+        Ok(Some(text)) => text
+            .split(RULER)
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        Ok(None) => String::new(),
+        // Without an editor, one line is enough.
+        Err(_) => Input::new()
+            .with_prompt("What was wrong, and what should change?")
+            .interact_text()?,
+    };
+    Ok(written)
+}

@@ -1,0 +1,98 @@
+//! Derives a rule from a correction, and relates it to the existing rules.
+//!
+//! With a model, [`ask`] builds the request and [`accept`] reads the reply. Without one,
+//! [`offline`] keeps the person's words and only marks the demand in them. A correction that states
+//! nothing lasting yields a reason for the person instead of a rule. Input and output are never
+//! treated as instructions.
+//!
+//! A model's words are checked against the person's: a condition that the person did not say is
+//! dropped, and a rule that lost a number or a quoted name gives way to the person's own words.
+//!
+//! Storage, and the comparison with existing rules without a model, happen elsewhere.
+
+mod fidelity;
+mod offline;
+mod reply;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{RuleRelation, SkillPath};
+
+pub use offline::{offline, rule_of};
+pub use reply::{Reply, accept};
+pub use request::{PROMPT, ask};
+
+/// Correction with its context.
+#[derive(Debug, Clone, Copy)]
+pub struct CorrectionContext<'a> {
+    /// Corrected skill.
+    pub skill: &'a SkillPath,
+    /// Text of the correction.
+    pub correction: &'a str,
+    /// Input of the skill.
+    pub input: &'a RawValue,
+    /// Output of the skill.
+    pub output: &'a RawValue,
+    /// True if the person says that the correction is a lasting rule.
+    pub is_rule: bool,
+    /// Existing rules that a model compares with the correction, nearest first.
+    pub neighbours: &'a [Neighbour],
+}
+
+/// Existing rule near a correction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Neighbour {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Condition of the rule; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub applies_when: String,
+}
+
+/// Rule that is not stored yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// Description of the mistake.
+    pub mistake: String,
+    /// Category of the mistake.
+    pub root_cause: String,
+    /// Text of the rule, on one line.
+    pub rule: String,
+    /// Condition of the rule.
+    pub applies_when: String,
+    /// Specificity of the correction, from 0 to 1.
+    pub confidence: f64,
+    /// Reason why a person has to say whether it is a rule; `None` if it is one.
+    pub doubt: Option<&'static str>,
+}
+
+/// A model's judgement on the new rule and an existing one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Id of the existing rule.
+    pub id: String,
+    /// Relation to the new rule.
+    pub relation: RuleRelation,
+    /// Reason, on one line.
+    pub reason: String,
+}
+
+/// Result of a reflection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reflection {
+    /// New rule.
+    Rule(Draft),
+    /// No rule.
+    Nothing {
+        /// Reason, and advice for a lasting correction.
+        reason: String,
+        /// Specificity of the correction, from 0 to 1.
+        confidence: f64,
+    },
+}
