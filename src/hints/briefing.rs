@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::guard;
 use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
-use crate::model::{CHAT, Fix, Kind, Procedure, Record as _, Reflexion, Trust};
+use crate::model::{CHAT, Fix, Judgement, Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::Selection;
 
 use super::fixes::is_shown;
@@ -156,7 +156,10 @@ impl HintService<'_> {
             newest: Some(LOOKED_AT),
         };
         let (mut rules, _) = active_rules::rules(self.store, &newest)?;
-        let waits = |rule: &&Reflexion| rule.is_candidate() && rule.source == CHAT;
+        let waits = |rule: &&Reflexion| {
+            let is_discarded = rule.judgement.as_ref().is_some_and(Judgement::is_against);
+            rule.is_candidate() && rule.source == CHAT && !is_discarded
+        };
         let waiting = rules.iter().filter(waits).count();
         rules.retain(Reflexion::is_in_use);
         rules.retain(|rule| !rule.observed || is_harmless(rule));

@@ -51,6 +51,11 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Returns `true` if the record is of no use, or says the same as another.
+    pub fn is_against(&self) -> bool {
+        self.verdict != Verdict::Keep
+    }
+
     /// Returns `true` if a model has judged.
     pub fn is_of_model(&self) -> bool {
         self.by != OFFLINE

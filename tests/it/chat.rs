@@ -241,3 +241,67 @@ fn a_switch_and_a_dry_run_write_nothing() {
     assert_eq!(report["candidates"], json!([]));
     assert_eq!(fs::read(&file).ok(), before);
 }
+
+#[test]
+fn a_model_judges_candidates_and_words_those_that_it_keeps() {
+    let workspace = initialised();
+    let told = |number: usize, message: &str| {
+        let name = format!("s{number}");
+        Transcript::new().user(message).write(&workspace, &name);
+        let report = workspace.json(&["learn", &format!("{name}.jsonl")]);
+        let id = report["candidates"][0]["id"].as_str().unwrap().to_owned();
+        (id, report["candidates"][0]["rule"].clone())
+    };
+    let (kept, _) = told(1, "no, always use pnpm here, version 9");
+    let (lost, words) = told(2, "no, always wait 30 seconds before you retry");
+    let (discarded, _) = told(3, "no, always use tabs in this file");
+    assert!(start(&workspace).contains("3 rules from the user's chats wait"));
+    let verdict = |id: &str, verdict: &str, rule: &str, applies_when: &str| {
+        json!({ "id": id, "verdict": verdict, "into": "", "reason": "said once", "worked": "", "cause": "",
+            "name": "", "steps": [], "rule": rule, "applies_when": applies_when })
+    };
+    let verdicts = [
+        verdict(
+            &kept,
+            "keep",
+            "ALWAYS use pnpm 9 in this project",
+            "When it is Monday",
+        ),
+        verdict(&lost, "keep", "ALWAYS wait before you retry", ""),
+        verdict(&discarded, "discard", "NEVER use tabs", ""),
+    ];
+    let when = json!({ "contains": ["after_call", "npm install left-pad", "no, always use pnpm here, version 9"] });
+    let line = json!({ "when": when, "reply": { "verdicts": verdicts } });
+    workspace.write("model.jsonl", format!("{line}\n"));
+    let args = ["consolidate", "--model", "scripted:model.jsonl"];
+    let report = workspace.json(&args);
+    let of = |id: &str| {
+        let rules = workspace.stored("reflexion_entries.json");
+        let rules = rules["entries"].as_array().unwrap().clone();
+        rules
+            .into_iter()
+            .find(|rule| rule["reflexion_id"] == id)
+            .unwrap()
+    };
+    // The words are the model's, but a condition that nobody said is left out.
+    assert_eq!(of(&kept)["rule"], "ALWAYS use pnpm 9 in this project");
+    assert_eq!(of(&kept)["applies_when"], "");
+    assert_eq!(of(&kept)["distilled_by"], "scripted/model");
+    assert_eq!(of(&lost)["rule"], words);
+    assert_eq!(
+        report["warnings"],
+        json!([format!("`{lost}` keeps its words: it leaves out `30`")])
+    );
+    assert_eq!(of(&discarded)["judgement"]["verdict"], "discard");
+    for id in [&kept, &lost, &discarded] {
+        assert_eq!(of(id)["status"], "candidate", "no verdict approves");
+    }
+    let told = start(&workspace);
+    assert!(
+        told.contains("2 rules from the user's chats wait"),
+        "{told}"
+    );
+    // A person may see it otherwise.
+    workspace.json(&["memory", "approve", &discarded]);
+    assert!(start(&workspace).contains("tabs in this file"));
+}

@@ -53,7 +53,7 @@ fn entry(workspace: &Workspace, file: &str, id: &str) -> Option<Value> {
 
 fn verdict(id: &str, verdict: &str, more: &Value) -> Value {
     let mut said = json!({ "id": id, "verdict": verdict, "into": "", "reason": format!("{id} is {verdict}."),
-        "worked": "", "cause": "", "name": "", "steps": [] });
+        "worked": "", "cause": "", "name": "", "steps": [], "rule": "", "applies_when": "" });
     for (name, value) in more.as_object().unwrap() {
         said[name] = value.clone();
     }
@@ -292,7 +292,7 @@ if os.path.exists("hang") and len(open("calls.txt").readlines()) > 1:
     open("hangs", "w").close()
     time.sleep(600)
 ids = sorted(set(re.findall(r'"id": "(FIX-\d+)"', text)))
-empty = dict(into="", worked="", cause="", name="", steps=[])
+empty = dict(into="", worked="", cause="", name="", steps=[], rule="", applies_when="")
 print(json.dumps({"verdicts": [dict(empty, id=i, verdict="keep", reason="good") for i in ids]}))
 "#;
 

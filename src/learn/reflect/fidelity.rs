@@ -9,14 +9,14 @@ use crate::learn::error_key::quoted_names;
 use crate::search::words;
 
 /// Returns true if a condition has no content word that the correction lacks.
-pub(super) fn is_said(condition: &str, correction: &str) -> bool {
+pub(crate) fn is_said(condition: &str, correction: &str) -> bool {
     let said: HashSet<String> = words(correction).into_iter().collect();
     words(condition).iter().all(|word| said.contains(word))
 }
 
 /// Numbers and quoted names of a correction that are missing in `kept`, in order. A term that the
 /// input or the output holds describes this run, and may be left out.
-pub(super) fn dropped<'a>(correction: &'a str, kept: &str, run: &[&str]) -> Vec<&'a str> {
+pub(crate) fn dropped<'a>(correction: &'a str, kept: &str, run: &[&str]) -> Vec<&'a str> {
     let kept = kept.to_lowercase();
     let mut terms = quoted_names(correction);
     terms.extend(numbers(correction));

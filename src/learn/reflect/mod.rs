@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{RuleRelation, SkillPath};
 
+pub(crate) use fidelity::{dropped, is_said};
 pub use offline::{offline, rule_of};
 pub use reply::{Reply, accept};
 pub use request::{PROMPT, ask};

@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 
-use super::fidelity::{dropped, is_said};
 use super::offline::{applies_when, offline};
-use super::{CorrectionContext, Draft, Judged, Reflection};
+use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said};
 use crate::learn::{lasting, wording};
 use crate::model::RuleRelation;
 

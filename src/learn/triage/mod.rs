@@ -16,7 +16,7 @@ use crate::model::{Kind, Verdict};
 
 pub(crate) use reply::accept;
 pub use request::{MAX_TOKENS, PROMPT, ask};
-pub(crate) use rewording::{LearnedFrom, code, sentence, steps};
+pub(crate) use rewording::{LearnedFrom, code, demand, sentence, steps};
 
 /// Record in a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,10 @@ pub(crate) struct Rewording {
     pub(crate) name: String,
     /// Steps of the procedure.
     pub(crate) steps: Vec<String>,
+    /// Demand of a rule.
+    pub(crate) rule: String,
+    /// Condition of a rule.
+    pub(crate) applies_when: String,
 }
 
 #[cfg(test)]

@@ -41,6 +41,10 @@ struct Said {
     name: String,
     #[serde(default)]
     steps: Vec<String>,
+    #[serde(default)]
+    rule: String,
+    #[serde(default)]
+    applies_when: String,
 }
 
 /// Reads the verdicts on `items`. Verdicts on other records are ignored.
@@ -114,6 +118,8 @@ fn decision(item: &Item, said: &Said, into: Option<String>) -> Decision {
             cause: said.cause.clone(),
             name: said.name.clone(),
             steps: said.steps.clone(),
+            rule: said.rule.clone(),
+            applies_when: said.applies_when.clone(),
         }
     } else {
         Rewording::default()

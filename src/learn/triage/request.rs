@@ -56,9 +56,12 @@ fn schema() -> Value {
                         "cause": text,
                         "name": text,
                         "steps": { "type": "array", "items": text },
+                        "rule": text,
+                        "applies_when": text,
                     },
                     "required": [
-                        "id", "verdict", "into", "reason", "worked", "cause", "name", "steps",
+                        "id", "verdict", "into", "reason", "worked", "cause", "name", "steps", "rule",
+                        "applies_when",
                     ],
                     "additionalProperties": false,
                 },

@@ -11,6 +11,7 @@ use regex_lite::Regex;
 use crate::guard;
 use crate::learn::cure::difference::{Difference, tokens};
 use crate::learn::cure::hazard::{hazards, new_hazards};
+use crate::learn::reflect::{dropped, is_said};
 
 /// Maximum length of a sentence, in characters.
 const MAX_SENTENCE: usize = 400;
@@ -87,6 +88,28 @@ pub(crate) fn sentence(text: &str) -> Option<String> {
     let text = guard::redact(&words.join(" ")).text.into_owned();
     let text: String = guard::unfenced(&text).chars().take(MAX_SENTENCE).collect();
     (!text.is_empty()).then_some(text)
+}
+
+/// Returns the proposed demand and condition of a rule that was heard as `quote`, if they keep its
+/// numbers and quoted names. A condition of other words than the quote's is left out.
+///
+/// # Errors
+///
+/// Returns a lower-case fragment that says why they may not replace the quote.
+pub(crate) fn demand(
+    rule: &str,
+    applies_when: &str,
+    quote: &str,
+) -> Result<(String, String), String> {
+    let Some(rule) = sentence(rule) else {
+        return Err("it is empty or suspicious".to_owned());
+    };
+    let condition = sentence(applies_when).filter(|condition| is_said(condition, quote));
+    let condition = condition.unwrap_or_default();
+    if let Some(term) = dropped(quote, &format!("{rule} {condition}"), &[]).first() {
+        return Err(format!("it leaves out `{term}`"));
+    }
+    Ok((rule, condition))
 }
 
 /// Returns the steps if all of them may be shown to an agent; `None` otherwise.

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use crate::guard;
 use crate::hints::fixes::prepare;
 use crate::indexing::Index;
-use crate::learn::triage::{Decision, LearnedFrom, code, sentence, steps};
-use crate::model::{Fix, Judgement, Kind, Procedure, Record as _, Trust, Verdict};
+use crate::learn::triage::{Decision, LearnedFrom, code, demand, sentence, steps};
+use crate::model::{Fix, Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::store::{Selection, Writer};
 use crate::workspace::document::{document, level};
 use crate::workspace::execution_log_lines::raw;
@@ -98,6 +98,10 @@ pub(super) fn apply(
                 judged.summary = said.map(|said| said.summary).unwrap_or_default();
                 let changes = vec![("judgement", raw(&judgement)?)];
                 edits.change(decision.kind, &decision.id, changes);
+                if let Some(rule) = entry.and_then(|entry| entry.parse::<Reflexion>().ok()) {
+                    let refused = judge_rule(&rule, decision, by, &mut edits, &mut judged)?;
+                    report.warnings.extend(refused);
+                }
             }
         }
         report.judged.push(judged);
@@ -196,6 +200,39 @@ fn judge_fix(
     judged.summary = summary(&fix);
     edits.change(Kind::Fix, &decision.id, changes);
     Ok(refused)
+}
+
+/// Adds the words of a model for a rule that was heard in a chat. They act only after a person has
+/// approved them. Returns a warning if they may not replace the person's own.
+fn judge_rule(
+    rule: &Reflexion,
+    decision: &Decision,
+    by: &str,
+    edits: &mut Edits,
+    judged: &mut Judged,
+) -> Result<Option<String>, Error> {
+    let proposed = &decision.rewording;
+    let quote = rule.said.first().map(|said| said.quote.as_str());
+    let (Some(quote), Verdict::Keep) = (quote, decision.verdict) else {
+        return Ok(None);
+    };
+    if proposed.rule.is_empty() || proposed.rule == rule.rule {
+        return Ok(None);
+    }
+    match demand(&proposed.rule, &proposed.applies_when, quote) {
+        Ok((text, applies_when)) => {
+            judged.summary = line(&text);
+            judged.reworded.push("rule");
+            let mut changes = vec![("rule", raw(&text)?), ("distilled_by", raw(&by)?)];
+            if applies_when != rule.applies_when {
+                judged.reworded.push("applies_when");
+                changes.push(("applies_when", raw(&applies_when)?));
+            }
+            edits.change(decision.kind, &decision.id, changes);
+            Ok(None)
+        }
+        Err(reason) => Ok(Some(format!("`{}` keeps its words: {reason}", decision.id))),
+    }
 }
 
 /// Adds the edits of a procedure without a fix.

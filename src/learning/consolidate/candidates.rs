@@ -189,6 +189,11 @@ fn of_rule(rule: &Reflexion) -> Item {
     put(&mut fields, "rule", &rule.rule, MAX_FIELD);
     put(&mut fields, "applies_when", &rule.applies_when, MAX_FIELD);
     put(&mut fields, "mistake", &rule.mistake, MAX_FIELD);
+    let quotes: Vec<&str> = rule.said.iter().map(|said| said.quote.as_str()).collect();
+    put(&mut fields, "quote", &quotes.join("\n\n"), MAX_FIELD);
+    if let Some(said) = rule.said.first() {
+        put(&mut fields, "after_call", &said.after, MAX_OUTPUT);
+    }
     Item {
         id: rule.reflexion_id.clone(),
         kind: Kind::Reflexion,
