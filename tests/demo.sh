@@ -18,7 +18,7 @@ show() { printf '$ memctl'; for word; do case $word in *\ *) printf ' "%s"' "$wo
 correction="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
 
 step "Run a skill. No model is configured, so its nearest known case answers; the score is too high."
-show run hr/resume-screen --input fixtures/sample_input.json | grep -E '^\$|overall_score|recommendation|answered by|^rules'
+show run hr/resume-screen --input fixtures/sample_input.json 2>&1 | grep -E '^\$|overall_score|recommendation|answered by|^rules'
 
 step "Say once what was wrong. The correction is stored, and a rule and a guardrail come out."
 show correct hr/resume-screen --execution-id latest --correction "$correction" --expected fixtures/expected_output.json |
@@ -28,7 +28,7 @@ step "The rule stands in the prompt of every later run, between the domain and t
 show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-|Applies when' | cut -c 1-150
 
 step "Run the skill again: the same input, the corrected result."
-show run hr/resume-screen --input fixtures/sample_input.json | grep -E '^\$|overall_score|recommendation|answered by|^rules'
+show run hr/resume-screen --input fixtures/sample_input.json 2>&1 | grep -E '^\$|overall_score|recommendation|answered by|^rules'
 
 step "Sessions that coding agents have left behind teach too: failures that were overcome."
 show learn fixtures/sessions | grep -E '^\$|sessions|Error|git|learnt' | cut -c 1-150

@@ -154,7 +154,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
             error.kind.code()
         }
     };
-    ExitCode::from(code)
+    ExitCode::from(written(&printer).unwrap_or(code))
+}
+
+/// Returns the exit code of a failed write to standard output; `None` if all was written.
+fn written(printer: &Printer) -> Option<u8> {
+    let error = printer.failure()?;
+    printer.error(&error);
+    Some(error.kind.code())
 }
 
 /// Returns the command without its arguments, which may hold secrets; keeps the skill.
@@ -271,7 +278,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
         } else {
             styled(&text)
         });
-        return ExitCode::SUCCESS;
+        return ExitCode::from(written(&printer).unwrap_or(0));
     }
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

@@ -53,6 +53,7 @@ mod merge;
 mod models;
 mod n8n;
 mod other_memories;
+mod output;
 mod postgres;
 mod procedures;
 mod purge;

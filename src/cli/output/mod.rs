@@ -27,6 +27,12 @@ pub(super) trait Report {
     /// Adds the text for people to a page.
     fn page(&self, page: &mut Page);
 
+    /// Returns the answer that a program reads from standard output; the page then goes to standard
+    /// error. `None` if the page is the answer.
+    fn answer(&self) -> Option<String> {
+        None
+    }
+
     /// Returns problems that did not stop the command; they go to standard error.
     fn warnings(&self) -> &[String] {
         &[]

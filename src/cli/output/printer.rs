@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::de::IgnoredAny;
 
 use super::Report;
 use super::page::Page;
 use super::style::Style;
 use super::text::clean;
-use crate::error::UserError;
+use crate::error::{Kind, UserError};
 use crate::guard;
 use crate::json::compact;
 
@@ -24,6 +26,8 @@ pub(crate) struct Printer {
     quiet: bool,
     colour: bool,
     width: usize,
+    /// Reason why standard output could not be written, shared by all copies.
+    failure: Arc<OnceLock<String>>,
 }
 
 impl Printer {
@@ -39,6 +43,7 @@ impl Printer {
             quiet,
             colour: is_terminal && !plain,
             width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
+            failure: Arc::default(),
         }
     }
 
@@ -64,21 +69,48 @@ impl Printer {
         }
         let text = if self.json {
             redacted(compact(&report.json()?), true, report.reveals()) + "\n"
+        } else if let Some(answer) = report.answer() {
+            let is_json = serde_json::from_str::<IgnoredAny>(&answer).is_ok();
+            clean(&redacted(answer, is_json, report.reveals())) + "\n"
         } else {
-            let mut page = self.page();
-            report.page(&mut page);
-            redacted(page.into_text(), false, report.reveals())
+            self.text(report, self.colour)
         };
         self.write(&text);
+        if !self.json && !self.quiet && report.answer().is_some() {
+            let has_colour = self.colour && io::stderr().is_terminal();
+            eprint(&self.text(report, has_colour));
+        }
         Ok(report.exit_code())
     }
 
-    /// Writes to standard output. Returns `false` if the reader has closed it.
-    #[expect(clippy::unused_self, reason = "a writer must own a printer")]
+    /// Returns the page of a report.
+    fn text(&self, report: &dyn Report, colour: bool) -> String {
+        let mut page = Page::new(self.width, colour);
+        report.page(&mut page);
+        redacted(page.into_text(), false, report.reveals())
+    }
+
+    /// Writes to standard output. Returns `false` if that failed. A reader that has closed its end
+    /// has what it wanted; every other failure is kept for [`Self::failure`].
     pub(crate) fn write(&self, text: &str) -> bool {
         let mut out = io::stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = &written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            drop(self.failure.set(error.to_string()));
+        }
         written.is_ok()
+    }
+
+    /// Returns the error of the first write to standard output that failed.
+    pub(crate) fn failure(&self) -> Option<UserError> {
+        let reason = self.failure.get()?;
+        Some(UserError {
+            kind: Kind::Io,
+            message: format!("cannot write to standard output: {reason}"),
+            hint: Some("the command itself is done; nothing stored is lost".to_owned()),
+        })
     }
 
     /// Writes one or more lines to standard output while a command runs.
@@ -101,7 +133,8 @@ impl Printer {
 
     /// Prints the error that stopped the command.
     pub(crate) fn error(&self, error: &UserError) {
-        if self.json {
+        // Without standard output, the error has only one way left.
+        if self.json && self.failure.get().is_none() {
             let document = error.json().to_string();
             self.write(&(redacted(document, true, false) + "\n"));
             return;

@@ -125,17 +125,20 @@ impl Report for RunReport {
         serde_json::to_string(self)
     }
 
+    /// Pretty-printed JSON, or the text of an answer that consists of text only.
+    fn answer(&self) -> Option<String> {
+        self.outcome.as_ref()?;
+        let output = self.output.get();
+        let pretty = serde_json::from_str::<serde_json::Value>(output)
+            .and_then(|value| serde_json::to_string_pretty(&value));
+        Some(match pretty {
+            Ok(text) => raw_output(output).unwrap_or(text),
+            Err(_) => output.to_owned(),
+        })
+    }
+
     fn page(&self, page: &mut Page) {
-        if self.outcome.is_some() {
-            let pretty = serde_json::from_str::<serde_json::Value>(self.output.get())
-                .and_then(|value| serde_json::to_string_pretty(&value));
-            match pretty {
-                // A plain answer is printed as text.
-                Ok(text) => page.line(raw_output(self.output.get()).unwrap_or(text)),
-                Err(_) => page.line(self.output.get()),
-            }
-            page.line("");
-        } else {
+        if self.outcome.is_none() {
             page.styled(&[(
                 Style::Strong,
                 "Dry run: no model was called, nothing was recorded.",
