@@ -13,6 +13,8 @@ mod context;
 mod crash;
 mod follow;
 mod global;
+mod groups;
+mod help;
 mod insight;
 mod interrupt;
 mod learning;
@@ -28,11 +30,12 @@ mod session;
 mod share;
 mod skills;
 mod start;
+mod suggest;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::Environment;
@@ -40,6 +43,7 @@ use crate::error::{Kind, UserError};
 
 use context::Context;
 use global::Global;
+use groups::grouped;
 use output::{Printer, Report};
 
 /// Memory for AI agents that learns from corrections and failed tool calls
@@ -52,6 +56,7 @@ use output::{Printer, Report};
     version,
     propagate_version = true,
     max_term_width = 100,
+    disable_help_subcommand = true,
     after_help = "Example:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
         memctl correct hr/resume-screen --execution-id latest --correction \"When …, …\"\n  \
         memctl memory prompt hr/resume-screen\n\n\
@@ -84,6 +89,8 @@ enum Command {
     Consolidate(learning::consolidate::ConsolidateArgs),
     Backtest(learning::backtest::BacktestArgs),
     Stats(insight::stats::StatsArgs),
+    #[command(flatten)]
+    Records(memory::RecordsCommand),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -104,6 +111,7 @@ enum Command {
     MergeDriver(admin::merge_driver::MergeDriverArgs),
     Completions(admin::completions::CompletionsArgs),
     Man(admin::man::ManArgs),
+    Help(help::HelpArgs),
 }
 
 /// Runs the program with the arguments of this process.
@@ -127,7 +135,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    let parsed = Cli::command()
+    let parsed = grouped(Cli::command(), false)
         .try_get_matches_from(&arguments)
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, named(&matches))));
     let (cli, command) = match parsed {
@@ -172,6 +180,13 @@ fn named(matches: &ArgMatches) -> String {
         words.push(name.to_owned());
         at = below;
     }
+    // A command of `memory` has one name, however it was typed.
+    if words
+        .first()
+        .is_some_and(|word| memory::RecordsCommand::has_subcommand(word))
+    {
+        words.insert(0, "memory".to_owned());
+    }
     if let Ok(Some(skill)) = at.try_get_one::<String>("skill") {
         words.push(skill.clone());
     }
@@ -199,10 +214,12 @@ impl Command {
             | Self::Trust(_)
             | Self::Completions(_)
             | Self::Man(_)
+            | Self::Help(_)
             // Read the files as files; the store refuses their repairs.
             | Self::MergeDriver(_)
             | Self::Doctor(_) => true,
             Self::Memory(command) => command.works_without_memory(),
+            Self::Records(command) => command.works_without_memory(),
             _ => false,
         }
     }
@@ -230,6 +247,9 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Consolidate(args) => learning::consolidate::consolidate(context, &args)?,
         Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
         Command::Stats(args) => insight::stats::stats(context, &args)?,
+        Command::Records(command) => {
+            memory::memory(context, memory::MemoryCommand::Records(command))?
+        }
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
         Command::Remote(command) => share::remote::remote(context, command)?,
@@ -244,7 +264,8 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Doctor(args) => admin::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
         Command::Completions(args) => admin::completions::completions(&args, Cli::command()),
-        Command::Man(args) => admin::man::man(&args, &Cli::command())?,
+        Command::Man(args) => admin::man::man(&args, &grouped(Cli::command(), true))?,
+        Command::Help(args) => help::help(&args, Cli::command())?,
     };
     context.printer.show(report.as_ref())
 }
@@ -292,6 +313,10 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
         printer.error(&UserError::usage("a command is required", hint));
         return ExitCode::from(Kind::Usage.code());
     }
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
+        printer.error(&unknown_command(typed));
+        return ExitCode::from(Kind::Usage.code());
+    }
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
     // The message keeps clap's suggestions; the hint only adds the usage.
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
@@ -303,6 +328,24 @@ fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode 
     };
     printer.error(&UserError::usage(message.trim(), hint));
     ExitCode::from(Kind::Usage.code())
+}
+
+/// Error for a command that does not exist, with those that may be meant.
+fn unknown_command(typed: &str) -> UserError {
+    let meant = suggest::meant(&Cli::command(), typed);
+    let hint = if meant.is_empty() {
+        "memctl help --all".to_owned()
+    } else {
+        format!(
+            "did you mean {}?",
+            meant
+                .iter()
+                .map(|path| format!("`{path}`"))
+                .collect::<Vec<_>>()
+                .join(" or ")
+        )
+    };
+    UserError::usage(format!("no command `{}`", typed.escape_debug()), hint)
 }
 
 fn styled(text: &clap::builder::StyledStr) -> String {

@@ -65,7 +65,7 @@ fn a_disabled_run_answers_and_leaves_the_memory_as_it_was() {
     let ran = workspace.run(&RUN);
     assert!(
         ran.succeeds()
-            .stdout
+            .stderr
             .contains("not recorded: memory is disabled")
     );
     assert_eq!(workspace.json(&["memory", "enable"])["enabled"], true);

@@ -16,10 +16,18 @@ fn commands(workspace: &Workspace) -> Vec<Vec<String>> {
     let mut next = 0;
     while next < found.len() {
         let command = found[next].clone();
-        let help = help(workspace, &command);
-        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-        for line in listed.take_while(|line| !line.is_empty()) {
-            let name = line.split_whitespace().next().unwrap();
+        let listed = if command.is_empty() {
+            let all = workspace.run(&["help", "--all"]).succeeds().stdout.clone();
+            let (groups, _) = all.split_once("Options:").unwrap();
+            groups.to_owned()
+        } else {
+            let help = help(workspace, &command);
+            let commands = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+            let (commands, _) = commands.split_once("\n\n").unwrap_or((commands, ""));
+            commands.to_owned()
+        };
+        for line in listed.lines() {
+            let name = line.split_whitespace().next().unwrap_or_default();
             // Lines that go on with a description stand further in; `help` is clap's own.
             let is_name = line.starts_with("  ") && !line.starts_with("   ");
             if is_name && name != "help" {
@@ -28,6 +36,12 @@ fn commands(workspace: &Workspace) -> Vec<Vec<String>> {
         }
         next += 1;
     }
+    // Commands of `memory` that also stand at the top have one help.
+    let all = found.clone();
+    found.retain(|command| {
+        let in_memory = [&["memory".to_owned()], &command[..]].concat();
+        command.len() != 1 || !all.contains(&in_memory)
+    });
     found
 }
 

@@ -44,17 +44,11 @@ use why::{WhyArgs, why};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  memctl memory status")]
 pub(in crate::cli) enum MemoryCommand {
-    Status(StatusArgs),
-    Search(SearchArgs),
+    #[command(flatten)]
+    Records(RecordsCommand),
     Prompt(PromptArgs),
     Add(AddArgs),
-    List(ListArgs),
-    Show(ShowArgs),
-    Why(WhyArgs),
     Approve(ApproveArgs),
-    Edit(EditArgs),
-    Forget(ForgetArgs),
-    Undo(UndoArgs),
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
@@ -66,18 +60,38 @@ pub(in crate::cli) enum MemoryCommand {
     Enable(EnableArgs),
 }
 
+/// Commands on records that also stand at the top level.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum RecordsCommand {
+    Status(StatusArgs),
+    Search(SearchArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+    Why(WhyArgs),
+    Edit(EditArgs),
+    Forget(ForgetArgs),
+    Undo(UndoArgs),
+}
+
+impl RecordsCommand {
+    /// Returns `true` if the command works while memory is off.
+    pub(in crate::cli) const fn works_without_memory(&self) -> bool {
+        matches!(self, Self::Status(_))
+    }
+}
+
 impl MemoryCommand {
     /// Returns `true` if the command works while memory is off.
     pub(in crate::cli) const fn works_without_memory(&self) -> bool {
-        matches!(
-            self,
-            Self::Status(_)
-                | Self::Export(_)
-                | Self::Purge(_)
-                | Self::Audit(_)
-                | Self::Enable(_)
-                | Self::Disable(_)
-        )
+        match self {
+            Self::Records(command) => command.works_without_memory(),
+            Self::Export(_)
+            | Self::Purge(_)
+            | Self::Audit(_)
+            | Self::Enable(_)
+            | Self::Disable(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -86,17 +100,10 @@ pub(in crate::cli) fn memory(
     command: MemoryCommand,
 ) -> Result<Box<dyn Report>, UserError> {
     match command {
-        MemoryCommand::Status(args) => status(context, &args),
-        MemoryCommand::Search(args) => search(context, &args),
+        MemoryCommand::Records(command) => records(context, command),
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => memories::add(context, args),
-        MemoryCommand::List(args) => records::list(context, &args),
-        MemoryCommand::Show(args) => records::show(context, &args),
-        MemoryCommand::Why(args) => why(context, &args),
         MemoryCommand::Approve(args) => approve(context, &args),
-        MemoryCommand::Edit(args) => edit(context, &args),
-        MemoryCommand::Forget(args) => records::forget(context, &args),
-        MemoryCommand::Undo(args) => undo(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
@@ -106,6 +113,19 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Purge(args) => purge(context, &args),
         MemoryCommand::Disable(args) => disable(context, &args),
         MemoryCommand::Enable(args) => enable(context, &args),
+    }
+}
+
+fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        RecordsCommand::Status(args) => status(context, &args),
+        RecordsCommand::Search(args) => search(context, &args),
+        RecordsCommand::List(args) => records::list(context, &args),
+        RecordsCommand::Show(args) => records::show(context, &args),
+        RecordsCommand::Why(args) => why(context, &args),
+        RecordsCommand::Edit(args) => edit(context, &args),
+        RecordsCommand::Forget(args) => records::forget(context, &args),
+        RecordsCommand::Undo(args) => undo(context, &args),
     }
 }
 
