@@ -51,6 +51,22 @@ impl Places {
             .unwrap_or_else(|| here.join("skills"));
         Self { memory, skills }
     }
+
+    /// Returns the directory of the workspace: the one that holds the memory, or the current
+    /// directory if the memory is kept elsewhere.
+    pub fn project(&self, environment: &Environment) -> PathBuf {
+        let here = &environment.current_dir;
+        let root = self.memory.parent().unwrap_or(here);
+        let is_here = self
+            .memory
+            .file_name()
+            .is_some_and(|name| name == DIRECTORY);
+        if is_here || here.starts_with(root) {
+            root.to_owned()
+        } else {
+            here.clone()
+        }
+    }
 }
 
 /// Returns the real path of a directory that the user has named, if it is a link. Below it no link

@@ -2,7 +2,7 @@
 
 use super::{Explain, Explanation, Kind, of_io};
 use crate::embedder::{self, EmbedError};
-use crate::workspace::{Error, SessionError};
+use crate::workspace::{BlockError, Error, SessionError};
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";
@@ -98,6 +98,7 @@ impl Explain for Error {
             Self::Occupied { .. } => {
                 input("choose another path, or replace the file with `--force`")
             }
+            Self::Block(error) => error.explain(),
             Self::NeedsDirectory => usage("memctl memory export --format skills --output DIR"),
             Self::NoImport { .. } => input(
                 "memctl memory import FILE --from SOURCE; docs/import.md describes the sources",
@@ -108,6 +109,31 @@ impl Explain for Error {
                 (if is_remote { kind } else { Kind::Store }, hint)
             }
         }
+    }
+}
+
+impl Explain for BlockError {
+    fn explain(&self) -> Explanation {
+        let (kind, hint) = match self {
+            Self::NoFile => (
+                Kind::Usage,
+                "memctl memory export --format agents-md --output AGENTS.md",
+            ),
+            Self::NotOfWorkspace { .. } => (
+                Kind::Input,
+                "memctl memory export --format agents-md --output AGENTS.md",
+            ),
+            Self::Misplaced { .. } => (
+                Kind::Input,
+                "leave one `<!-- memctl:begin … -->` and one `<!-- memctl:end -->` behind it, or none",
+            ),
+            Self::Edited { .. } => (
+                Kind::Input,
+                "see the difference with `--dry-run`, take it over with `memctl memory edit`, then \
+                 replace the block with `--force`",
+            ),
+        };
+        (kind, Some(hint.to_owned()))
     }
 }
 

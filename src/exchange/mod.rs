@@ -3,12 +3,14 @@
 //! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
 //! - `lines`: native export as JSON Lines, restored byte for byte.
 //! - `markdown`, `skill_md`: export for readers, and for agents that load skills.
+//! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
 //! - `claude_mem`, `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
 //! - `sqlite`: reader for databases of these tools.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.
 
+pub(crate) mod agents_md;
 pub mod claude_mem;
 pub(crate) mod export;
 pub(crate) mod import;
@@ -19,6 +21,8 @@ pub mod notes;
 pub mod skill_md;
 pub mod sqlite;
 
+pub use agents_md::export as export_agents_md;
+pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
 pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::model::MemoryType;
 
+use super::agents_md::block;
 use super::{Foreign, Found, Skipped, metadata};
 
 /// Maximum characters of a note; longer text is a document.
@@ -44,8 +45,18 @@ pub fn read(name: &str, text: &str) -> Found {
     }
     let mut fence: Option<Fence> = None;
     let mut comment = false;
+    let mut own_block = false;
     for (i, line) in lines {
         let number = i + 1;
+        if block::begins(line) && fence.is_none() {
+            reader.end();
+            reader.skip(number, "the rules of memctl itself");
+            own_block = true;
+        }
+        if own_block {
+            own_block = !block::ends(line);
+            continue;
+        }
         if comment {
             comment = !line.contains("-->");
             continue;
@@ -267,7 +278,7 @@ fn bullet(line: &str) -> Option<&str> {
 }
 
 /// Import line such as `@docs/style.md`.
-fn is_import(line: &str) -> bool {
+pub(super) fn is_import(line: &str) -> bool {
     let path = bullet(line).unwrap_or(line).strip_prefix('@');
     path.is_some_and(|path| !path.is_empty() && !path.contains(char::is_whitespace))
 }

@@ -8,7 +8,7 @@
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
 //!   fit, in which order, and how much text.
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
-//! - `briefing`: text for the start of a session.
+//! - `briefing`: text for the start of a session. `here`: the place that the session works in.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
 
@@ -19,6 +19,7 @@ pub(crate) mod budget;
 pub(crate) mod comparison;
 pub(crate) mod failure;
 pub(crate) mod fixes;
+pub(crate) mod here;
 pub(crate) mod likeness;
 pub(crate) mod lookup;
 pub(crate) mod pitfall;
@@ -32,4 +33,5 @@ pub(crate) mod trace;
 pub(crate) mod trial;
 
 pub use briefing::Briefing;
+pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};

@@ -205,6 +205,12 @@ impl Reflexion {
         sessions.collect::<HashSet<_>>().len()
     }
 
+    /// Returns the projects that people said the rule in; empty if it is of every project.
+    pub fn projects(&self) -> Vec<&str> {
+        let names = self.said.iter().map(|said| said.workspace.as_str());
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
     /// Returns the utility, 0.5 if unknown.
     pub fn utility(&self) -> f64 {
         self.utility_score.unwrap_or(0.5)

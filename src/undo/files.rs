@@ -1,10 +1,14 @@
-//! Reverts files of skills to their text before a change.
+//! Reverts files to their text before a change.
 //!
-//! Only files that corrections write are touched: guardrails and generated tests. The undo journal
-//! names them and may be forged, so each path is checked as untrusted input.
+//! Only two kinds of files are touched: those that corrections write, which are guardrails and
+//! generated tests of skills, and the block with rules in a file of the workspace. The undo journal
+//! names them and may be forged, so each path is checked as untrusted input, and a file of the
+//! workspace changes in its block alone.
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::exchange::agents_md;
+use crate::exchange::agents_md::block::differ_in_block;
 use crate::model::SkillPath;
 use crate::skill::Skills;
 use crate::store::{Splice, Writer};
@@ -22,10 +26,14 @@ pub(crate) fn file_before(
     path: &str,
     splices: &[Splice],
 ) -> Result<Texts, String> {
-    let skills = workspace.skills().map_err(|error| chain(&error))?;
-    let place = place(&skills, path).map_err(|error| chain(&error))?;
-    let place = place.ok_or("it is no file that corrections write")?;
-    let now = skills.generated(&place).map_err(|error| chain(&error))?;
+    let (now, place) = match agents_md::of_journal(workspace, path) {
+        Some(place) => {
+            let place = place.map_err(|error| chain(&error))?;
+            let now = agents_md::read(&place).map_err(|error| chain(&error))?;
+            (now, place)
+        }
+        None => of_skill(workspace, path)?,
+    };
     let mut text = now.clone();
     for splice in splices {
         text = match (text, &splice.before, &splice.after) {
@@ -38,7 +46,24 @@ pub(crate) fn file_before(
             (Some(_), _, _) => return Err("it has been changed since".to_owned()),
         };
     }
+    let texts = [&now, &text].map(|text| text.as_deref().unwrap_or_default());
+    if is_of_workspace(path) && !differ_in_block(texts[0], texts[1]) {
+        return Err("more than the block with the rules would change".to_owned());
+    }
     Ok((place, now, text))
+}
+
+/// Text and place of a file that corrections write.
+fn of_skill(workspace: &Workspace, path: &str) -> Result<(Option<String>, PathBuf), String> {
+    let skills = workspace.skills().map_err(|error| chain(&error))?;
+    let place = place(&skills, path).map_err(|error| chain(&error))?;
+    let place = place.ok_or("it is no file that corrections write")?;
+    let now = skills.generated(&place).map_err(|error| chain(&error))?;
+    Ok((now, place))
+}
+
+fn is_of_workspace(path: &str) -> bool {
+    path.starts_with("./")
 }
 
 pub(crate) fn revert_file(
@@ -56,19 +81,27 @@ pub(crate) fn revert_file(
     if now == before {
         return Ok("unchanged");
     }
+    let did = if before.is_some() {
+        "reverted"
+    } else {
+        "removed"
+    };
     if !dry_run {
-        let skills = workspace.skills()?;
         writer.note_file(path, now.as_deref(), before.as_deref());
+        if is_of_workspace(path) {
+            match &before {
+                Some(text) => redacting_writer::write_output(&place, text.as_bytes())?,
+                None => redacting_writer::remove_output(&place)?,
+            }
+            return Ok(did);
+        }
+        let skills = workspace.skills()?;
         match &before {
             Some(text) => drop(redacting_writer::replace(skills.directory(), &place, text)?),
             None => redacting_writer::remove(skills.directory(), &place)?,
         }
     }
-    Ok(if before.is_some() {
-        "reverted"
-    } else {
-        "removed"
-    })
+    Ok(did)
 }
 
 /// Resolves a path of the undo journal; `None` if corrections write no such file.

@@ -5,8 +5,9 @@
 //! nothing is reverted and the reasons are reported. A revert is a change too, and can be reverted
 //! by its name.
 //!
-//! Out of scope: logs, which describe past events, and files outside of `skills/`. The undo journal
-//! of a foreign checkout must not be able to name such files.
+//! Out of scope: logs, which describe past events, and files outside of `skills/`, except for the
+//! block with rules in a file of the workspace. The undo journal of a foreign checkout must not be
+//! able to name such files.
 
 mod files;
 mod plan;

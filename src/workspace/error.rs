@@ -264,6 +264,9 @@ pub enum Error {
     /// Skills are exported as folders, so they need a target directory.
     #[error("skills are exported as folders, which standard output cannot hold")]
     NeedsDirectory,
+    /// Rules cannot be written to a file of the workspace.
+    #[error(transparent)]
+    Block(#[from] crate::workspace::BlockError),
     /// Format of an import is unknown, or the file does not match the stated format.
     #[error("`{}` cannot be imported: {reason}", path.display())]
     NoImport {

@@ -13,6 +13,7 @@
 //! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
 
 pub(crate) mod approved_procedures;
+pub(crate) mod block_error;
 pub(crate) mod cases;
 pub(crate) mod document;
 pub(crate) mod error;
@@ -27,6 +28,7 @@ pub(crate) mod redacting_writer;
 pub(crate) mod rules;
 pub(crate) mod session_error;
 
+pub use block_error::BlockError;
 pub use error::Error;
 pub use experiment::{InvalidShare, Share};
 pub use providers::{Chosen, Providers};

@@ -73,6 +73,13 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written(path, named::replace(path, bytes))
 }
 
+/// Removes a file that this program created at a path that the caller named.
+pub(crate) fn remove_output(path: &Path) -> Result<(), Error> {
+    Ok(named::remove(path)
+        .map(drop)
+        .map_err(store::Error::io("remove", path))?)
+}
+
 /// Appends a JSON line to a file outside the store. Returns the kinds of secrets redacted.
 pub(crate) fn append_line(path: &Path, json: &str) -> Result<Vec<&'static str>, Error> {
     create_above(path)?;

@@ -14,6 +14,7 @@
     reason = "a test reads from top to bottom"
 )]
 
+mod agents_md;
 mod approve;
 mod audit;
 mod backtest;

@@ -1,4 +1,4 @@
-//! `memory export`: export of the memory to files.
+//! `memory export`: export of the memory to files, and rules in the files of agents.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,9 @@ use super::records::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::error::UserError;
-use crate::exchange::{self, ExportFormat, ExportOptions, ExportReport};
+use crate::exchange::{
+    self, AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,
+};
 use crate::model::{Kind, SkillPath};
 
 /// Format of an export.
@@ -20,6 +22,8 @@ enum FormatName {
     Markdown,
     /// A folder with a `SKILL.md` for each approved procedure
     Skills,
+    /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
+    AgentsMd,
 }
 
 /// Export memories
@@ -27,16 +31,21 @@ enum FormatName {
 /// `memory import` restores the JSON Lines exactly, with tombstones and logs. Secrets are redacted.
 /// An existing file is replaced only if it is an export; a skill's folder only if `memctl` created
 /// it.
+///
+/// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
+/// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
+/// that it says already are left out of the block. `memory undo` reverts it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
     memctl memory export --format markdown --kind reflexion --output -\n  \
-    memctl memory export --format skills --output ~/.claude/skills"
+    memctl memory export --format skills --output ~/.claude/skills\n  \
+    memctl memory export --format agents-md --dry-run"
 )]
 pub(in crate::cli) struct ExportArgs {
-    /// Output file or `-` for stdout; for skills, the parent directory
+    /// Output file or `-` for stdout; for skills, the parent directory; optional for agents-md
     #[arg(long, short, value_name = "FILE|-")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// Format of the export
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
     format: FormatName,
@@ -46,9 +55,20 @@ pub(in crate::cli) struct ExportArgs {
     /// Export only records of this skill, and no logs
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Replace a file even if it is not an export
+    /// Replace a file even if it is not an export, and a block that was edited by hand
     #[arg(long)]
     force: bool,
+    /// Show the change of `AGENTS.md` and `CLAUDE.md`, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl ExportArgs {
+    /// Returns `true` if the rules reach agents with the export, which they do not while memory is
+    /// off.
+    pub(super) const fn acts(&self) -> bool {
+        matches!(self.format, FormatName::AgentsMd)
+    }
 }
 
 pub(in crate::cli) fn export(
@@ -56,7 +76,22 @@ pub(in crate::cli) fn export(
     args: &ExportArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let is_stdout = args.output == Path::new("-");
+    if args.acts() {
+        return agents_md(context, args);
+    }
+    if args.dry_run {
+        return Err(UserError::usage(
+            "`--dry-run` shows the change of a file that is kept in step",
+            "memctl memory export --format agents-md --dry-run",
+        ));
+    }
+    let Some(output) = args.output.as_deref() else {
+        return Err(UserError::usage(
+            "the export needs a file or a directory",
+            "memctl memory export --output FILE",
+        ));
+    };
+    let is_stdout = output == Path::new("-");
     if is_stdout && context.printer.is_json() {
         return Err(UserError::usage(
             "the export and the report cannot both go to standard output",
@@ -64,11 +99,11 @@ pub(in crate::cli) fn export(
         ));
     }
     let options = ExportOptions {
-        output: (!is_stdout).then(|| context.environment.absolute(&args.output)),
+        output: (!is_stdout).then(|| context.environment.absolute(output)),
         format: match args.format {
             FormatName::Jsonl => ExportFormat::Jsonl,
             FormatName::Markdown => ExportFormat::Markdown,
-            FormatName::Skills => ExportFormat::Skills,
+            FormatName::Skills | FormatName::AgentsMd => ExportFormat::Skills,
         },
         kinds: args.kinds.clone(),
         skill,
@@ -81,6 +116,84 @@ pub(in crate::cli) fn export(
     });
     drop(bar);
     Ok(Box::new(report?))
+}
+
+/// Keeps the rules in `AGENTS.md` and `CLAUDE.md` in step.
+fn agents_md(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, UserError> {
+    if !args.kinds.is_empty() || args.skill.is_some() {
+        return Err(UserError::usage(
+            "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
+            "memctl memory export --format agents-md",
+        ));
+    }
+    if args.output.as_deref() == Some(Path::new("-")) {
+        return Err(UserError::usage(
+            "`agents-md` is a part of a file, and cannot go to standard output",
+            "memctl memory export --format agents-md --dry-run",
+        ));
+    }
+    let options = AgentsMdOptions {
+        root: context.places.project(&context.environment),
+        output: args
+            .output
+            .as_ref()
+            .map(|path| context.environment.absolute(path)),
+        force: args.force,
+        dry_run: args.dry_run,
+    };
+    let report = exchange::export_agents_md(&context.workspace(None)?, &options)?;
+    Ok(Box::new(report))
+}
+
+impl Report for AgentsMdReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for file in &self.files {
+            let (style, done) = match (file.change, self.dry_run) {
+                (FileChange::Unchanged, _) => (Style::Dim, "unchanged "),
+                (FileChange::Created, true) => (Style::Dim, "would create "),
+                (_, true) => (Style::Dim, "would update "),
+                (FileChange::Created, false) => (Style::Good, "created "),
+                (_, false) => (Style::Good, "updated "),
+            };
+            let rules = format!("  {}", plural(file.rules as u64, "rule"));
+            page.styled(&[
+                (style, done),
+                (Style::Plain, &file.path),
+                (Style::Dim, &rules),
+            ]);
+            for rule in &file.said {
+                page.field("said already", &format!("{}  {}", rule.id, rule.statement));
+            }
+            for near in &file.near {
+                let text = format!("{}  {}", near.id, near.statement);
+                page.field("similar", &text);
+            }
+            if self.dry_run {
+                page.line(file.diff.trim_end());
+            }
+        }
+        let left_out = [
+            (self.other_projects, "of other projects"),
+            (
+                self.candidates,
+                "waiting for approval: memctl memory list rules --status candidate",
+            ),
+        ];
+        for (count, reason) in left_out {
+            if count > 0 {
+                let rules = plural(count as u64, "rule");
+                page.styled(&[(Style::Dim, &format!("left out: {rules} {reason}"))]);
+            }
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
 }
 
 impl Report for ExportReport {

@@ -85,11 +85,8 @@ impl MemoryCommand {
     pub(in crate::cli) const fn works_without_memory(&self) -> bool {
         match self {
             Self::Records(command) => command.works_without_memory(),
-            Self::Export(_)
-            | Self::Purge(_)
-            | Self::Audit(_)
-            | Self::Enable(_)
-            | Self::Disable(_) => true,
+            Self::Export(args) => !args.acts(),
+            Self::Purge(_) | Self::Audit(_) | Self::Enable(_) | Self::Disable(_) => true,
             _ => false,
         }
     }

@@ -1,0 +1,422 @@
+//! Rules of the memory in `AGENTS.md` and `CLAUDE.md`, for agents without hooks.
+//!
+//! Each file holds one marked block that is replaced as a whole; the rest of the file is the
+//! user's. Only rules that count as the word of this user go in: candidates, observed rules and
+//! rules of other workspaces or projects stay out.
+//!
+//! Invariants:
+//! - All files are checked before the first write. A block that was edited by hand is replaced only
+//!   by force.
+//! - The target, after all links, is inside the workspace.
+//!
+//! Deliberately absent: reading rules back from the block (`memory import` skips it).
+
+pub(crate) mod block;
+mod diff;
+mod line;
+mod said;
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::exchange::notes;
+use crate::hints::Here;
+use crate::model::{CHAT, Record as _, Reflexion};
+use crate::platform::named;
+use crate::store::Selection;
+use crate::workspace::error::chain;
+use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
+
+use block::{Block, Misplaced, with_lines};
+use said::Statements;
+
+/// Files that are kept in step if they exist.
+const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Maximum size of a file: 4 MiB.
+const LARGEST: u64 = 4 << 20;
+const OUTSIDE: &str = "it is outside of the workspace";
+/// Lines above the rules.
+const HEADING: [&str; 4] = [
+    "## Rules from memctl",
+    "",
+    "People said or approved these rules. Change them with `memctl memory edit`, not here.",
+    "",
+];
+
+/// Target of the rules.
+#[derive(Debug)]
+pub struct AgentsMdOptions {
+    /// Directory of the workspace.
+    pub root: PathBuf,
+    /// File to write, created if missing; `None` for those of [`FILES`] that exist.
+    pub output: Option<PathBuf>,
+    /// Replaces a block that was edited by hand.
+    pub force: bool,
+    /// Writes nothing.
+    pub dry_run: bool,
+}
+
+/// Result of an export of the rules.
+#[derive(Debug, Serialize)]
+pub struct AgentsMdReport {
+    /// `agents-md`.
+    pub format: &'static str,
+    /// The files, in the order of writing.
+    pub files: Vec<FileReport>,
+    /// Number of rules left out because they are of other projects.
+    pub other_projects: usize,
+    /// Number of candidates from chats that wait for approval.
+    pub candidates: usize,
+    /// `true` if nothing was written.
+    pub dry_run: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Outcome for one file.
+#[derive(Debug, Serialize)]
+pub struct FileReport {
+    /// Path relative to the workspace.
+    pub path: String,
+    /// Change of the file.
+    pub change: FileChange,
+    /// Number of rules in the block.
+    pub rules: usize,
+    /// Rules left out because the file says them itself.
+    pub said: Vec<SaidRule>,
+    /// Rules in the block that the file may say in other words.
+    pub near: Vec<NearRule>,
+    /// Changed lines; empty for no change.
+    pub diff: String,
+    #[serde(skip)]
+    before: Option<String>,
+    #[serde(skip)]
+    after: String,
+}
+
+/// Change of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    /// The file is new.
+    Created,
+    /// The file has a new block.
+    Added,
+    /// The block has other lines.
+    Updated,
+    /// Nothing changes.
+    Unchanged,
+}
+
+/// Rule that a file says itself, with the same words.
+#[derive(Debug, Serialize)]
+pub struct SaidRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Statement of the file.
+    pub statement: String,
+}
+
+/// Rule that a file may say in other words.
+#[derive(Debug, Serialize)]
+pub struct NearRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Statement of the file.
+    pub statement: String,
+    /// Cosine of both, from 0 to 1.
+    pub score: f64,
+}
+
+/// Brings the blocks in step with the rules.
+pub fn export(workspace: &Workspace, options: &AgentsMdOptions) -> Result<AgentsMdReport, Error> {
+    let mut report = AgentsMdReport {
+        format: "agents-md",
+        files: Vec::new(),
+        other_projects: 0,
+        candidates: 0,
+        dry_run: options.dry_run,
+        warnings: Vec::new(),
+    };
+    let rules = rules(workspace, &options.root, &mut report)?;
+    let root = real(&options.root)?;
+    for path in targets(options, &root, &mut report)? {
+        let file = file_report(&root, &path, &rules, options, &mut report.warnings)?;
+        if !report.files.iter().any(|other| other.path == file.path) {
+            report.files.push(file);
+        }
+    }
+    if !options.dry_run {
+        write(workspace, &root, &mut report)?;
+    }
+    Ok(report)
+}
+
+/// Returns the rules that count, without those of other projects: first those for every skill, then
+/// by skill, oldest first.
+fn rules(
+    workspace: &Workspace,
+    root: &Path,
+    report: &mut AgentsMdReport,
+) -> Result<Vec<Reflexion>, Error> {
+    let found = workspace.store.list::<Reflexion>(&Selection::default())?;
+    let problems = found.problems.iter();
+    report.warnings.extend(problems.map(ToString::to_string));
+    let mut rules = found.records;
+    let waits = |rule: &&Reflexion| rule.is_candidate() && rule.source == CHAT;
+    report.candidates = rules.iter().filter(waits).count();
+    crate::workspace::rules::mark_observed(&workspace.store, &mut rules);
+    rules.retain(|rule| rule.is_in_use() && !rule.observed);
+    let here = Here {
+        directory: Some(root),
+        root: Some(root),
+    };
+    let total = rules.len();
+    rules.retain(|rule| here.covers(rule));
+    report.other_projects = total - rules.len();
+    rules.sort_by(|a, b| a.skill.cmp(&b.skill));
+    Ok(rules)
+}
+
+/// Returns the files to write, with all links resolved.
+fn targets(
+    options: &AgentsMdOptions,
+    root: &Path,
+    report: &mut AgentsMdReport,
+) -> Result<Vec<PathBuf>, Error> {
+    if let Some(path) = &options.output {
+        return Ok(vec![inside(root, path)?]);
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    for name in FILES {
+        let path = root.join(name);
+        if named::link_metadata(&path).is_err() {
+            continue;
+        }
+        let path = inside(root, &path)?;
+        let has_block = |text: &str| text.lines().any(block::begins);
+        let imports = |text: &str| {
+            let lines = text.lines().map(str::trim);
+            let names = lines.filter(|line| notes::is_import(line));
+            let path = |line: &str| {
+                line.trim_start_matches(['-', '*', '+', ' ', '@'])
+                    .to_owned()
+            };
+            names
+                .map(path)
+                .any(|line| line.trim_start_matches("./") == FILES[0])
+        };
+        // Agents that read both files would read the rules twice.
+        if !found.is_empty() && read(&path)?.is_some_and(|text| imports(&text) && !has_block(&text))
+        {
+            let notice = format!(
+                "`{name}` imports `{}`, and gets no rules of its own",
+                FILES[0]
+            );
+            report.warnings.push(notice);
+            continue;
+        }
+        found.push(path);
+    }
+    if found.is_empty() {
+        return Err(BlockError::NoFile.into());
+    }
+    Ok(found)
+}
+
+/// Resolves a path, which must lead to a file inside the workspace.
+fn inside(root: &Path, path: &Path) -> Result<PathBuf, Error> {
+    let refused = |reason| -> Error {
+        let path = path.to_owned();
+        BlockError::NotOfWorkspace { path, reason }.into()
+    };
+    let target = if named::link_metadata(path).is_ok() {
+        real(path)?
+    } else {
+        let name = path.file_name().ok_or_else(|| refused("it is no file"))?;
+        real(path.parent().unwrap_or(root))?.join(name)
+    };
+    let Ok(below) = target.strip_prefix(root) else {
+        return Err(refused(OUTSIDE));
+    };
+    let first = below.components().next();
+    let closed = [".git", crate::store::DIRECTORY];
+    if closed
+        .iter()
+        .any(|name| first == Some(Component::Normal(name.as_ref())))
+    {
+        return Err(refused("the directory belongs to another program"));
+    }
+    named::refuse_special(&target).map_err(crate::store::Error::io("write", &target))?;
+    Ok(target)
+}
+
+fn file_report(
+    root: &Path,
+    path: &Path,
+    rules: &[Reflexion],
+    options: &AgentsMdOptions,
+    warnings: &mut Vec<String>,
+) -> Result<FileReport, Error> {
+    let shown = path.strip_prefix(root).unwrap_or(path);
+    let misplaced = |Misplaced { line, reason }| BlockError::Misplaced {
+        path: shown.to_owned(),
+        line,
+        reason,
+    };
+    let before = read(path)?;
+    let text = before.as_deref().unwrap_or_default();
+    let old = Block::find(text).map_err(misplaced)?;
+    if let Some(edited) = old.filter(Block::is_edited) {
+        let error = BlockError::Edited {
+            path: shown.to_owned(),
+            line: edited.line,
+        };
+        match (options.force, options.dry_run) {
+            (true, _) => {}
+            (false, true) => warnings.push(format!("{error}; only `--force` replaces them")),
+            (false, false) => return Err(error.into()),
+        }
+    }
+    let statements = match old {
+        Some(old) => Statements::of(&[old.before, old.after]),
+        None => Statements::of(&[text]),
+    };
+    let mut said = Vec::new();
+    let mut kept: Vec<&Reflexion> = Vec::new();
+    let mut items: Vec<String> = Vec::new();
+    for rule in rules {
+        if let Some(statement) = statements.same(&rule.rule) {
+            let id = rule.reflexion_id.clone();
+            said.push(SaidRule { id, statement });
+        } else if let Some(item) = line::item(&rule.skill, &rule.rule)
+            && !items.contains(&item)
+        {
+            kept.push(rule);
+            items.push(item);
+        }
+    }
+    let near = near(&statements, &kept).unwrap_or_else(|error| {
+        warnings.push(format!(
+            "similar statements were not looked for: {}",
+            chain(&error)
+        ));
+        Vec::new()
+    });
+    // A file without rules gets no block.
+    let after = if items.is_empty() && old.is_none() {
+        text.to_owned()
+    } else {
+        let heading = HEADING.map(str::to_owned).into_iter();
+        let heading = heading.filter(|_| !items.is_empty());
+        let lines: Vec<String> = heading.chain(items.iter().cloned()).collect();
+        with_lines(text, &lines).map_err(misplaced)?
+    };
+    let change = match (&before, old) {
+        _ if after == text => FileChange::Unchanged,
+        (None, _) => FileChange::Created,
+        (_, None) => FileChange::Added,
+        (_, Some(_)) => FileChange::Updated,
+    };
+    Ok(FileReport {
+        path: shown.display().to_string(),
+        change,
+        rules: items.len(),
+        said,
+        near,
+        diff: diff::diff(text, &after),
+        before,
+        after,
+    })
+}
+
+fn near(statements: &Statements, rules: &[&Reflexion]) -> Result<Vec<NearRule>, Error> {
+    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+    let found = rules.iter().zip(statements.near(&texts)?);
+    let found = found.filter_map(|(rule, near)| {
+        let (statement, score) = near?;
+        Some(NearRule {
+            id: rule.reflexion_id.clone(),
+            rule: rule.summary(),
+            statement,
+            score: (score * 100.0).round() / 100.0,
+        })
+    });
+    Ok(found.collect())
+}
+
+/// Writes the changed files, each after its line in the undo journal.
+fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Result<(), Error> {
+    let files = report.files.iter();
+    let changed: Vec<&FileReport> = files
+        .filter(|f| f.change != FileChange::Unchanged)
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let is_own = root_of(workspace).is_some_and(|own| own == root);
+    let mut writer = workspace.writer()?;
+    for file in changed {
+        let before = file.before.as_deref();
+        if is_own {
+            writer.note_file(&journaled(&file.path), before, Some(&file.after));
+        }
+        redacting_writer::write_output(&root.join(&file.path), file.after.as_bytes())?;
+    }
+    if !is_own {
+        let notice = "the memory is outside of this workspace: `memory undo` does not revert files";
+        report.warnings.push(notice.to_owned());
+    }
+    Ok(())
+}
+
+/// Returns the directory that holds the memory, with all links resolved.
+fn root_of(workspace: &Workspace) -> Option<PathBuf> {
+    named::real(workspace.store.directory().parent()?).ok()
+}
+
+/// Path of a file of the workspace in the undo journal. Files of skills have no `./`.
+fn journaled(path: &str) -> String {
+    format!("./{path}")
+}
+
+/// Resolves a path of the undo journal; `None` if it is a file of a skill. The journal may be
+/// forged, so the path is checked as one that a user names.
+pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<PathBuf, Error>> {
+    let path = path.strip_prefix("./")?;
+    let parts = Path::new(path).components();
+    let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
+    let found = match (parts.count(), root_of(workspace)) {
+        (0, Some(root)) => inside(&root, &root.join(path)),
+        _ => Err(BlockError::NotOfWorkspace {
+            path: path.into(),
+            reason: OUTSIDE,
+        }
+        .into()),
+    };
+    Some(found)
+}
+
+/// Reads a file; `None` if it does not exist.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
+    match named::read_text(path, LARGEST) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(unreadable(path, source)),
+    }
+}
+
+fn real(path: &Path) -> Result<PathBuf, Error> {
+    named::real(path).map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}

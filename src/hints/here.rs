@@ -1,0 +1,92 @@
+//! Place that a session works in: which projects are its own.
+
+use std::path::{Component, Path};
+
+use crate::model::Reflexion;
+use crate::platform::named;
+
+/// Working directory of a session, and the workspace of its memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Here<'a> {
+    /// Working directory; `None` if unknown.
+    pub directory: Option<&'a Path>,
+    /// Directory that holds the memory; `None` if unknown.
+    pub root: Option<&'a Path>,
+}
+
+impl Here<'_> {
+    /// Returns `true` if a project of this name is here: the working directory, a directory between
+    /// it and the workspace, or a directory of the workspace that is no repository of its own.
+    pub(crate) fn has_project(&self, name: &str) -> bool {
+        let is_named = |path: &Path| path.file_name().is_some_and(|last| last == name);
+        let is_between = |at: &Path, root: &Path| {
+            let mut above = at.ancestors().take_while(|path| path.starts_with(root));
+            above.any(is_named)
+        };
+        self.directory.is_some_and(is_named)
+            || self
+                .directory
+                .zip(self.root)
+                .is_some_and(|(at, root)| is_between(at, root))
+            || self.is_part(name)
+    }
+
+    /// Returns `true` if a rule is of every project, or people said it in one that is here.
+    pub(crate) fn covers(&self, rule: &Reflexion) -> bool {
+        let projects = rule.projects();
+        projects.is_empty() || projects.iter().any(|name| self.has_project(name))
+    }
+
+    fn is_part(&self, name: &str) -> bool {
+        // The name comes from a file, and must not lead anywhere else.
+        let mut parts = Path::new(name).components();
+        if !matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        ) {
+            return false;
+        }
+        let part = self.root.map(|root| root.join(name));
+        part.is_some_and(|part| named::is_dir(&part) && !named::exists(&part.join(".git")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn project_is_here_by_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["work/shop/api/src", "work/blog/.git"] {
+            named::create_dir(&dir.path().join(name)).unwrap();
+        }
+        let work = dir.path().join("work");
+        let check = |at: &str, root: &Path, name: &str, expected: bool| {
+            let at = dir.path().join(at);
+            let here = Here {
+                directory: Some(&at),
+                root: Some(root),
+            };
+            assert_eq!(
+                here.has_project(name),
+                expected,
+                "{name} in {}",
+                at.display()
+            );
+        };
+        let shop = work.join("shop");
+        check("work/shop", &shop, "shop", true);
+        check("work/shop", &shop, "api", true);
+        check("work/shop/api/src", &shop, "shop", true);
+        check("work/shop/api/src", &shop, "work", false);
+        check("work/shop", &shop, "blog", false);
+        check("work/shop", &work, "work", true);
+        check("work/shop", &work, "blog", false);
+        check("work/shop", &work, "..", false);
+        check("work/shop", &work, "shop/api", false);
+        check("work/shop", &work, "", false);
+        check("elsewhere", &work, "elsewhere", true);
+        check("elsewhere", &work, "work", false);
+    }
+}
