@@ -24,6 +24,7 @@ use measure::{cold, memctl, ms, run};
 use serde_json::{Value, json};
 
 const FIXES: usize = 10_000;
+const RULES: usize = 500;
 const PROCESSES: usize = 51;
 /// Bytes of session files.
 const SHORT: usize = 20_000_000;
@@ -52,6 +53,16 @@ fn main() {
         round += 1;
         hook(&root, &failed(&root, round))
     });
+    row(
+        "`memctl hook`, a session start with 500 rules",
+        "10 ms",
+        &mut || {
+            round += 1;
+            let mut command = hook(&root, &started(&root, round));
+            command.env("MEMCTL_TRUST", "1");
+            command
+        },
+    );
     row("`memctl hint`", "10 ms", &mut || {
         round += 1;
         memctl(&root, &["hint", "--error", &error(round), "--json"])
@@ -104,6 +115,12 @@ fn failed(root: &Path, n: usize) -> Value {
     event
 }
 
+fn started(root: &Path, session: usize) -> Value {
+    let mut event = event(root, session, "SessionStart", "");
+    event["source"] = "startup".into();
+    event
+}
+
 /// Spreads the numbers of the rounds over the fixes.
 fn word(n: usize) -> String {
     let mut left = n * 7_919 % FIXES + 31;
@@ -136,6 +153,22 @@ fn generate(root: &Path) {
     }
     write!(out, "\n  ]\n}}").unwrap();
     out.flush().unwrap();
+    let rules: Vec<Value> = (0..RULES)
+        .map(|n| json!({"reflexion_id": format!("REFL-{:03}", n + 1), "skill": format!("dev/part{}", n % 20),
+            "created_at": "2026-01-01T00:00:00+00:00", "rule": format!("When changing {}, ALWAYS run its checks first.", word(n)),
+            "correction_id": "CORR-001", "mistake": failing(n), "root_cause": "", "applies_when": "",
+            "confidence": 0.8, "utility_score": 0.5}))
+        .collect();
+    let runs: Vec<Value> = (0..RULES)
+        .map(|n| json!({"execution_id": format!("EXEC-{n}"), "skill": format!("dev/part{}", n % 10),
+            "created_at": "2026-01-01T00:00:00+00:00", "input_summary": {"text": error(n)}, "output_summary": {"text": error(n)}}))
+        .collect();
+    for (name, entries) in [
+        ("reflexion_entries.json", rules),
+        ("episodic_memory.json", runs),
+    ] {
+        fs::write(memory.join(name), json!({ "entries": entries }).to_string()).unwrap();
+    }
 }
 
 /// A session file of Claude Code of at least so many bytes: the recorded session, and behind it as much

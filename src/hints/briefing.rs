@@ -1,30 +1,32 @@
 //! Briefing at the start of a session: the rules from the users of the project, the procedures that
 //! they have approved, and recurring errors. It is short, because the model reads it again at every
-//! step of the session.
+//! step of the session. Rules fill the room that the other parts leave, which is at least three
+//! fifths.
 
 use std::collections::HashSet;
 
 use crate::guard;
 use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
-use crate::model::{CHAT, Fix, Judgement, Kind, Procedure, Record as _, Reflexion, Trust};
+use crate::model::{Fix, Kind, Procedure, Record as _, Trust};
 use crate::store::Selection;
 
+use super::briefing_rules::{filled, lines};
 use super::fixes::is_shown;
+use super::here::Here;
 use super::service::HintService;
 use crate::workspace::Error;
 use crate::workspace::approved_procedures::approved;
-use crate::workspace::rules as active_rules;
 
 /// Maximum number of newest records to examine.
-const LOOKED_AT: usize = 500;
+pub(super) const LOOKED_AT: usize = 500;
 /// Minimum number of occurrences for a fix to count as recurring.
 const REPEATED: f64 = 2.0;
-/// Maximum number of fixes, and of rules, in a briefing.
-const TOLD: usize = 5;
+/// Maximum number of fixes, and of observed rules, in a briefing.
+pub(super) const TOLD: usize = 5;
 /// Maximum number of procedures in a briefing.
 const PROCEDURES: usize = 3;
 /// Maximum length of a line, in characters.
-const LINE: usize = 240;
+pub(super) const LINE: usize = 240;
 
 /// Text for the start of a session; a part is empty if it has nothing to report.
 #[derive(Debug, Default)]
@@ -37,11 +39,11 @@ pub struct Briefing {
 
 impl HintService<'_> {
     /// Returns the briefing, in at most `budget` UTF-16 code units. A resumed session also gets the
-    /// pitfalls that it has met itself. `project` is the name of the working directory.
+    /// pitfalls that it has met itself.
     pub fn briefing(
         &self,
         session: &str,
-        project: Option<&str>,
+        here: &Here<'_>,
         budget: usize,
     ) -> Result<Briefing, Error> {
         let mut told = Briefing::default();
@@ -49,32 +51,20 @@ impl HintService<'_> {
         if !own.is_empty() {
             told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
         }
-        let (rules, waiting) = self.rules()?;
-        let (observed, rules): (Vec<Reflexion>, Vec<Reflexion>) =
-            rules.into_iter().partition(|rule| rule.observed);
-        let lines = |rules: &[Reflexion]| {
-            let lines = rules.iter().map(|rule| match rule.skill.as_str() {
-                "" => format!("  - {}", line(&rule.rule, LINE)),
-                skill => format!("  - {}: {}", line(skill, LINE), line(&rule.rule, LINE)),
-            });
-            lines.collect::<Vec<_>>().into_iter()
-        };
-        if !rules.is_empty() {
-            let heading = "Rules that people have given in this project, by skill:";
-            told.rules.push_str(&section(heading, lines(&rules)));
-        }
-        if !observed.is_empty() {
+        let rules = self.rules(here)?;
+        let mut observed = String::new();
+        if !rules.observed.is_empty() {
             let heading = "Rules that came with the files of others (not approved here), by skill:";
-            let text = guard::defuse(&section(heading, lines(&observed)));
-            told.observed.push_str(&text);
+            observed.push_str(&section(heading, lines(&rules.observed).into_iter()));
         }
         // Procedures that cannot be read are no reason to keep the rules back.
-        let procedures = self.procedures(project).unwrap_or_default();
+        let procedures = self.procedures(here).unwrap_or_default();
         let steps: Vec<(&str, String)> = procedures.iter().map(procedure_line).collect();
+        let mut approved = String::new();
         if !steps.is_empty() {
             let heading = "Procedures that people have approved for this project:";
             let lines = steps.iter().map(|(_, line)| line.clone());
-            told.rules.push_str(&section(heading, lines));
+            approved.push_str(&section(heading, lines));
         }
         let repeated = self.repeated(session)?;
         if !repeated.is_empty() {
@@ -87,14 +77,27 @@ impl HintService<'_> {
                 )
             });
             let heading = "Errors that were met more than once in this project:";
-            let text = guard::defuse(&section(heading, lines));
-            told.observed.push_str(&text);
+            observed.push_str(&section(heading, lines));
         }
-        let notice = waiting_notice(waiting);
-        told.rules = within(&told.rules, budget.saturating_sub(guard::length(&notice)));
+        let observed = guard::defuse(&observed);
+        let notice = waiting_notice(rules.waiting);
+        let room = budget.saturating_sub(guard::length(&notice));
+        told.rules = within(&told.rules, room);
+        let left = room.saturating_sub(guard::length(&told.rules));
+        let others = guard::length(&approved) + guard::length(&observed);
+        let heading = "Rules that people have given in this project, by skill:";
+        let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
+        let own = lines(&rules.own);
+        let mut text = filled(heading, &own, of_rules);
+        if text.is_empty() {
+            text = filled(heading, &own, left);
+        }
+        told.rules.push_str(&text);
+        let left = room.saturating_sub(guard::length(&told.rules));
+        told.rules.push_str(&within(&approved, left));
         told.rules.push_str(&notice);
-        let room = budget.saturating_sub(guard::length(&told.rules));
-        told.observed = within(&told.observed, room);
+        let left = budget.saturating_sub(guard::length(&told.rules));
+        told.observed = within(&observed, left);
         let shown = steps.iter().filter(|(_, line)| told.rules.contains(line));
         self.store.count_retrievals(shown.map(|(id, _)| *id));
         Ok(told)
@@ -127,7 +130,7 @@ impl HintService<'_> {
 
     /// Returns the approved procedures of a project, most often seen first, then newest. One without
     /// origin was entered here, and is of every project.
-    fn procedures(&self, project: Option<&str>) -> Result<Vec<Procedure>, Error> {
+    fn procedures(&self, here: &Here<'_>) -> Result<Vec<Procedure>, Error> {
         let newest = Selection {
             skill: None,
             newest: Some(LOOKED_AT),
@@ -135,7 +138,7 @@ impl HintService<'_> {
         let (mut found, _) = approved(self.store, &newest)?;
         found.retain(|procedure| {
             let mut origins = procedure.origins.iter();
-            let is_here = |workspace: &str| !workspace.is_empty() && project == Some(workspace);
+            let is_here = |workspace: &str| here.has_project(workspace);
             procedure.origins.is_empty() || origins.any(|origin| is_here(&origin.workspace))
         });
         found.retain(|procedure| procedure.fields().steps().next().is_some());
@@ -146,31 +149,6 @@ impl HintService<'_> {
         });
         found.truncate(PROCEDURES);
         Ok(found)
-    }
-
-    /// Returns the rules with the highest confidence, among those that prompts may show, and the
-    /// number of candidates from chats.
-    fn rules(&self) -> Result<(Vec<Reflexion>, usize), Error> {
-        let newest = Selection {
-            skill: None,
-            newest: Some(LOOKED_AT),
-        };
-        let (mut rules, _) = active_rules::rules(self.store, &newest)?;
-        let waits = |rule: &&Reflexion| {
-            let is_discarded = rule.judgement.as_ref().is_some_and(Judgement::is_against);
-            rule.is_candidate() && rule.source == CHAT && !is_discarded
-        };
-        let waiting = rules.iter().filter(waits).count();
-        rules.retain(Reflexion::is_in_use);
-        rules.retain(|rule| !rule.observed || is_harmless(rule));
-        let sureness = |rule: &Reflexion| rule.confidence.unwrap_or(0.5) * rule.utility();
-        // Unapproved rules sort last, even if their file claims a high confidence.
-        rules.sort_by(|a, b| {
-            let order = a.observed.cmp(&b.observed);
-            order.then(sureness(b).total_cmp(&sureness(a)))
-        });
-        rules.truncate(TOLD);
-        Ok((rules, waiting))
     }
 }
 
@@ -200,12 +178,6 @@ fn procedure_line(procedure: &Procedure) -> (&str, String) {
         line(&steps.join(" "), LINE)
     );
     (&procedure.procedure_id, text)
-}
-
-/// Returns true if an unapproved rule may be shown as data.
-fn is_harmless(rule: &Reflexion) -> bool {
-    let text = format!("{}\n{}\n{}", rule.skill, rule.rule, rule.applies_when);
-    guard::admit(&text).quarantine.is_none()
 }
 
 /// Number of occurrences of a fix. An unapproved fix counts each session once.
@@ -245,7 +217,7 @@ fn within(text: &str, budget: usize) -> String {
 }
 
 /// Text on one line: redacted, without fence markers, and cut to `room` characters.
-fn line(text: &str, room: usize) -> String {
+pub(super) fn line(text: &str, room: usize) -> String {
     let text = guard::unfenced(&guard::redact(text).text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(room) {
@@ -256,6 +228,8 @@ fn line(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::model::Scope;
     use crate::platform::named;
@@ -290,13 +264,13 @@ mod tests {
             random: || "r".to_owned(),
             withhold: crate::workspace::Share::NONE,
         };
-        let told = adviser.briefing("s", None, 2_000).unwrap();
+        let told = adviser.briefing("s", &Here::default(), 2_000).unwrap();
         let errors: Vec<&str> = told.observed.lines().skip(1).collect();
         assert_eq!(errors.len(), 2, "{errors:?}");
         assert!(errors[0].starts_with("  - error 3: failed with `f`; what worked was `w`"));
         let rules: Vec<&str> = told.rules.lines().skip(1).collect();
         assert_eq!(rules, ["  - hr/x: When x, ALWAYS y."]);
-        let told = adviser.briefing("s", None, 120).unwrap();
+        let told = adviser.briefing("s", &Here::default(), 120).unwrap();
         assert!(!told.rules.is_empty() && told.observed.is_empty());
     }
 
@@ -323,14 +297,18 @@ mod tests {
         let path = dir.path().join(Kind::Procedure.file());
         named::replace(&path, entries.to_string().as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
-        let told = |store: &Scoped, project| {
+        let told = |store: &Scoped, project: Option<&str>| {
             let adviser = HintService {
                 store,
                 now: chrono::DateTime::UNIX_EPOCH,
                 random: || "r".to_owned(),
                 withhold: crate::workspace::Share::NONE,
             };
-            adviser.briefing("s", project, 2_000).unwrap()
+            let here = Here {
+                directory: project.map(Path::new),
+                ..Here::default()
+            };
+            adviser.briefing("s", &here, 2_000).unwrap()
         };
         // Nobody here vouches for what a file calls approved.
         let stranger = told(&store, Some("shop"));

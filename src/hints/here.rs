@@ -1,4 +1,4 @@
-//! Place that a session works in: which projects are its own.
+//! Place that a session works in: which projects and skills are its own.
 
 use std::path::{Component, Path};
 
@@ -12,6 +12,8 @@ pub struct Here<'a> {
     pub directory: Option<&'a Path>,
     /// Directory that holds the memory; `None` if unknown.
     pub root: Option<&'a Path>,
+    /// Directory of the skills; `None` if unknown.
+    pub skills: Option<&'a Path>,
 }
 
 impl Here<'_> {
@@ -49,6 +51,15 @@ impl Here<'_> {
         let part = self.root.map(|root| root.join(name));
         part.is_some_and(|part| named::is_dir(&part) && !named::exists(&part.join(".git")))
     }
+
+    /// Returns `true` if the workspace has a skill of this path.
+    pub(crate) fn has_skill(&self, path: &str) -> bool {
+        let mut parts = Path::new(path).components();
+        parts.all(|part| matches!(part, Component::Normal(_)))
+            && self
+                .skills
+                .is_some_and(|skills| named::is_dir(&skills.join(path)))
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +69,7 @@ mod tests {
     #[test]
     fn project_is_here_by_its_directory() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["work/shop/api/src", "work/blog/.git"] {
+        for name in ["work/shop/api/src", "work/blog/.git", "work/skills/hr/x"] {
             named::create_dir(&dir.path().join(name)).unwrap();
         }
         let work = dir.path().join("work");
@@ -67,6 +78,7 @@ mod tests {
             let here = Here {
                 directory: Some(&at),
                 root: Some(root),
+                skills: None,
             };
             assert_eq!(
                 here.has_project(name),
@@ -88,5 +100,12 @@ mod tests {
         check("work/shop", &work, "", false);
         check("elsewhere", &work, "elsewhere", true);
         check("elsewhere", &work, "work", false);
+        let skills = work.join("skills");
+        let here = Here {
+            skills: Some(&skills),
+            ..Here::default()
+        };
+        assert!(here.has_skill("hr/x") && !here.has_skill("hr/y") && !here.has_skill("../shop"));
+        assert!(!here.has_project("shop"));
     }
 }

@@ -8,13 +8,15 @@
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
 //!   fit, in which order, and how much text.
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
-//! - `briefing`: text for the start of a session. `here`: the place that the session works in.
+//! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
+//!   `here`: the place that the session works in.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
 
 pub(crate) mod adoption;
 pub(crate) mod applies;
 pub(crate) mod briefing;
+pub(crate) mod briefing_rules;
 pub(crate) mod budget;
 pub(crate) mod comparison;
 pub(crate) mod failure;

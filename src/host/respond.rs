@@ -1,10 +1,12 @@
 //! Answer to a hook event.
 
+use std::path::Path;
+
 use crate::guard::{self, fence, length};
 use crate::hints::budget::within;
 use crate::hints::failure::project_of;
 use crate::hints::ranking::{Hint, MAX_HINTS, render_blocks, statement};
-use crate::hints::{HintOptions, HintService};
+use crate::hints::{Here, HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
 use crate::model::{Kind, Trust};
 use crate::workspace::Error;
@@ -14,11 +16,13 @@ use super::{Event, EventKind, Host, LONGEST_ANSWER};
 /// Maximum length of the text at the start of a session, in UTF-16 units.
 const BRIEFING: usize = 2_000;
 
-/// Processes an event. Returns the text for the agent host to print; `None` for nothing.
+/// Processes an event. Returns the text for the agent host to print; `None` for nothing. `skills` is
+/// the directory of the skills, if it is known.
 pub fn respond(
     host: Host,
     event: &Event,
     adviser: &HintService<'_>,
+    skills: Option<&Path>,
 ) -> Result<Option<String>, Error> {
     let session = host.session(event);
     let text = match event.kind {
@@ -51,9 +55,12 @@ pub fn respond(
         EventKind::SessionStart => {
             let nonce = (adviser.random)();
             let frame = length(&fence::<&str>(&[], &nonce));
-            let project = event.cwd.as_deref().and_then(project_of);
-            let project = project.as_deref();
-            let briefing = adviser.briefing(&session, project, BRIEFING - frame)?;
+            let here = Here {
+                directory: event.cwd.as_deref(),
+                root: adviser.store.directory().parent(),
+                skills,
+            };
+            let briefing = adviser.briefing(&session, &here, BRIEFING - frame)?;
             let mut text = briefing.rules;
             if !briefing.observed.is_empty() {
                 text.push_str(&fence(&[briefing.observed], &nonce));

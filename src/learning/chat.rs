@@ -25,6 +25,7 @@ pub(crate) struct Heard {
     proposal: Proposal,
     turn: u64,
     after: String,
+    /// Project of the session; empty if unknown.
     workspace: String,
 }
 
@@ -32,9 +33,12 @@ pub(crate) struct Heard {
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     turns: u64,
-    /// Last call of the agent, on one line, and its working directory.
-    last: Option<(String, String)>,
-    pub(crate) heard: Vec<Heard>,
+    /// Last call of the agent, on one line.
+    last: Option<String>,
+    /// Name of the working directory of the first call. Agents enter other directories later, and
+    /// the person speaks about the project.
+    project: Option<String>,
+    heard: Vec<Heard>,
 }
 
 impl Listener {
@@ -43,8 +47,12 @@ impl Listener {
         if !step.side {
             let call = format!("{}: {}", step.tool, step.call_text());
             let call = call.split_whitespace().collect::<Vec<_>>().join(" ");
-            let cwd = step.cwd.clone().unwrap_or_default();
-            self.last = Some((call, cwd));
+            self.last = Some(call);
+        }
+        if self.project.is_none() {
+            let path = step.cwd.as_deref().unwrap_or_default();
+            let name = path.trim_end_matches('/').rsplit('/').next();
+            self.project = name.filter(|name| !name.is_empty()).map(kept);
         }
     }
 
@@ -61,14 +69,22 @@ impl Listener {
         if guard::admit(&proposal.quote).quarantine.is_some() {
             return;
         }
-        let (after, cwd) = self.last.clone().unwrap_or_default();
-        let name = cwd.trim_end_matches('/').rsplit('/').next();
+        let after = self.last.clone().unwrap_or_default();
         self.heard.push(Heard {
             proposal,
             turn: self.turns,
             after: clean(&after).cut(AFTER),
-            workspace: kept(name.unwrap_or_default()),
+            workspace: String::new(),
         });
+    }
+
+    /// Returns what was heard in the session.
+    pub(crate) fn finish(mut self) -> Vec<Heard> {
+        let project = self.project.unwrap_or_default();
+        for heard in &mut self.heard {
+            heard.workspace.clone_from(&project);
+        }
+        self.heard
     }
 }
 

@@ -175,7 +175,7 @@ pub(crate) fn read(
         Event::Session(id) => session.id = Some(id),
     })?;
     window.look(&mut session, keep, on_step, true);
-    session.heard = listener.heard;
+    session.heard = listener.finish();
     Ok(session)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -16,6 +17,9 @@ use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
+
+/// Half-life of the recency of a rule, in days.
+const HALF_LIFE_DAYS: f64 = 90.0;
 
 /// Number of outcomes required before a rule can be retired.
 const OUTCOMES: f64 = 5.0;
@@ -209,6 +213,25 @@ impl Reflexion {
     pub fn projects(&self) -> Vec<&str> {
         let names = self.said.iter().map(|said| said.workspace.as_str());
         names.filter(|name| !name.is_empty()).collect()
+    }
+
+    /// Returns the recency: from 0.5 (old, or unknown) to 1 (now).
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "seconds of centuries stay far below 2^52"
+    )]
+    pub fn newness(&self, now: DateTime<Utc>) -> f64 {
+        let Some(born) = self.born() else {
+            return 0.5;
+        };
+        let days = (now - born).num_seconds().max(0) as f64 / 86_400.0;
+        0.5 + 0.5 * (-days / HALF_LIFE_DAYS).exp2()
+    }
+
+    /// Returns the time of creation; `None` if it cannot be read.
+    pub fn born(&self) -> Option<DateTime<Utc>> {
+        let born = DateTime::parse_from_rfc3339(&self.created_at);
+        born.ok().map(|at| at.to_utc())
     }
 
     /// Returns the utility, 0.5 if unknown.

@@ -13,7 +13,8 @@ pub struct Said {
     /// The agent host's session id, or the file name of a session without one.
     #[serde(default, deserialize_with = "lenient::text")]
     pub session: String,
-    /// Name of the working directory.
+    /// Project: name of the working directory that the session began in. The rule is told only
+    /// there; empty means everywhere.
     #[serde(
         default,
         deserialize_with = "lenient::text",

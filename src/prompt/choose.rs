@@ -4,8 +4,6 @@
 //! absent: randomness. Same rules, input and time give the same prompt. The caller decides which
 //! rules an experiment withholds; their tokens stay unused.
 
-use chrono::{DateTime, Utc};
-
 use crate::model::{Reflexion, UTILITY_FLOOR};
 use crate::search::Corpus;
 
@@ -14,8 +12,6 @@ use super::render::item;
 
 /// Weight of the exploration bonus for rarely used rules.
 const CURIOSITY: f64 = 0.3;
-/// Half-life of the recency bonus in days.
-const HALF_LIFE_DAYS: f64 = 90.0;
 
 /// Splits rules into selected ones, in prompt order, and omitted ones.
 ///
@@ -62,7 +58,7 @@ pub(crate) fn choose<'a>(
     }
     let newest = able
         .iter()
-        .max_by_key(|(i, rule)| (born(rule), *i))
+        .max_by_key(|(i, rule)| (rule.born(), *i))
         .map(|(i, _)| *i);
     let relevance = relevance(&able, choice.input);
     let tried = able
@@ -76,7 +72,7 @@ pub(crate) fn choose<'a>(
             let worth = relevance
                 * confidence(rule).max(0.05)
                 * promise(rule, tried)
-                * newness(rule, choice.now);
+                * rule.newness(choice.now);
             (
                 if Some(*i) == newest {
                     f64::INFINITY
@@ -125,28 +121,9 @@ fn relevance(rules: &[(usize, &Reflexion)], input: Option<&str>) -> Vec<f64> {
     relevance
 }
 
-/// Recency: from 0.5 (old) to 1 (now).
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "seconds of centuries stay far below 2^52"
-)]
-fn newness(rule: &Reflexion, now: DateTime<Utc>) -> f64 {
-    let Some(born) = born(rule) else {
-        return 0.5;
-    };
-    let days = (now - born).num_seconds().max(0) as f64 / 86_400.0;
-    0.5 + 0.5 * (-days / HALF_LIFE_DAYS).exp2()
-}
-
 /// Expected usefulness: utility plus a bonus that falls with use (upper confidence bound UCB1, Auer
 /// et al. 2002). So all rules get a turn when the budget does not fit them all.
 fn promise(rule: &Reflexion, all: f64) -> f64 {
     let tried = rule.times_injected.unwrap_or(0.0).max(0.0);
     rule.utility() + CURIOSITY * (all.ln_1p() / (1.0 + tried)).sqrt()
-}
-
-fn born(rule: &Reflexion) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(&rule.created_at)
-        .ok()
-        .map(|at| at.to_utc())
 }

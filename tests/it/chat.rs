@@ -60,9 +60,12 @@ fn candidates(workspace: &Workspace, message: &str) -> Vec<Value> {
     report["candidates"].as_array().unwrap().clone()
 }
 
+/// Starts a session in the project of [`Transcript::new`], a part of the workspace.
 fn start(workspace: &Workspace) -> String {
+    let cwd = workspace.root().join("shop");
+    fs::create_dir_all(&cwd).unwrap();
     let event = json!({"hook_event_name": "SessionStart", "session_id": "new", "source": "startup",
-        "cwd": workspace.root()});
+        "cwd": cwd});
     hook(workspace, "claude-code", event.to_string()).stdout
 }
 
@@ -304,4 +307,60 @@ fn a_model_judges_candidates_and_words_those_that_it_keeps() {
     // A person may see it otherwise.
     workspace.json(&["memory", "approve", &discarded]);
     assert!(start(&workspace).contains("tabs in this file"));
+}
+
+#[test]
+fn approved_rule_of_a_chat_is_told_only_in_its_project() {
+    let mut workspace = initialised().trusted();
+    let rule = |n: u32, text: &str, project: &str| {
+        json!({"reflexion_id": format!("REFL-{n:03}"), "skill": "", "rule": text, "source": "chat",
+            "status": "active", "created_at": "2026-02-01T00:00:00+00:00",
+            "said": [{"quote": text, "session": "s", "workspace": project, "turn": 1}]})
+    };
+    let rules = [
+        rule(1, "Use pnpm.", "shop"),
+        rule(2, "Use yarn.", "blog"),
+        rule(3, "Answer in German.", ""),
+    ];
+    let text = json!({ "entries": rules }).to_string();
+    workspace.write(".agentura/reflexion_entries.json", text);
+    let memory = workspace.root().join(".agentura");
+    workspace.set("AGENTURA_KNOWLEDGE_DIR", memory.to_str().unwrap());
+    for (project, own, other) in [("shop", "pnpm", "yarn"), ("blog", "yarn", "pnpm")] {
+        let at = workspace.home().join(project);
+        fs::create_dir_all(&at).unwrap();
+        let event = json!({"hook_event_name": "SessionStart", "session_id": "new",
+            "source": "startup", "cwd": at});
+        let told = hook(&workspace, "claude-code", event.to_string()).stdout;
+        assert!(
+            told.contains(own) && told.contains("German"),
+            "{project}: {told}"
+        );
+        assert!(!told.contains(other), "{project}: {told}");
+    }
+}
+
+#[test]
+fn session_start_fills_its_budget_and_counts_the_rest() {
+    let workspace = initialised().trusted();
+    let rules: Vec<Value> = (1..=60)
+        .map(|n| {
+            json!({"reflexion_id": format!("REFL-{n:03}"), "skill": "hr/x", "confidence": 0.9,
+                "rule": format!("When step {n} fails, ALWAYS read its log before the next one."),
+                "created_at": "2026-02-01T00:00:00+00:00"})
+        })
+        .collect();
+    let text = json!({ "entries": rules }).to_string();
+    workspace.write(".agentura/reflexion_entries.json", text);
+    let told: Value = serde_json::from_str(&start(&workspace)).unwrap();
+    let told = told["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
+    let shown = told.matches("ALWAYS read").count();
+    assert!(
+        shown > 15 && told.encode_utf16().count() <= 2_000,
+        "{shown}: {told}"
+    );
+    let rest = format!("  and {} more: memctl memory list rules", 60 - shown);
+    assert!(told.contains(&rest), "{told}");
 }

@@ -137,7 +137,7 @@ fn answer(
             .and_then(|config| config.parsed("experiment.withhold").ok())
             .unwrap_or_default(),
     };
-    let answer = respond(host, &event, &adviser).ok()?;
+    let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();

@@ -174,6 +174,7 @@ fn rules(
     let here = Here {
         directory: Some(root),
         root: Some(root),
+        skills: None,
     };
     let total = rules.len();
     rules.retain(|rule| here.covers(rule));

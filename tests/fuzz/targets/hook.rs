@@ -24,7 +24,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let Some(event) = host.event(bytes) else {
             continue;
         };
-        let answer = respond(host, &event, &adviser).unwrap();
+        let answer = respond(host, &event, &adviser, None).unwrap();
         if let Some(answer) = answer {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
             assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event.name);
