@@ -9,6 +9,7 @@ pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
 pub(crate) mod chat;
+pub mod check;
 pub(crate) mod claim;
 pub mod conflict;
 pub(crate) mod correction_quality;

@@ -9,13 +9,13 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Simple {
     /// Program and arguments, without quotes, assignments and wrappers.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Reads the output of the previous command.
     pub(super) piped: bool,
     /// Runs only if the previous command failed.
     pub(super) fallback: bool,
     /// Text of its here-document.
-    pub(super) body: String,
+    pub(crate) body: String,
     /// Place in the line, in bytes, with redirections and without operators.
     pub(super) span: Range<usize>,
 }
@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = 3;
 const MAX_COMMANDS: usize = 64;
 
 /// Simple commands of a line, in order.
-pub(super) fn commands(line: &str) -> Vec<Simple> {
+pub(crate) fn commands(line: &str) -> Vec<Simple> {
     let mut all = Vec::new();
     collect(line, 0, &mut all);
     all
@@ -64,7 +64,7 @@ fn inner(words: &[String]) -> Option<&str> {
 }
 
 /// Last part of a path.
-pub(super) fn basename(path: &str) -> &str {
+pub(crate) fn basename(path: &str) -> &str {
     path.trim_end_matches('/')
         .rsplit('/')
         .next()

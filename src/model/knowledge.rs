@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::check::{self, Check, CheckUse};
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
@@ -162,6 +163,34 @@ pub struct Reflexion {
         skip_serializing_if = "Option::is_none"
     )]
     pub judgement: Option<Judgement>,
+    /// Calls of an agent that the rule is about; `None` if the rule only speaks in prompts.
+    #[serde(
+        default,
+        deserialize_with = "check::lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub check: Option<Check>,
+    /// Number of sessions in which the check fired.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub check_fired: Option<f64>,
+    /// Number of sessions in which a matching call ran all the same.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub check_overridden: Option<f64>,
+    /// Number of sessions in which such a call then succeeded.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub check_needless: Option<f64>,
     /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
     /// stored; set by the code that reads rules for an agent.
     #[serde(skip)]
@@ -240,19 +269,31 @@ impl Reflexion {
     }
 
     /// Returns the counts of use, from any program.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float cast to an integer saturates, and a count below zero is none"
-    )]
     pub fn evidence(&self) -> Evidence {
-        let count = |field: Option<f64>| field.unwrap_or(0.0) as u64;
         Evidence {
             shown: count(self.times_injected),
             helped: count(self.times_helped),
             harmed: count(self.times_harmed),
         }
     }
+
+    /// Returns the counts of the check.
+    pub fn check_use(&self) -> CheckUse {
+        CheckUse {
+            fired: count(self.check_fired),
+            overridden: count(self.check_overridden),
+            needless: count(self.check_needless),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float cast to an integer saturates, and a count below zero is none"
+)]
+fn count(field: Option<f64>) -> u64 {
+    field.unwrap_or(0.0) as u64
 }
 
 impl Record for Reflexion {

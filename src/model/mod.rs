@@ -7,6 +7,7 @@
 //! in `episodic_memory.json`, and so on). Kind-independent code (search, listing, export) sees it
 //! as one [`Document`].
 
+mod check;
 mod condition;
 mod counting;
 mod episode;
@@ -32,6 +33,7 @@ mod trial;
 mod trust;
 mod viewer;
 
+pub use check::{Check, CheckAction, CheckUse};
 pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
