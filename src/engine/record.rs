@@ -106,7 +106,14 @@ impl HintService<'_> {
         let trials = known.trials.overcame(&keys, &helped);
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.settle(&success.session, owed.and(Owed { credits, trials }))?;
+        self.settle(
+            &success.session,
+            owed.and(Owed {
+                credits,
+                trials,
+                ..Owed::default()
+            }),
+        )?;
         report.helped = helped;
         if !report.learned.is_empty() || !report.merged.is_empty() {
             report.not_learned = None;

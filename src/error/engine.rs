@@ -71,6 +71,7 @@ impl Explain for Error {
             }
             Self::NotApprovable { .. } => input("memctl memory list fixes"),
             Self::NotMergeable { .. } | Self::NotARule { .. } => input("memctl memory conflicts"),
+            Self::NotCheckable { .. } | Self::BadPattern { .. } => input(&of_check(self)),
             Self::NotEditable { id, allowed, .. } => match allowed.first() {
                 Some(first) => input(&format!(
                     "memctl memory edit {id} --set {first}=…; these can be edited: {}",
@@ -134,6 +135,19 @@ impl Explain for BlockError {
             ),
         };
         (kind, Some(hint.to_owned()))
+    }
+}
+
+/// Hint for a check that cannot be stored.
+fn of_check(error: &Error) -> String {
+    match error {
+        Error::NotCheckable {
+            id,
+            approvable: true,
+            ..
+        } => format!("memctl memory approve {id}"),
+        Error::NotCheckable { .. } => "memctl memory list rules --status active".to_owned(),
+        _ => "memctl memory check --help".to_owned(),
     }
 }
 

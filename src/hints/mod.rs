@@ -1,6 +1,7 @@
 //! Hints: from the error of a failing call to the text that an agent gets.
 //!
 //! - `service`: looks up fixes, shows hints, and credits those that helped.
+//! - `before`: answer before a call. `checks`: rules that act on calls.
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
 //! - `fixes`, `lookup`: table from error keys to fixes. `remote`: fixes of other workspaces.
@@ -15,9 +16,11 @@
 
 pub(crate) mod adoption;
 pub(crate) mod applies;
+pub(crate) mod before;
 pub(crate) mod briefing;
 pub(crate) mod briefing_rules;
 pub(crate) mod budget;
+pub(crate) mod checks;
 pub(crate) mod comparison;
 pub(crate) mod failure;
 pub(crate) mod fixes;
@@ -34,6 +37,7 @@ pub(crate) mod shown;
 pub(crate) mod trace;
 pub(crate) mod trial;
 
+pub use before::{BeforeCall, Warning, Which};
 pub use briefing::Briefing;
 pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};

@@ -19,9 +19,11 @@ use crate::hints::ranking::{Hint, is_sunk};
 use crate::hints::session_state::{Credit, Owed, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::learn::distil::Lesson;
-use crate::model::{ActionType, ExecutionLog, Fix, Kind, Trial, Trust};
-use crate::store::{self, Scoped, Terms};
+use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trial, Trust};
+use crate::store::{self, Scoped, Terms, Writer};
 
+use super::before::CheckCredit;
+use super::checks;
 use super::fixes::{known, table};
 use super::{procedure_hints, remote};
 use crate::workspace::execution_log_lines::{Scribe, data};
@@ -121,6 +123,7 @@ impl HintService<'_> {
         let mut known = SessionNotes::read(&self.store.read_notes(session));
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let mut owed = std::mem::take(&mut known.owed);
+        owed.checks.extend(known.ran(tool, &code, false));
         if let Some((failure, terms)) = key {
             let key = failure.key().to_owned();
             let credits = known.failed(&key, &error, &code, tool);
@@ -141,7 +144,11 @@ impl HintService<'_> {
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
-            owed = owed.and(Owed { credits, trials });
+            owed = owed.and(Owed {
+                credits,
+                trials,
+                ..Owed::default()
+            });
             if withheld {
                 report.withheld = ids;
             } else {
@@ -204,7 +211,11 @@ impl HintService<'_> {
             let credits = known.succeeded(&code);
             let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
             lessons = known.trace.succeeded(tool, &code, &output);
-            (credits, known.trials.succeeded(tool, &code, &helped))
+            Owed {
+                trials: known.trials.succeeded(tool, &code, &helped),
+                credits,
+                checks: known.ran(tool, &code, true),
+            }
         })?;
         Ok(Succeeded { credits, lessons })
     }
@@ -212,11 +223,27 @@ impl HintService<'_> {
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
         let known = SessionNotes::read(&self.store.read_notes(session));
-        if known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty() {
+        if known.shown.is_empty()
+            && !known.trials.are_open()
+            && known.owed.is_empty()
+            && known.fired.is_empty()
+        {
             return Ok(());
         }
-        let end = |known: &mut SessionNotes| (known.ended(), known.trials.ended());
-        self.note(session, end).map(drop)
+        let mut fired = Vec::new();
+        self.note(session, |known| {
+            fired = known.unlogged();
+            Owed {
+                credits: known.ended(),
+                trials: known.trials.ended(),
+                ..Owed::default()
+            }
+        })?;
+        if !fired.is_empty() {
+            // A failed log write is no reason not to learn from the session.
+            drop(self.note_fired(session, &fired));
+        }
+        Ok(())
     }
 
     /// Pitfalls that a session has met so far.
@@ -254,20 +281,34 @@ impl HintService<'_> {
     fn note(
         &self,
         session: &str,
-        change: impl FnOnce(&mut SessionNotes) -> (Vec<Credit>, Vec<Trial>),
+        change: impl FnOnce(&mut SessionNotes) -> Owed,
     ) -> Result<Vec<Credit>, Error> {
         let notes = self.store.notes(session)?;
         let mut known = SessionNotes::read(&notes.read());
         let owed = std::mem::take(&mut known.owed);
-        let (credits, trials) = change(&mut known);
+        let own = change(&mut known);
         notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
         drop(notes);
-        let own = Owed {
-            credits: credits.clone(),
-            trials,
-        };
+        let credits = own.credits.clone();
         self.settle(session, owed.and(own))?;
         Ok(credits)
+    }
+
+    /// Changes the session scratch, and stores no outcome: an agent waits. If another process holds
+    /// the lock, the change is not recorded, and its answer is given all the same.
+    pub(super) fn record(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut SessionNotes),
+    ) -> Result<(), Error> {
+        let notes = unless_locked(self.store.notes(session))?;
+        let mut known = SessionNotes::read(&self.store.read_notes(session));
+        let before = known.clone();
+        change(&mut known);
+        if let Some(notes) = notes.filter(|_| known != before) {
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+        }
+        Ok(())
     }
 
     /// Store with a short lock timeout, for writes that an agent waits for.
@@ -281,13 +322,17 @@ impl HintService<'_> {
     /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
     /// is held for too long; the next event of the session writes instead.
     pub(crate) fn settle(&self, session: &str, owed: Owed) -> Result<bool, Error> {
-        let Owed { credits, trials } = &owed;
+        let Owed {
+            credits,
+            trials,
+            checks,
+        } = &owed;
         if owed.is_empty() {
             return Ok(true);
         }
         let mut random = || (self.random)();
         // If the fixes are in a database without a connection here, write only the log of hints.
-        let only_logs = credits.is_empty() || self.store.is_apart()?;
+        let only_logs = credits.is_empty() && checks.is_empty() || self.store.is_apart()?;
         let store = self.impatient();
         let opened = if only_logs {
             store.write_logs(&mut random)
@@ -333,8 +378,49 @@ impl HintService<'_> {
             }
             writer.update(Kind::Fix, &credit.id, &changes)?;
         }
+        if !checks.is_empty() {
+            Self::count_checks(&mut writer, checks)?;
+        }
         // The table is rebuilt here, so that no later lookup has to.
         table(writer.store()).map(|_| true)
+    }
+}
+
+impl HintService<'_> {
+    /// Adds the rules that acted in a session to the action log, at its end: only then the hook
+    /// knows the user.
+    fn note_fired(&self, session: &str, rules: &[String]) -> Result<(), Error> {
+        let scribe = Scribe::new(self.now, self.random, Some(session));
+        let line = ExecutionLog {
+            output_data: data(&json!({ "rules": rules })),
+            ..scribe.line("check", ActionType::MemoryRead)
+        };
+        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
+        Ok(writer.note_execution_logs(vec![line])?)
+    }
+
+    /// Adds firings and overrides to the counts of rules.
+    fn count_checks(writer: &mut Writer, checks: &[CheckCredit]) -> Result<(), Error> {
+        for credit in checks {
+            let Some(entry) = writer.store().find(Kind::Reflexion, &credit.id)? else {
+                continue;
+            };
+            let rule = entry.parse::<Reflexion>();
+            let Some(rule) = rule.ok().filter(|rule| rule.check.is_some()) else {
+                // The check was removed in the meantime.
+                continue;
+            };
+            let used = rule.check_use();
+            let counts = [
+                ("check_fired", used.fired, credit.fired),
+                ("check_overridden", used.overridden, credit.overridden),
+                ("check_needless", used.needless, credit.needless),
+            ];
+            let moved = counts.into_iter().filter(|(.., counts)| *counts);
+            let changes: Vec<_> = moved.map(|(name, n, _)| (name, json!(n + 1))).collect();
+            writer.update(Kind::Reflexion, &credit.id, &changes)?;
+        }
+        checks::prepare(writer.store())
     }
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Trial;
 
 use super::adoption::adopts;
+use super::before::{CheckCredit, Fired};
 use super::pitfall::{self, Pitfall};
 use super::ranking::Hint;
 use super::shown::{Outcome, Shown};
@@ -43,7 +44,10 @@ pub(crate) struct SessionNotes {
     /// Fixes that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<Witnessed>,
-    /// Outcomes not stored yet because another process held the lock.
+    /// Rules that acted on calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fired: Vec<Fired>,
+    /// Outcomes not stored yet because another process held the lock, or an agent waited.
     #[serde(skip_serializing_if = "Owed::is_empty")]
     pub owed: Owed,
 }
@@ -68,12 +72,15 @@ pub(crate) struct Owed {
     pub credits: Vec<Credit>,
     /// Entries for the hint log.
     pub trials: Vec<Trial>,
+    /// Counts of checks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckCredit>,
 }
 
 impl Owed {
     /// Returns true if there is nothing to store.
     pub(crate) fn is_empty(&self) -> bool {
-        self.credits.is_empty() && self.trials.is_empty()
+        self.credits.is_empty() && self.trials.is_empty() && self.checks.is_empty()
     }
 
     /// Appends other outcomes and keeps only the newest.
@@ -84,6 +91,8 @@ impl Owed {
         self.credits
             .drain(..self.credits.len().saturating_sub(KEPT));
         self.trials.drain(..self.trials.len().saturating_sub(KEPT));
+        self.checks.extend(other.checks);
+        self.checks.drain(..self.checks.len().saturating_sub(KEPT));
         self
     }
 }
@@ -178,6 +187,7 @@ impl SessionNotes {
     pub(crate) fn is_watching(&self) -> bool {
         self.trials.are_open()
             || self.trace.is_open()
+            || self.watches_checks()
             || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 

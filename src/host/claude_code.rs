@@ -4,6 +4,9 @@
 //! line `Exit code N`. The event does not fire for unknown tools, refused permissions and invalid
 //! input, which teach nothing. Cursor also runs the hooks of Claude Code's settings and marks the
 //! event. It has another answer format, so such events get no answer.
+//!
+//! The answer to `PreToolUse` is context or a permission decision. The call runs before the model
+//! reads the context, together with the output.
 
 use crate::guard::Clean;
 
@@ -14,6 +17,11 @@ pub(super) const HOOKS: &[Hook] = &[
     Hook {
         event: "SessionStart",
         of_tools: false,
+        seconds: 5,
+    },
+    Hook {
+        event: "PreToolUse",
+        of_tools: true,
         seconds: 5,
     },
     Hook {
@@ -40,6 +48,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "PreToolUse" => fields.before_tool(),
         "UserPromptSubmit" => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

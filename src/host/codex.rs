@@ -4,6 +4,9 @@
 //! exit code is in the session's rollout file, which is written before the hook runs; the end of
 //! that file is searched for the call. Without an exit code, only an unmistakable failure counts,
 //! because a hint after a success would be noise.
+//!
+//! The answer to `PreToolUse` may refuse a call, or add context. `ask` is in the schema, and 0.169.0
+//! discards an answer with it; so a rule that asks becomes a note here.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -20,6 +23,11 @@ pub(super) const HOOKS: &[Hook] = &[
     Hook {
         event: "SessionStart",
         of_tools: false,
+        seconds: 5,
+    },
+    Hook {
+        event: "PreToolUse",
+        of_tools: true,
         seconds: 5,
     },
     Hook {
@@ -57,6 +65,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "PreToolUse" => fields.before_tool(),
         "UserPromptSubmit" => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

@@ -34,6 +34,8 @@ pub struct Event {
     pub tool: Option<String>,
     /// Command, or the whole input of another tool as JSON.
     pub input: String,
+    /// Arguments of the tool as they are, before a call; `null` for other events.
+    pub arguments: Value,
     /// Output of the tool, or the prompt.
     pub output: String,
     /// Exit code of a command; `None` if the agent host does not report it.
@@ -43,6 +45,8 @@ pub struct Event {
 /// Kinds of events that memctl handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
+    /// A tool call is about to run.
+    BeforeTool,
     /// A tool call failed.
     ToolFailed,
     /// A tool call succeeded.
@@ -129,9 +133,24 @@ impl<'a> Fields<'a> {
             kind,
             tool: self.text("tool_name"),
             input: self.input(),
+            arguments: Value::Null,
             output: String::new(),
             exit_code: None,
         })
+    }
+    /// Returns the event of a call that is about to run.
+    pub(super) fn before_tool(&self) -> Option<Event> {
+        Some(Event {
+            arguments: self.arguments(),
+            ..self.event(EventKind::BeforeTool)?
+        })
+    }
+
+    /// Returns the arguments of a tool; `null` if there are none.
+    pub(super) fn arguments(&self) -> Value {
+        let raw = self.0.get("tool_input");
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default()
     }
 }
 

@@ -3,6 +3,9 @@
 //! Every tool call has the same event, `AfterTool`. A failing command is not marked as an error:
 //! the only sign is the line `Exit Code: N` in the text for the model, which is missing for 0.
 //! Other tools have an `error`. Tags that are not part of the output surround the text.
+//!
+//! The answer to `BeforeTool` may refuse a call or ask, and its context is ignored (0.61.0). So the
+//! agent gets a note with the output of the call, from `AfterTool`.
 
 use crate::guard::Clean;
 
@@ -13,6 +16,11 @@ pub(super) const HOOKS: &[Hook] = &[
     Hook {
         event: "SessionStart",
         of_tools: false,
+        seconds: 5,
+    },
+    Hook {
+        event: "BeforeTool",
+        of_tools: true,
         seconds: 5,
     },
     Hook {
@@ -31,6 +39,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "BeforeTool" => fields.before_tool(),
         "BeforeAgent" => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?
@@ -50,6 +59,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
             Some(Event {
                 output: clip(&Clean::of_owned(output)),
                 exit_code,
+                arguments: fields.arguments(),
                 ..fields.event(if failed {
                     EventKind::ToolFailed
                 } else {

@@ -183,6 +183,9 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
             (false, true) => Standing::Installed,
             (false, false) => Standing::Outdated,
         };
+        if standing == Standing::Installed {
+            notes.push(host.limits().to_owned());
+        }
         let off = root
             .get("disableAllHooks")
             .map(|node| &text[node.span.clone()]);

@@ -23,6 +23,7 @@ mod servers;
 use serde_json::json;
 
 use crate::guard::shorten;
+use crate::model::CheckAction;
 
 pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};
@@ -95,6 +96,50 @@ impl Host {
         let text = shorten(text, LONGEST_ANSWER);
         json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
             .to_string()
+    }
+
+    /// Returns the answer to a call that rules act on. No answer permits a call, and a call that the
+    /// agent host would ask about is still asked about.
+    fn answer_before(self, event: &Event, action: CheckAction, rules: &str) -> String {
+        let rules = shorten(rules, LONGEST_ANSWER - 200);
+        let asked =
+            || format!("The user wants to be asked about this call, by their rule: {rules}");
+        let refused = || format!("A rule of the user refuses this call: {rules}");
+        let decision = |decision: &str, reason: &str| {
+            let output = json!({"hookEventName": event.name, "permissionDecision": decision,
+                "permissionDecisionReason": reason});
+            json!({"hookSpecificOutput": output}).to_string()
+        };
+        match (self, action) {
+            (_, CheckAction::Note) => self.answer(event, &respond::note(&rules)),
+            (Self::ClaudeCode, CheckAction::Ask) => decision("ask", &asked()),
+            (Self::Codex, CheckAction::Ask) => self.answer(event, &asked()),
+            (Self::Gemini, CheckAction::Ask) => {
+                json!({"decision": "ask", "systemMessage": asked()}).to_string()
+            }
+            (Self::ClaudeCode | Self::Codex, CheckAction::Deny) => decision("deny", &refused()),
+            (Self::Gemini, CheckAction::Deny) => {
+                json!({"decision": "deny", "reason": refused()}).to_string()
+            }
+        }
+    }
+
+    /// Returns limits of the agent host for rules that act on calls.
+    const fn limits(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => {
+                "rules act before a call (`PreToolUse`, tested with 2.1.329); a note reaches the \
+                 agent with the output of the call"
+            }
+            Self::Codex => {
+                "rules act before a call (`PreToolUse`, tested with 0.169.0); Codex cannot ask for a \
+                 rule, so `ask` becomes a note"
+            }
+            Self::Gemini => {
+                "rules act before a call (`BeforeTool`, tested with 0.61.0); Gemini CLI takes a note \
+                 only after the call"
+            }
+        }
     }
 
     /// Returns the session id with the agent host's name, because two agent hosts may use the same

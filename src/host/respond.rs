@@ -6,9 +6,9 @@ use crate::guard::{self, fence, length};
 use crate::hints::budget::within;
 use crate::hints::failure::project_of;
 use crate::hints::ranking::{Hint, MAX_HINTS, render_blocks, statement};
-use crate::hints::{Here, HintOptions, HintService};
+use crate::hints::{BeforeCall, Here, HintOptions, HintService, Warning, Which};
 use crate::learning::at_once::learn_at_once;
-use crate::model::{Kind, Trust};
+use crate::model::{Kind, Step, Trust};
 use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
@@ -25,6 +25,21 @@ pub fn respond(
     skills: Option<&Path>,
 ) -> Result<Option<String>, Error> {
     let session = host.session(event);
+    if event.kind == EventKind::BeforeTool {
+        let which = match host {
+            Host::Gemini => Which::Decisions,
+            Host::ClaudeCode | Host::Codex => Which::All,
+        };
+        let Warning { action, rules } = warning(&session, event, adviser, which)?;
+        return Ok((!rules.is_empty()).then(|| host.answer_before(event, action, &rules)));
+    }
+    // Gemini CLI takes no context before a call.
+    let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
+    let noted = if host == Host::Gemini && is_after {
+        note(&warning(&session, event, adviser, Which::Notes)?.rules)
+    } else {
+        String::new()
+    };
     let text = match event.kind {
         EventKind::ToolFailed => {
             let options = HintOptions {
@@ -36,7 +51,8 @@ pub fn respond(
                 max_hints: MAX_HINTS,
             };
             let nonce = (adviser.random)();
-            rendered_within(adviser.hint(&options)?.hints, &nonce, LONGEST_ANSWER)
+            let room = LONGEST_ANSWER.saturating_sub(length(&noted));
+            noted + &rendered_within(adviser.hint(&options)?.hints, &nonce, room)
         }
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();
@@ -50,7 +66,7 @@ pub fn respond(
             for lesson in &done.lessons {
                 learn_at_once(adviser.store, lesson, origin, adviser.now, adviser.random)?;
             }
-            String::new()
+            noted
         }
         EventKind::SessionStart => {
             let nonce = (adviser.random)();
@@ -71,9 +87,38 @@ pub fn respond(
             adviser.ended(&session)?;
             String::new()
         }
-        EventKind::Prompt => String::new(),
+        EventKind::Prompt | EventKind::BeforeTool => String::new(),
     };
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
+}
+
+/// Returns the rules that act on the call of an event.
+fn warning(
+    session: &str,
+    event: &Event,
+    adviser: &HintService<'_>,
+    which: Which,
+) -> Result<Warning, Error> {
+    let step = Step {
+        tool: event.tool.clone().unwrap_or_default(),
+        input: event.arguments.clone(),
+        cwd: event.cwd.as_ref().map(|cwd| cwd.display().to_string()),
+        ..Step::default()
+    };
+    adviser.before(&BeforeCall {
+        step: &step,
+        code: &event.input,
+        session,
+        which,
+    })
+}
+
+/// Formats rules as context: a statement of fact; empty without rules.
+pub(super) fn note(rules: &str) -> String {
+    match rules {
+        "" => String::new(),
+        rules => format!("The user has a rule about this call: {rules}\n"),
+    }
 }
 
 /// Formats hints for a model in at most `limit` UTF-16 units: approved hints as facts, others as

@@ -2,11 +2,13 @@
 //!
 //! - `stats`, `status`: counts and trends. `why`: provenance of a record and its effects.
 //! - `backtest`: failures that the memory would have prevented in past sessions.
+//! - `dry_run`: calls in past sessions on which a check would have fired.
 //! - `evaluate`, `evaluate_corrections`: quality of search and of learning on labelled data.
 //!
 //! Deliberately absent: changes. Nothing here writes a record.
 
 pub(crate) mod backtest;
+pub(crate) mod dry_run;
 pub(crate) mod evaluate;
 pub(crate) mod evaluate_corrections;
 pub(crate) mod stats;
@@ -16,12 +18,13 @@ pub(crate) mod why;
 pub use backtest::{
     BacktestOptions, BacktestReport, ErrorReport, ProblemReport, ShownHint, ShownReport, backtest,
 };
+pub use dry_run::{DryRunOptions, DryRunReport, FiredCall, dry_run};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use evaluate_corrections::{
     CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
 };
 pub use stats::{
-    Arm, Comparison, Estimate, Part, Period, Piece, StatsReport, Used, save_page, stats,
+    Arm, CheckStats, Comparison, Estimate, Part, Period, Piece, StatsReport, Used, save_page, stats,
 };
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

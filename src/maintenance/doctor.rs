@@ -11,6 +11,7 @@ use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Scoped, Selection};
 
+use crate::hints::checks;
 use crate::hints::fixes::doubts;
 use crate::merge::Conflict as MergeConflict;
 use crate::workspace::Error;
@@ -39,7 +40,8 @@ pub struct DoctorReport {
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files; they are never opened.
     pub irregular: Vec<String>,
-    /// Approved fixes with evidence against them, one sentence each; a person decides about them.
+    /// Approved fixes with evidence against them, and checks that are overridden often, one sentence
+    /// each; a person decides about them.
     pub doubtful: Vec<String>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
@@ -71,6 +73,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let skills = check_skills(&workspace.skills_dir);
     let irregular = irregular(workspace);
     let fixes = workspace.store.list::<Fix>(&Selection::default())?.records;
+    let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
+    let mut doubtful = doubts(&fixes);
+    doubtful.extend(checks::doubts(&rules.records));
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
     Ok(DoctorReport {
@@ -89,7 +94,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         unfinished,
         finished,
         irregular,
-        doubtful: doubts(&fixes),
+        doubtful,
         git: Vec::new(),
     })
 }

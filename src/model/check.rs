@@ -36,7 +36,7 @@ pub struct Check {
 }
 
 /// Answer to a call that matches a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckAction {
     /// The agent gets the rule as context, and the call runs.

@@ -1,11 +1,13 @@
 //! Decisions of people about records: approve, edit, merge, trust, accept and reject.
 //!
 //! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
+//! - `check`: the calls that a rule acts on.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
 //! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
 
 pub(crate) mod approve;
+pub(crate) mod check;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
 pub(crate) mod merge_rules;
@@ -14,6 +16,7 @@ pub(crate) mod trust;
 pub(crate) mod verdict;
 
 pub use approve::{Approved, approve};
+pub use check::{CheckReport, CheckedRule, check, checked_rule, propose_check, remove_check};
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};

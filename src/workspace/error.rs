@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::learn::check::Refused;
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::{llm, search, skill, store};
 
@@ -184,6 +185,24 @@ pub enum Error {
         id: String,
         /// Kind of the record.
         kind: Kind,
+    },
+    /// The record cannot have a check.
+    #[error("`{id}` cannot have a check: {reason}")]
+    NotCheckable {
+        /// Id of the record.
+        id: String,
+        /// Reason.
+        reason: &'static str,
+        /// `true` if an approval of the rule would help.
+        approvable: bool,
+    },
+    /// A pattern of a check has no use.
+    #[error("--{name} is refused: {reason}")]
+    BadPattern {
+        /// Name of the pattern.
+        name: &'static str,
+        /// Reason.
+        reason: Refused,
     },
     /// Two records cannot be merged.
     #[error("`{other}` cannot be merged into `{keep}`: {reason}")]

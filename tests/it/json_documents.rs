@@ -113,6 +113,16 @@ const RECORDS: &Documents = &[
         "memory-import",
         &["memory", "import", "memory.jsonl", "--dry-run"],
     ),
+    (
+        "memory-check",
+        &[
+            "memory", "check", "REFL-001", "--command", "npm", "--action", "ask",
+        ],
+    ),
+    (
+        "memory-check-stored",
+        &["memory", "check", "REFL-001", "--command", "npm", "--yes"],
+    ),
 ];
 
 const SESSIONS: &Documents = &[

@@ -19,6 +19,7 @@ mod approve;
 mod audit;
 mod backtest;
 mod chat;
+mod checks;
 mod clients;
 mod conformance;
 mod consolidate;

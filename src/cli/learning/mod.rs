@@ -7,4 +7,4 @@ pub(super) mod hook;
 pub(super) mod hooks;
 pub(super) mod installation;
 pub(super) mod learn;
-mod session_files;
+pub(super) mod session_files;

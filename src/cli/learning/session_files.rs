@@ -37,7 +37,7 @@ impl SessionFiles {
 }
 
 /// Shows a progress bar while session files are read.
-pub(super) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
+pub(in crate::cli) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
     let bar = context.printer.bar("reading");
     // Progress is counted in kilobytes, because reading takes most of the time.
     read(&mut |done, of| {

@@ -3,10 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
+use super::check::proposal_line;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::model::Trust;
+use crate::model::{Kind, Trust};
 use crate::review::{self, Approved};
 
 /// Approve records that were learnt from sessions or proposed by agents
@@ -29,10 +30,19 @@ pub(in crate::cli) fn approve(
     context: &Context,
     args: &ApproveArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let records = review::approve(&context.workspace(None)?, &args.ids)?;
+    let workspace = context.workspace(None)?;
+    let records = review::approve(&workspace, &args.ids)?;
+    let rules = records
+        .iter()
+        .filter(|record| record.kind == Kind::Reflexion);
+    let proposals = rules.filter_map(|record| {
+        let rule = review::checked_rule(&workspace, &record.id).ok()?.rule;
+        proposal_line(context, &rule)
+    });
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
         warnings: warnings.collect(),
+        checks: proposals.collect(),
         records,
     }))
 }
@@ -41,6 +51,8 @@ pub(in crate::cli) fn approve(
 struct Approval {
     records: Vec<Approved>,
     warnings: Vec<String>,
+    /// Checks that the rules could have, one line each.
+    checks: Vec<String>,
 }
 
 impl Report for Approval {
@@ -83,6 +95,9 @@ impl Report for Approval {
                     page.field(label, &files.join(", "));
                 }
             }
+        }
+        for line in &self.checks {
+            page.styled(&[(Style::Dim, "check: "), (Style::Plain, line)]);
         }
     }
 

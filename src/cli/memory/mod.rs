@@ -2,6 +2,7 @@
 
 mod approve;
 mod audit;
+mod check;
 mod conflicts;
 mod edit;
 mod export;
@@ -27,6 +28,7 @@ use crate::insight::{self, StatusReport};
 use crate::model::SkillPath;
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
+use check::{CheckArgs, check};
 use conflicts::{ConflictsArgs, conflicts};
 use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
@@ -49,6 +51,7 @@ pub(in crate::cli) enum MemoryCommand {
     Prompt(PromptArgs),
     Add(AddArgs),
     Approve(ApproveArgs),
+    Check(CheckArgs),
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
@@ -101,6 +104,7 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => memories::add(context, args),
         MemoryCommand::Approve(args) => approve(context, &args),
+        MemoryCommand::Check(args) => check(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),

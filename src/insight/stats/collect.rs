@@ -10,9 +10,10 @@ use crate::store::Selection;
 use super::compare::{self, Comparison};
 use super::days::{Days, percentile};
 use super::{
-    Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, StatsReport, Used, mean,
-    rounded,
+    CheckStats, Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, StatsReport,
+    Used, mean, rounded,
 };
+use crate::hints::checks;
 use crate::hints::fixes::doubts;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, dollars};
@@ -62,6 +63,8 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     fixes.records.retain(|fix| !fix.is_episode());
     let episodes = (read - fixes.records.len()) as u64;
     warnings.extend(doubts(&fixes.records));
+    warnings.extend(checks::doubts(&rules.records));
+    let checks = checked(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials()?;
     let mut learning = Learning {
@@ -115,11 +118,30 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         learning,
         rules,
         fixes,
+        checks,
         experiment,
         period,
         over_time,
         warnings,
     })
+}
+
+/// Rules with a check, most fired first.
+fn checked(workspace: &Workspace, rules: &[Reflexion]) -> Vec<CheckStats> {
+    let own = workspace.store.approvals().own_words();
+    let all = rules.iter().filter_map(|rule| {
+        Some(CheckStats {
+            id: rule.reflexion_id.clone(),
+            rule: rule.rule.clone(),
+            check: rule.check.clone()?,
+            used: rule.check_use(),
+            active: own.confirms_check(rule),
+        })
+    });
+    let mut all: Vec<CheckStats> = all.collect();
+    all.retain(|check| check.active || check.used.fired > 0);
+    all.sort_by_key(|check| std::cmp::Reverse(check.used.fired));
+    all
 }
 
 /// Retrievals of all procedures. A limited caller gets none, since they are of all of them.

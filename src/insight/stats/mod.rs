@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::model::Evidence;
+use crate::model::{Check, CheckUse, Evidence};
 
 use crate::workspace::{Error, redacting_writer};
 
@@ -40,6 +40,8 @@ pub struct StatsReport {
     pub rules: Vec<Used>,
     /// Most used fixes, at most 20, most used first.
     pub fixes: Vec<Used>,
+    /// Rules that act on calls, and those that did, most fired first.
+    pub checks: Vec<CheckStats>,
     /// Results of the experiment; `None` if there was none.
     pub experiment: Option<Experiment>,
     /// Length of a piece of `over_time`; `None` without data.
@@ -182,6 +184,22 @@ pub struct Used {
     pub evidence: Evidence,
     /// Mean of the posterior, from 0 to 1.
     pub confidence: f64,
+}
+
+/// Rule that acts on calls. Each session counts at most once.
+#[derive(Debug, Serialize)]
+pub struct CheckStats {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Check of the rule.
+    pub check: Check,
+    /// Number of sessions in which the check fired, was overridden, and was needless.
+    #[serde(flatten)]
+    pub used: CheckUse,
+    /// `true` if the check acts here: the rule is in use, and this user confirmed it.
+    pub active: bool,
 }
 
 /// Results of the experiment.

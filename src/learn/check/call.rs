@@ -36,7 +36,7 @@ impl Call {
         let goal = Goal::of(step);
         let written = goal.written().into_iter().map(str::to_owned);
         call.written = written.collect();
-        call.paths = call.written.clone();
+        call.paths.clone_from(&call.written);
         if let Some(command) = step.command() {
             for simple in shell::commands(&command) {
                 call.take(&simple);

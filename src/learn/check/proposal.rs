@@ -156,14 +156,11 @@ impl Reader<'_> {
             let words = [
                 "never", "don't", "dont", "mustn't", "shouldn't", "avoid", "stop",
             ];
-            let behind = if self.is_one_of(at, &words) {
-                at + 1
-            } else if self.is(at, "not") && at > 0 && self.is_one_of(at - 1, MODALS) {
-                at + 1
-            } else {
+            let is_modal = || self.is(at, "not") && at > 0 && self.is_one_of(at - 1, MODALS);
+            if !self.is_one_of(at, &words) && !is_modal() {
                 return None;
-            };
-            let from = self.skip(behind, BETWEEN);
+            }
+            let from = self.skip(at + 1, BETWEEN);
             if self.is_one_of(from, CHANGES) {
                 let (path, end) = self.path(self.skip(from + 1, BETWEEN))?;
                 return Some((self.proposal(path, at, end), end));

@@ -60,6 +60,14 @@ pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     }
 }
 
+/// Returns the digest of a rule together with its check; `None` without a check.
+pub(super) fn digest_of_check(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
+    let check = rule.check.as_ref()?;
+    let text = std::iter::once(rule.trust().name().to_owned()).chain(rule.claims());
+    let patterns = check.claims().map(str::to_owned);
+    Some(key.digest("check", text.chain(patterns)))
+}
+
 /// Formats a digest as lower-case hexadecimal.
 pub(crate) fn hex(digest: &Mac) -> String {
     let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');

@@ -1,5 +1,6 @@
 //! Changes to the user's trust decisions about a workspace.
 
+use crate::model::Reflexion;
 use crate::platform::Directory;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
@@ -87,6 +88,14 @@ impl Approvals {
         let acting = entries.iter().filter(|entry| acts(entry.kind));
         let digests = acting.filter_map(|entry| approved::digest_of(key, entry));
         approved::add(state, &digests.collect::<Vec<_>>())
+    }
+
+    /// Confirms the check of a rule, as it is now.
+    pub(crate) fn confirm_check(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
+        match (&self.state, approved::digest_of_check(key, rule)) {
+            (Some(state), Some(digest)) => approved::add(state, &[digest]),
+            _ => Ok(()),
+        }
     }
 
     /// Records that the workspace with this origin has an audit log.

@@ -19,6 +19,8 @@
 //!   `.trust` of the memory directory. Another directory at the same path has no such marker.
 //! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust.
 //!   A changed text is not approved; counters may change.
+//! - The check of a rule has an approval of its own, over the rule and the check. No decision about
+//!   a workspace or an origin confirms a check.
 //!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`guard::fence`).
@@ -31,7 +33,7 @@ mod note;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Kind, Record, Trust};
+use crate::model::{Kind, Record, Reflexion, Trust};
 use crate::store::entry::Entry;
 
 pub(super) use approved::{hex, parse};
@@ -144,6 +146,23 @@ impl Standing {
     /// Returns the trust in an entry whose file gives `own`.
     pub fn of_entry(&self, entry: &Entry, own: Trust) -> Trust {
         self.effective(own, |key| approved::digest_of(key, entry))
+    }
+
+    /// Returns `true` if the check of a rule may act on calls: the rule is in use, and this user
+    /// confirmed exactly this check of exactly this text. Ask the user's own words
+    /// ([`Approvals::own_words`]): in a workspace that stands, its files do not confirm a check.
+    pub fn confirms_check(&self, rule: &Reflexion) -> bool {
+        if !rule.is_in_use() || rule.trust() == Trust::Observed || rule.check.is_none() {
+            return false;
+        }
+        match &self.0 {
+            State::Whole => true,
+            State::Listed(Some(key), listed) => {
+                let digest = approved::digest_of_check(key, rule);
+                digest.is_some_and(|digest| listed.contains(&digest))
+            }
+            State::Listed(None, _) => false,
+        }
     }
 
     /// Returns `true` if the approvals of the workspace's own files count.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::json;
-use crate::model::{self, IdShape, Kind, Record};
+use crate::model::{self, IdShape, Kind, Record, Reflexion};
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::error::Error;
@@ -112,6 +112,17 @@ impl Writer {
         }
         match (&self.key, self.store.find(kind, id)?) {
             (Some(key), Some(entry)) => self.store.approvals().approve_with(key, &[entry]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Confirms the current check of a rule, so that it acts on calls.
+    pub fn confirm_check(&mut self, id: &str) -> Result<(), Error> {
+        match (&self.key, self.store.find(Kind::Reflexion, id)?) {
+            (Some(key), Some(entry)) => {
+                let rule: Reflexion = entry.parse()?;
+                self.store.approvals().confirm_check(key, &rule)
+            }
             _ => Ok(()),
         }
     }

@@ -16,7 +16,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{self, Part, StatsReport, Used};
+use crate::insight::{self, CheckStats, Part, StatsReport, Used};
 use crate::platform::named;
 
 use words::{compared, estimate, ms, number, part, usd};
@@ -97,6 +97,7 @@ impl Report for Shown {
             learning(report, page);
             used("Rule", &report.rules, page);
             used("Fix", &report.fixes, page);
+            checks(&report.checks, page);
         }
         if let Some(path) = &self.page {
             page.styled(&[
@@ -264,6 +265,41 @@ fn used(name: &'static str, all: &[Used], page: &mut Page) {
             format!("{:.2}", used.confidence),
             used.about.clone(),
             used.text.clone(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Shows the rules that act on calls.
+fn checks(all: &[CheckStats], page: &mut Page) {
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let mut table = Table::new(
+        &[
+            ("Check", Align::Left),
+            ("Fired", Align::Right),
+            ("Overridden", Align::Right),
+            ("Needless", Align::Right),
+            ("Action", Align::Left),
+            ("Rule", Align::Prose),
+        ],
+        &[5],
+    );
+    for check in all.iter().take(8) {
+        let action = if check.active {
+            check.check.action.name()
+        } else {
+            "off"
+        };
+        table.row([
+            check.id.clone(),
+            check.used.fired.to_string(),
+            check.used.overridden.to_string(),
+            check.used.needless.to_string(),
+            action.to_owned(),
+            check.rule.clone(),
         ]);
     }
     page.table(&table);
