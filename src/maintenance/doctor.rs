@@ -129,7 +129,7 @@ fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
     let mut dangling = Vec::new();
     let executions = ids(Kind::Execution)?;
     for correction in store.list::<Correction>(&Selection::default())?.records {
-        if !executions.contains(&correction.execution_id) {
+        if !correction.execution_id.is_empty() && !executions.contains(&correction.execution_id) {
             dangling.push(format!(
                 "{} corrects {}, which is not there",
                 correction.correction_id, correction.execution_id

@@ -279,3 +279,36 @@ fn a_new_rule_names_the_rules_near_it() {
     let ids = far["similar"].as_array().map_or(0, Vec::len);
     assert!(ids <= 3, "{far}");
 }
+
+#[test]
+fn a_rule_needs_no_execution() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let said = "Never name competitors in the summary.";
+    let report = workspace.json(&["correct", SKILL, said]);
+    assert_eq!(report["execution_id"], Value::Null);
+    assert_eq!(report["status"], "active");
+    assert_eq!(report["root_cause"], "");
+    assert_eq!(report["tests"], json!([]));
+    assert!(prompt(&workspace).contains("NEVER name competitors"));
+    let correction = workspace.stored("corrections.json")["corrections"][0].clone();
+    assert_eq!(correction["execution_id"], "");
+    assert_eq!(correction["original_output"], Value::Null);
+    // The same words again change nothing, and nothing is missing.
+    let again = workspace.json(&["correct", SKILL, said]);
+    assert_eq!(again["correction_id"], report["correction_id"]);
+    workspace.run(&["doctor"]).succeeds();
+    let why = workspace.json(&["memory", "why", "REFL-001"]);
+    assert_eq!(why["chain"][1]["id"], report["correction_id"]);
+    let preview = workspace.json(&["correct", SKILL, "Keep it short.", "--dry-run"]);
+    let user = preview["request"]["user"].as_str().unwrap();
+    assert!(
+        user.contains("<correction>") && !user.contains("<output>"),
+        "{user}"
+    );
+    // The skill must exist, and the text must not be empty.
+    workspace
+        .run(&["correct", "hr/nothing", said])
+        .fails(2, "hr/nothing");
+    workspace.run(&["correct", SKILL]).fails(2, "text");
+}

@@ -25,8 +25,9 @@ pub use report::{CorrectReport, RelationReport};
 pub struct CorrectOptions {
     /// Path of the skill.
     pub skill: SkillPath,
-    /// Execution: an id, an id prefix, or `latest`.
-    pub execution: String,
+    /// Execution: an id, an id prefix, or `latest`. `None` for a rule about the skill without an
+    /// example.
+    pub execution: Option<String>,
     /// Description of the mistake and of the desired change.
     pub correction: String,
     /// Expected output; `None` if not given.

@@ -9,7 +9,7 @@ use crate::engine::passed_on::adopt;
 use crate::engine::rules::{Placed, place_rule};
 use crate::engine::similar::{SimilarRule, similar_rules};
 use crate::learn::reflect::{Draft, Judged, Reflection};
-use crate::model::{Kind, Reflexion, RuleRelation};
+use crate::model::{Correction, Execution, Kind, Reflexion, RuleRelation};
 use crate::store::Scoped;
 use crate::workspace::error::chain;
 use crate::workspace::{Error, Workspace, dollars};
@@ -71,7 +71,13 @@ fn place_draft(
         if duplicate_of.is_none() {
             guardrails.extend(workspace.add_guardrails(&options.skill, &rule, &mut warnings));
         }
-        tests = workspace.write_tests(&correction, &execution, &rule, &mut warnings);
+        tests = write_tests(
+            workspace,
+            &correction,
+            execution.as_ref(),
+            &rule,
+            &mut warnings,
+        );
     }
     let supersede = options.supersede && !rule.is_candidate();
     let conflicts = resolve_conflicts(workspace, &rule, related, supersede)?;
@@ -112,7 +118,13 @@ pub(super) fn place_again(
             let added = workspace.add_guardrails(&options.skill, &rule, &mut warnings);
             guardrails.extend(added);
         }
-        tests = workspace.write_tests(&correction, &execution, &rule, &mut warnings);
+        tests = write_tests(
+            workspace,
+            &correction,
+            execution.as_ref(),
+            &rule,
+            &mut warnings,
+        );
     }
     Ok(CorrectReport {
         tests,
@@ -120,6 +132,19 @@ pub(super) fn place_again(
         was_candidate,
         conflicts: resolve_conflicts(workspace, &rule, &[], options.supersede)?,
         ..report(&correction, Some(&rule), warnings)
+    })
+}
+
+/// Writes the regression test. Without an execution there is no input to test with.
+fn write_tests(
+    workspace: &Workspace,
+    correction: &Correction,
+    execution: Option<&Execution>,
+    rule: &Reflexion,
+    warnings: &mut Vec<String>,
+) -> Vec<String> {
+    execution.map_or_else(Vec::new, |execution| {
+        workspace.write_tests(correction, execution, rule, warnings)
     })
 }
 

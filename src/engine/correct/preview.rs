@@ -22,8 +22,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct CorrectPreview {
     /// Always true: nothing was written, and no model was asked.
     pub dry_run: bool,
-    /// Id of the execution.
-    pub execution_id: String,
+    /// Id of the execution; `None` without one.
+    pub execution_id: Option<String>,
     /// Model that would be asked, as `provider/model`; `offline` if none would.
     pub model: String,
     /// Estimated price of the call in US dollars; `None` if it is not known.
@@ -78,7 +78,7 @@ pub async fn preview_correction(
     } = check(workspace, options)?;
     let chosen = choose(workspace, &options).await?;
     let neighbours = neighbours(workspace, &options)?;
-    let context = context(&options, &execution, &neighbours);
+    let context = context(&options, execution.as_ref(), &neighbours);
     let request = request(workspace, &context);
     let bytes = (request.system.len() + request.user.len()) as u64;
     let cost_usd = match &chosen {
@@ -87,7 +87,7 @@ pub async fn preview_correction(
     };
     Ok(CorrectPreview {
         dry_run: true,
-        execution_id: execution.execution_id.clone(),
+        execution_id: execution.as_ref().map(|run| run.execution_id.clone()),
         model: chosen.name().to_owned(),
         cost_usd: cost_usd.map(dollars),
         without_model: PreviewedRule::of(offline(&context)),

@@ -52,7 +52,7 @@ pub(super) async fn reflect(
     } else {
         Vec::new()
     };
-    let context = context(&stored.options, &stored.execution, &neighbours);
+    let context = context(&stored.options, stored.execution.as_ref(), &neighbours);
     let mut answer = match chosen {
         Ok(Chosen::Model(llm)) => {
             let request = request(workspace, &context);
@@ -118,14 +118,14 @@ pub(super) fn request(workspace: &Workspace, context: &CorrectionContext<'_>) ->
 /// Correction as the request and the offline wording take it.
 pub(super) fn context<'a>(
     options: &'a CorrectOptions,
-    execution: &'a Execution,
+    execution: Option<&'a Execution>,
     neighbours: &'a [Neighbour],
 ) -> CorrectionContext<'a> {
     CorrectionContext {
         skill: &options.skill,
         correction: options.correction.trim(),
-        input: &execution.input_summary,
-        output: &execution.output_summary,
+        input: execution.map(|run| &*run.input_summary),
+        output: execution.map(|run| &*run.output_summary),
         is_rule: options.is_rule,
         neighbours,
     }

@@ -11,8 +11,8 @@ use crate::model::{Correction, Record as _, Reflexion, RuleRelation, Trust};
 pub struct CorrectReport {
     /// Id of the correction.
     pub correction_id: String,
-    /// Id of the corrected execution.
-    pub execution_id: String,
+    /// Id of the corrected execution; `None` without one.
+    pub execution_id: Option<String>,
     /// Id of the rule: a new one, or an existing one with the same meaning. `None` if none was
     /// learnt.
     pub reflexion_id: Option<String>,
@@ -81,7 +81,7 @@ pub(super) fn report(
 ) -> CorrectReport {
     CorrectReport {
         correction_id: correction.correction_id.clone(),
-        execution_id: correction.execution_id.clone(),
+        execution_id: Some(correction.execution_id.clone()).filter(|id| !id.is_empty()),
         reflexion_id: rule.map(|rule| rule.reflexion_id.clone()),
         rule: rule.map(|rule| rule.rule.clone()),
         status: rule.map(Reflexion::state),

@@ -19,8 +19,8 @@ use crate::workspace::{Error, Workspace, repair_warnings};
 pub(super) struct Checked {
     /// Redacted options.
     pub(super) options: CorrectOptions,
-    /// Corrected execution, redacted.
-    pub(super) execution: Execution,
+    /// Corrected execution, redacted; `None` without one.
+    pub(super) execution: Option<Execution>,
     /// Non-fatal problems.
     pub(super) warnings: Vec<String>,
 }
@@ -30,8 +30,8 @@ pub(super) struct Checked {
 pub(super) struct Stored {
     /// Redacted options.
     pub(super) options: CorrectOptions,
-    /// Corrected execution, redacted.
-    pub(super) execution: Execution,
+    /// Corrected execution, redacted; `None` without one.
+    pub(super) execution: Option<Execution>,
     /// Stored correction: a new one, or the one with the same text.
     pub(super) correction: Correction,
     /// Non-fatal problems.
@@ -49,8 +49,10 @@ pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Resul
     options.supersede &= !options.by_agent;
     let mut execution = execution_of(workspace, &options)?;
     // Data files of older versions may hold secrets, which no model may see.
-    for json in [&mut execution.input_summary, &mut execution.output_summary] {
-        clean_json(json);
+    if let Some(run) = &mut execution {
+        for json in [&mut run.input_summary, &mut run.output_summary] {
+            clean_json(json);
+        }
     }
     Ok(Checked {
         options,
@@ -78,11 +80,12 @@ pub(super) fn store(
     let mut writer = workspace.writer()?;
     let said = options.correction.trim();
     let before = writer.store().list::<Correction>(&of_skill)?.records;
+    let execution_id = execution.as_ref().map_or("", |run| &run.execution_id);
     let same = before
         .into_iter()
-        .find(|c| c.execution_id == execution.execution_id && c.user_correction.trim() == said);
+        .find(|c| c.execution_id == execution_id && c.user_correction.trim() == said);
     let (correction, rule) = if let Some(known) = same {
-        let (known, counted) = repeat(&mut writer, &options, &execution, known)?;
+        let (known, counted) = repeat(&mut writer, &options, execution.as_ref(), known)?;
         warnings.extend(counted);
         let rules = own_rules(writer.store(), &of_skill)?;
         let rule = rules
@@ -93,10 +96,13 @@ pub(super) fn store(
     } else {
         let correction = Correction {
             correction_id: String::new(),
-            execution_id: execution.execution_id.clone(),
+            execution_id: execution_id.to_owned(),
             skill: options.skill.to_string(),
             timestamp: workspace.timestamp(),
-            original_output: execution.output_summary.clone(),
+            original_output: execution.as_ref().map_or_else(
+                || RawValue::NULL.to_owned(),
+                |run| run.output_summary.clone(),
+            ),
             user_correction: options.correction.clone(),
             expected_output: options.expected.clone(),
             source: if options.by_agent { AGENT } else { "" }.to_owned(),
@@ -104,8 +110,8 @@ pub(super) fn store(
         };
         let correction = writer.append(correction, workspace.now)?;
         // A correction from an agent counts against no rule until a person approves it.
-        if !options.by_agent {
-            let counted = count_correction(&mut writer, &execution, said, Witness::Person);
+        if let Some(run) = execution.as_ref().filter(|_| !options.by_agent) {
+            let counted = count_correction(&mut writer, run, said, Witness::Person);
             warnings.extend(counted.err().map(|error| uncounted(&error)));
         }
         (correction, None)
@@ -126,15 +132,17 @@ pub(super) fn store(
 fn repeat(
     writer: &mut Writer,
     options: &CorrectOptions,
-    execution: &Execution,
+    execution: Option<&Execution>,
     mut known: Correction,
 ) -> Result<(Correction, Option<String>), Error> {
     let mut warning = None;
     if !options.by_agent && known.trust() < Trust::User {
         stand_for(writer, &mut known, options.expected.clone())?;
-        let said = options.correction.trim();
-        let counted = count_correction(writer, execution, said, Witness::Person);
-        warning = counted.err().map(|error| uncounted(&error));
+        if let Some(run) = execution {
+            let said = options.correction.trim();
+            let counted = count_correction(writer, run, said, Witness::Person);
+            warning = counted.err().map(|error| uncounted(&error));
+        }
     } else if let Some(expected) = &options.expected
         && (!options.by_agent || known.trust() == Trust::Observed)
     {
@@ -145,13 +153,19 @@ fn repeat(
     Ok((known, warning))
 }
 
-/// Returns the execution to correct. Fails if it belongs to another skill: its rule would be
-/// stored under the wrong skill.
-fn execution_of(workspace: &Workspace, options: &CorrectOptions) -> Result<Execution, Error> {
-    let resolved =
-        workspace
-            .store
-            .resolve(Kind::Execution, &options.execution, Some(&options.skill));
+/// Returns the execution to correct; `None` if the correction names none. Fails if it belongs to
+/// another skill: its rule would be stored under the wrong skill.
+fn execution_of(
+    workspace: &Workspace,
+    options: &CorrectOptions,
+) -> Result<Option<Execution>, Error> {
+    let Some(named) = &options.execution else {
+        workspace.skill(&options.skill)?;
+        return Ok(None);
+    };
+    let resolved = workspace
+        .store
+        .resolve(Kind::Execution, named, Some(&options.skill));
     let id = match resolved {
         Ok(id) => id,
         Err(error) => {
@@ -162,7 +176,7 @@ fn execution_of(workspace: &Workspace, options: &CorrectOptions) -> Result<Execu
     };
     let execution: Execution = workspace.store.get(&id)?;
     if execution.skill == options.skill.to_string() {
-        return Ok(execution);
+        return Ok(Some(execution));
     }
     workspace.skill(&options.skill)?;
     Err(Error::OtherSkill {

@@ -34,10 +34,10 @@ pub struct CorrectionContext<'a> {
     pub skill: &'a SkillPath,
     /// Text of the correction.
     pub correction: &'a str,
-    /// Input of the skill.
-    pub input: &'a RawValue,
-    /// Output of the skill.
-    pub output: &'a RawValue,
+    /// Input of the skill; `None` if no execution was corrected.
+    pub input: Option<&'a RawValue>,
+    /// Output of the skill; `None` if no execution was corrected.
+    pub output: Option<&'a RawValue>,
     /// True if the person says that the correction is a lasting rule.
     pub is_rule: bool,
     /// Existing rules that a model compares with the correction, nearest first.

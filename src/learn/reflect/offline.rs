@@ -30,8 +30,10 @@ pub fn offline(context: &CorrectionContext<'_>) -> Reflection {
         }
     };
     Reflection::Rule(Draft {
-        mistake: format!("Original output was incorrect. User correction: {said}"),
-        root_cause: if is_empty(context.output) {
+        mistake: context.output.map_or_else(String::new, |_| {
+            format!("Original output was incorrect. User correction: {said}")
+        }),
+        root_cause: if context.output.is_some_and(is_empty) {
             EMPTY_OUTPUT.to_owned()
         } else {
             String::new()

@@ -109,7 +109,8 @@ fn keep_to_the_words(context: &CorrectionContext<'_>, draft: &mut Draft) -> Vec<
         draft.applies_when = applies_when(&wording::one_line(context.correction));
     }
     let kept = format!("{} {}", draft.rule, draft.applies_when);
-    let run = [context.input.get(), context.output.get()];
+    let run = [context.input, context.output];
+    let run: Vec<&str> = run.iter().flatten().map(|json| json.get()).collect();
     let lost = dropped(context.correction, &kept, &run);
     if let Some(term) = lost.first() {
         let own = offline(&CorrectionContext {

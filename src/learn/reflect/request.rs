@@ -15,14 +15,16 @@ const MAX_SHOWN: usize = 24_000;
 
 /// Builds the request to a model. `system` is [`PROMPT`] or the user's replacement.
 pub fn ask(context: &CorrectionContext<'_>, system: &str) -> Request {
-    let mut user = format!(
-        "<skill>{}</skill>\n<input>\n{}\n</input>\n<output>\n{}\n</output>\n\
-         <correction>\n{}\n</correction>",
-        context.skill,
-        fenced(context.input.get()),
-        fenced(context.output.get()),
-        fenced(context.correction.trim()),
-    );
+    let mut user = format!("<skill>{}</skill>", context.skill);
+    let mut add = |name: &str, text: &str| {
+        user.extend(["\n<", name, ">\n", &fenced(text), "\n</", name, ">"]);
+    };
+    for (name, json) in [("input", context.input), ("output", context.output)] {
+        if let Some(json) = json {
+            add(name, json.get());
+        }
+    }
+    add("correction", context.correction.trim());
     if !context.neighbours.is_empty() {
         user.push_str("\n<rules>\n");
         for rule in context.neighbours {

@@ -116,7 +116,7 @@ pub(super) const TAKEN: Answer = json_of("Stored runs, and rejected ones", || {
 pub(super) const CORRECTED: Answer = json_of("Result", || {
     record(&json!({
         "correction_id": text(),
-        "execution_id": text(),
+        "execution_id": { "type": ["string", "null"] },
         "reflexion_id": { "type": ["string", "null"] },
         "rule": { "type": ["string", "null"] },
         "status": { "enum": ["active", "candidate", "retired", "superseded", null] },

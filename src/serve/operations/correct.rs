@@ -11,7 +11,7 @@ use serde_json::{Map, Value, value::to_raw_value};
 use crate::engine::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
 use crate::error::UserError;
 use crate::guard::{fence, screen};
-use crate::model::{CANDIDATE, Trust};
+use crate::model::{CANDIDATE, SkillPath, Trust};
 use crate::store;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -26,7 +26,7 @@ pub struct CorrectArgs {
     pub skill: String,
     /// Mistake and change, in the user's words
     pub correction: String,
-    /// Execution id; default: the newest of the skill
+    /// Execution id; default: the newest of the skill, or none if it has not run
     #[serde(default)]
     pub execution: Option<String>,
     /// The output as it should have been
@@ -48,8 +48,8 @@ pub struct Corrected {
     pub notice: Option<&'static str>,
     /// Id of the correction.
     pub correction_id: String,
-    /// Id of the corrected execution.
-    pub execution_id: String,
+    /// Id of the corrected execution; `None` if the skill has none.
+    pub execution_id: Option<String>,
     /// Id of the rule: the new one, or an existing one with the same content.
     pub reflexion_id: Option<String>,
     /// Text of the rule.
@@ -98,15 +98,25 @@ pub(crate) fn screened(correction: &str) -> Result<(), Error> {
     }
 }
 
+/// Newest execution of a skill; `None` if it has not run yet.
+fn newest(workspace: &Workspace, skill: &SkillPath) -> Result<Option<String>, UserError> {
+    let (executions, _) = engine::recent_executions(&workspace.store, Some(skill), 1)?;
+    Ok(executions
+        .into_iter()
+        .next_back()
+        .map(|run| run.execution_id))
+}
+
 pub(super) async fn correct(
     workspace: &Workspace,
     args: CorrectArgs,
 ) -> Result<Corrected, UserError> {
     screened(&args.correction).map_err(user_error)?;
     let expected = args.expected.as_ref().map(to_raw_value).transpose();
+    let skill: SkillPath = args.skill.parse()?;
     let options = CorrectOptions {
-        skill: args.skill.parse()?,
-        execution: args.execution.unwrap_or_else(|| "latest".to_owned()),
+        execution: args.execution.or(newest(workspace, &skill)?),
+        skill,
         correction: args.correction,
         expected: expected.map_err(store::Error::from)?,
         is_rule: args.as_rule,
@@ -157,10 +167,8 @@ pub(super) async fn correct(
 
 impl Report for Corrected {
     fn text(&self, nonce: &str) -> String {
-        let mut text = format!(
-            "Stored as {}, on {}.\n",
-            self.correction_id, self.execution_id
-        );
+        let on = self.execution_id.as_deref().unwrap_or("no execution");
+        let mut text = format!("Stored as {}, on {on}.\n", self.correction_id);
         match (&self.reflexion_id, &self.not_learned) {
             (_, Some(reason)) => text.extend(["No rule was learnt: ", reason, ".\n"]),
             (Some(id), None) => {

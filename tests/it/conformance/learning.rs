@@ -369,8 +369,8 @@ fn case_22_without_a_model_the_cause_says_only_what_can_be_seen() {
         let reflection = reflect::offline(&CorrectionContext {
             skill: &skill,
             correction: "Always correct the wrong total",
-            input: serde_json::from_str("{}").unwrap(),
-            output: serde_json::from_str(output).unwrap(),
+            input: Some(serde_json::from_str("{}").unwrap()),
+            output: Some(serde_json::from_str(output).unwrap()),
             is_rule: false,
             neighbours: &[],
         });

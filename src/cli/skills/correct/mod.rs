@@ -20,23 +20,27 @@ use questions::{keep_anyway, pick, relate, write};
 /// Correct an execution and learn a rule from it
 ///
 /// Stores the correction first, then the rule, the guardrail and the regression test. The next run
-/// of the skill has the rule in its prompt. On a terminal, missing arguments are asked for.
+/// of the skill has the rule in its prompt. Without an execution, the rule has no example and no
+/// test. On a terminal, missing arguments are asked for.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
     --correction \"When screening for senior roles, weigh system design separately.\"\n  \
     memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
     --correction - --expected right.json\n  \
-    memctl correct hr/resume-screen --execution-id latest --correction \"…\" --dry-run\n  \
+    memctl correct hr/resume-screen \"Keep the summary under 120 words.\" --dry-run\n  \
     memctl correct"
 )]
 pub(in crate::cli) struct CorrectArgs {
-    /// The skill, as `domain/skill`
+    /// Skill, as `domain/skill`
     skill: Option<String>,
-    /// Execution id, a prefix of one, or `latest`
+    /// Text of the correction: the mistake and the change; `-` reads standard input
+    #[arg(value_name = "TEXT", conflicts_with = "correction")]
+    text: Option<String>,
+    /// Execution id, a prefix of one, or `latest`; without it, the rule has no example
     #[arg(long, value_name = "ID")]
     execution_id: Option<String>,
-    /// Text of the correction: the mistake and the change; `-` reads standard input
+    /// Text of the correction, as an option
     #[arg(long, value_name = "TEXT")]
     correction: Option<String>,
     /// JSON file with the output as it should have been
@@ -67,8 +71,9 @@ pub(in crate::cli) fn correct(
         .transpose()?;
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
-    let options = match (skill, args.execution_id, args.correction) {
-        (Some(skill), Some(execution), Some(correction)) => CorrectOptions {
+    let is_interactive = context.is_interactive();
+    let options = match (skill, args.execution_id, args.correction.or(args.text)) {
+        (Some(skill), execution, Some(correction)) => CorrectOptions {
             skill,
             execution,
             correction: context.text(&correction)?,
@@ -78,7 +83,7 @@ pub(in crate::cli) fn correct(
             by_agent: false,
         },
         (skill, execution, correction) => {
-            if !context.is_interactive() {
+            if !is_interactive {
                 return Err(missing(skill.as_ref(), execution.as_deref()));
             }
             let execution = pick(context, &workspace, skill.as_ref(), execution)?;
@@ -88,7 +93,7 @@ pub(in crate::cli) fn correct(
             };
             CorrectOptions {
                 skill: execution.skill.parse()?,
-                execution: execution.execution_id,
+                execution: Some(execution.execution_id),
                 correction,
                 expected,
                 is_rule: args.as_rule,
@@ -114,7 +119,7 @@ pub(in crate::cli) fn correct(
         .clone()
         .or(report.doubt.map(str::to_owned));
     if let Some(reason) = reason
-        && context.is_interactive()
+        && is_interactive
         && !again.is_rule
         && keep_anyway(&reason)?
     {
@@ -123,24 +128,21 @@ pub(in crate::cli) fn correct(
             ..again
         })?;
     }
-    if context.is_interactive()
-        && let Some(id) = report.reflexion_id.clone()
-    {
+    if is_interactive && let Some(id) = report.reflexion_id.clone() {
         relate(&workspace, &id, &mut report)?;
     }
     Ok(Box::new(report))
 }
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {
-    let message = match (skill, execution) {
-        (None, _) => "a skill is required",
-        (Some(_), None) => "an execution id is required",
-        _ => "the text of the correction is required",
+    let message = match skill {
+        None => "a skill is required",
+        Some(_) => "the text of the correction is required",
     };
     let skill = skill.map_or("<skill>".to_owned(), ToString::to_string);
     let execution = execution.unwrap_or("latest");
     UserError::usage(
         message,
-        format!("memctl correct {skill} --execution-id {execution} --correction \"…\""),
+        format!("memctl correct {skill} \"…\" --execution-id {execution}"),
     )
 }

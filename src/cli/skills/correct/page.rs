@@ -52,7 +52,10 @@ impl Report for CorrectReport {
     }
 
     fn page(&self, page: &mut Page) {
-        let stored = format!("{} (corrects {})", self.correction_id, self.execution_id);
+        let stored = match &self.execution_id {
+            Some(id) => format!("{} (corrects {id})", self.correction_id),
+            None => format!("{} (without an example)", self.correction_id),
+        };
         page.field("correction", &stored);
         if let Some(reason) = &self.not_learned {
             page.styled(&[

@@ -189,9 +189,9 @@ pub(crate) struct CorrectionBody {
     /// Skill, as `domain/skill`.
     #[schemars(regex(pattern = schemas::SKILL))]
     skill: String,
-    /// Execution id, a prefix of one, or `latest`.
+    /// Execution id, a prefix of one, or `latest`; absent for a rule without an example.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    execution_id: String,
+    execution_id: Option<String>,
     /// Text of the correction: the mistake and the change.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     correction: String,
@@ -217,7 +217,10 @@ pub(crate) async fn correct(
     }
     let options = CorrectOptions {
         skill: skill(&body.skill)?,
-        execution: text("execution_id", body.execution_id, LONGEST_NAME)?,
+        execution: body
+            .execution_id
+            .map(|id| text("execution_id", id, LONGEST_NAME))
+            .transpose()?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
         is_rule: body.as_rule,
