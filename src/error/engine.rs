@@ -66,19 +66,12 @@ impl Explain for Error {
             ),
             Self::NothingToUndo | Self::NoChange(_) => missing("memctl memory undo --list"),
             Self::NotUndoable { .. } => input("memctl memory undo --list"),
-            Self::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
-                input(&format!("memctl accept {id}"))
-            }
-            Self::NotApprovable { .. } => input("memctl memory list fixes"),
-            Self::NotMergeable { .. } | Self::NotARule { .. } => input("memctl memory conflicts"),
-            Self::NotCheckable { .. } | Self::BadPattern { .. } => input(&of_check(self)),
-            Self::NotEditable { id, allowed, .. } => match allowed.first() {
-                Some(first) => input(&format!(
-                    "memctl memory edit {id} --set {first}=…; these can be edited: {}",
-                    allowed.join(", ")
-                )),
-                None => input(&format!("memctl memory show {id}")),
-            },
+            Self::NotApprovable { .. }
+            | Self::NotMergeable { .. }
+            | Self::NotARule { .. }
+            | Self::NotCheckable { .. }
+            | Self::BadPattern { .. }
+            | Self::NotEditable { .. } => input(&of_review(self)),
             Self::BadField { field, .. } => input(&format!(
                 "give it as `--set {field}=VALUE`, in quotation marks for the shell"
             )),
@@ -138,15 +131,27 @@ impl Explain for BlockError {
     }
 }
 
-/// Hint for a check that cannot be stored.
-fn of_check(error: &Error) -> String {
+/// Hint for a decision that a record does not allow.
+fn of_review(error: &Error) -> String {
     match error {
+        Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
+            format!("memctl accept {id}")
+        }
+        Error::NotApprovable { .. } => "memctl memory list fixes".to_owned(),
+        Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
         Error::NotCheckable {
             id,
             approvable: true,
             ..
         } => format!("memctl memory approve {id}"),
         Error::NotCheckable { .. } => "memctl memory list rules --status active".to_owned(),
+        Error::NotEditable { id, allowed, .. } => match allowed.first() {
+            Some(first) => format!(
+                "memctl memory edit {id} --set {first}=…; these can be edited: {}",
+                allowed.join(", ")
+            ),
+            None => format!("memctl memory show {id}"),
+        },
         _ => "memctl memory check --help".to_owned(),
     }
 }
