@@ -16,6 +16,8 @@ use crate::model::{CheckAction, Reflexion, Step};
 use crate::workspace::Error;
 
 use super::checks;
+use super::fixes;
+use super::ranking::Hint;
 use super::service::HintService;
 use super::session_state::SessionNotes;
 
@@ -131,6 +133,33 @@ impl HintService<'_> {
             action,
             rules: lines.join("\n"),
         })
+    }
+
+    /// Returns the fix of a call that failed before in exactly this form, and records that it is
+    /// shown. A running experiment gets none: a failure that does not happen could not be compared.
+    pub fn hint_before(
+        &self,
+        code: &str,
+        session: &str,
+        project: Option<&str>,
+    ) -> Result<Option<Hint>, Error> {
+        if code.trim().is_empty() || self.withhold.get() > 0.0 {
+            return Ok(None);
+        }
+        let Some(hint) = fixes::before(self.store, code, project, &[])? else {
+            return Ok(None);
+        };
+        let known = SessionNotes::read(&self.store.read_notes(session));
+        let hint = match known.withheld() {
+            withheld if withheld.contains(&hint.id) => {
+                fixes::before(self.store, code, project, &withheld)?
+            }
+            _ => Some(hint),
+        };
+        if let Some(hint) = &hint {
+            self.record(session, |known| known.showed_before(hint, code))?;
+        }
+        Ok(hint)
     }
 
     /// Directory of the project: the one that holds the memory.

@@ -52,7 +52,7 @@ fn table(store: &Scoped) -> Result<Terms, Error> {
         let check = rule.and_then(|rule| rule.check);
         check.as_ref().map(terms).unwrap_or_default()
     };
-    Ok(store.terms(Kind::Reflexion, SCHEME, &of)?)
+    Ok(store.terms_on_disk(Kind::Reflexion, SCHEME, &of)?)
 }
 
 /// Describes the checks that most sessions override, one sentence each.

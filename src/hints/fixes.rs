@@ -15,8 +15,8 @@ use crate::hints::failure::Failure;
 use crate::hints::lookup::Fixes;
 use crate::hints::procedure_hints;
 use crate::hints::ranking::{
-    Candidate, Hint, SCHEME, abstract_term, approved_term, exact_term, is_sunk, select_hints,
-    subject_term, terms,
+    Candidate, Hint, SCHEME, abstract_term, approved_term, call_term, exact_term, hint_before,
+    is_sunk, is_told_before, select_hints, subject_term, terms,
 };
 use crate::learn::cure::subject::subjects;
 use crate::learn::error_key::{error_key, normalised};
@@ -88,14 +88,13 @@ pub(crate) fn fixes_of(writer: &Writer, key: &str) -> Result<Vec<(Entry, Fix)>, 
 
 /// Table of fixes by the terms of their keys, without fixes that may not be shown.
 pub(crate) fn table(store: &Scoped) -> Result<Terms, Error> {
-    Ok(store.terms(
-        Kind::Fix,
-        SCHEME,
-        &|entry| match serde_json::from_slice::<Fix>(entry) {
-            Ok(fix) => terms_of(&fix),
-            Err(_) => Vec::new(),
-        },
-    )?)
+    Ok(store.terms(Kind::Fix, SCHEME, &terms_in)?)
+}
+
+/// Terms of a fix as text.
+fn terms_in(entry: &[u8]) -> Vec<u64> {
+    let fix = serde_json::from_slice::<Fix>(entry);
+    fix.as_ref().map(terms_of).unwrap_or_default()
 }
 
 /// Rebuilds the tables after fixes or procedures have changed, so that no later lookup has to.
@@ -119,7 +118,36 @@ pub(crate) fn terms_of(fix: &Fix) -> Vec<u64> {
     if !plain.is_empty() {
         terms.push(abstract_term(&plain));
     }
+    if is_told_before(fix) {
+        terms.push(call_term(&fix.failing_code));
+    }
     terms
+}
+
+/// Returns the hint for a call that has not run yet: the newest fix of exactly this call that worked
+/// in this project.
+pub(crate) fn before(
+    store: &Scoped,
+    code: &str,
+    project: Option<&str>,
+    withheld: &[String],
+) -> Result<Option<Hint>, Error> {
+    let terms = store.terms_on_disk(Kind::Fix, SCHEME, &terms_in)?;
+    let (numbers, _) = terms.holding(call_term(code), SAME);
+    let fixes = numbers.into_iter().rev().filter_map(|n| terms.fix(n));
+    let is_here = |fix: &Fix| {
+        let mut origins = fix.origins.iter();
+        fix.origins.is_empty() || origins.any(|origin| project == Some(&*origin.workspace))
+    };
+    let mut known = fixes.filter(|fix| {
+        fix.failing_code.trim() == code.trim()
+            && is_shown(fix)
+            && is_told_before(fix)
+            && is_here(fix)
+            && !withheld.contains(&fix.fix_id)
+            && (fix.trust() != Trust::Observed || !is_sunk(fix.evidence()))
+    });
+    Ok(known.find_map(|fix| admitted(hint_before(fix))))
 }
 
 /// Describes approved fixes with evidence against them, one sentence each. Sessions do not retire

@@ -15,7 +15,7 @@ use super::failure::{ErrorLine, Failure};
 use super::likeness::{is_generic, key_words, of_commands, same_program, telling_words};
 
 /// Version of the search terms. A change invalidates saved tables.
-pub(crate) const SCHEME: u64 = 5;
+pub(crate) const SCHEME: u64 = 6;
 /// Default number of hints.
 pub(crate) const MAX_HINTS: usize = 3;
 /// Minimum score of a hint, as in the source document.
@@ -109,6 +109,11 @@ pub(crate) fn abstract_term(line: &str) -> u64 {
     hash(b"#", line)
 }
 
+/// Term of entries whose failing call is exactly this one.
+pub(crate) fn call_term(call: &str) -> u64 {
+    hash(b"$", call.trim())
+}
+
 /// FNV-1a hash. A collision only costs one comparison.
 fn hash(space: &[u8], text: &str) -> u64 {
     space
@@ -167,6 +172,32 @@ pub(crate) fn truncate(hints: &mut Vec<Hint>, max_hints: usize) {
         hints.swap(max_hints - 1, at);
     }
     hints.truncate(max_hints);
+}
+
+/// Returns `true` if a fix may be told before the call that it is for: it has helped more often than
+/// it failed or was not needed.
+pub(crate) fn is_told_before(fix: &Fix) -> bool {
+    let evidence = fix.evidence();
+    let against = fix.evidence_of_needless().saturating_add(evidence.harmed);
+    evidence.helped > against && !fix.working_code.trim().is_empty()
+}
+
+/// Returns the hint for a call that has not run yet.
+pub(crate) fn hint_before(fix: Fix) -> Hint {
+    let (evidence, trust) = (fix.evidence(), fix.trust());
+    Hint {
+        id: fix.fix_id,
+        kind: Kind::Fix,
+        error_key: fix.error_key,
+        failing_code: cut(&fix.failing_code),
+        working_code: cut(&fix.working_code),
+        success_output: cut(&fix.success_output),
+        score: 1.0,
+        confidence: (evidence.posterior() * 1e4).round() / 1e4,
+        evidence,
+        trust,
+        why: "same call".to_owned(),
+    }
 }
 
 fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
@@ -286,6 +317,10 @@ pub(crate) fn render_blocks(hints: &[Hint]) -> String {
     };
     hints.iter().map(block).collect()
 }
+
+/// Introduction of a hint before a call.
+pub(crate) const STATEMENT_BEFORE: &str =
+    "This call failed before in this project. WRONG is what failed then, CORRECT is what worked.\n";
 
 /// Introduction of the steps of procedures.
 const STEPS: &str = "WHAT HELPED are the steps that solved it.\n";

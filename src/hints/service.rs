@@ -209,7 +209,10 @@ impl HintService<'_> {
         let mut lessons = Vec::new();
         let credits = self.note(session, |known| {
             let credits = known.succeeded(&code);
-            let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
+            let followed = credits
+                .iter()
+                .filter(|c| c.outcome != Some(Outcome::Needless));
+            let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
             lessons = known.trace.succeeded(tool, &code, &output);
             Owed {
                 trials: known.trials.succeeded(tool, &code, &helped),
@@ -366,13 +369,16 @@ impl HintService<'_> {
             match credit.outcome {
                 Some(Outcome::Helped) => evidence.helped += 1,
                 Some(Outcome::Harmed) => evidence.harmed += 1,
-                None => {}
+                Some(Outcome::Needless) | None => {}
             }
             let mut changes = vec![
                 ("shown", json!(evidence.shown)),
                 ("helped", json!(evidence.helped)),
                 ("harmed", json!(evidence.harmed)),
             ];
+            if credit.outcome == Some(Outcome::Needless) {
+                changes.push(("needless", json!(fix.evidence_of_needless() + 1)));
+            }
             if is_sunk(evidence) && standing.level(&fix) == Trust::Observed {
                 changes.push(("status", json!("retired")));
             }

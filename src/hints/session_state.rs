@@ -62,6 +62,9 @@ pub(crate) struct Witnessed {
     pub helped: bool,
     /// The session counted against the fix.
     pub harmed: bool,
+    /// The session did not need the fix.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub needless: bool,
 }
 
 /// Outcomes to store.
@@ -153,13 +156,26 @@ impl SessionNotes {
 
     /// Records a success. Returns the evidence about fixes shown before.
     pub(crate) fn succeeded(&mut self, code: &str) -> Vec<Credit> {
-        self.judge(Outcome::Helped, |shown| adopts(code, shown))
+        let mut credits = self.judge(Outcome::Needless, |shown| {
+            shown.before && shown.failing_code.trim() == code.trim()
+        });
+        credits.extend(self.judge(Outcome::Helped, |shown| adopts(code, shown)));
+        credits
     }
 
     /// Records the hints shown for an error.
     pub(crate) fn showed(&mut self, error_key: &str, hints: &[Hint]) {
         let call = self.pending.last().map(|failed| failed.code.clone());
-        let call = beginning(&call.unwrap_or_default(), LONGEST_CALL).to_owned();
+        self.track(error_key, hints, &call.unwrap_or_default(), false);
+    }
+
+    /// Records a hint shown before a call.
+    pub(crate) fn showed_before(&mut self, hint: &Hint, call: &str) {
+        self.track(&hint.error_key, std::slice::from_ref(hint), call, true);
+    }
+
+    fn track(&mut self, error_key: &str, hints: &[Hint], call: &str, before: bool) {
+        let call = beginning(call, LONGEST_CALL).to_owned();
         for hint in hints {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
@@ -170,6 +186,7 @@ impl SessionNotes {
                 call: call.clone(),
                 outcome: None,
                 counted: false,
+                before,
             });
         }
         let surplus = self.shown.len().saturating_sub(KEPT);
@@ -215,6 +232,7 @@ impl SessionNotes {
                     let said = match outcome {
                         Outcome::Helped => &mut said.helped,
                         Outcome::Harmed => &mut said.harmed,
+                        Outcome::Needless => &mut said.needless,
                     };
                     !std::mem::replace(said, true)
                 });

@@ -21,6 +21,9 @@ pub(crate) struct Shown {
     pub outcome: Option<Outcome>,
     /// True if the fix's evidence includes this use.
     pub counted: bool,
+    /// True if the fix was shown before the call, not at its failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub before: bool,
 }
 
 /// Outcome of a hint.
@@ -31,4 +34,6 @@ pub enum Outcome {
     Helped,
     /// The error occurred again.
     Harmed,
+    /// The call worked, though it had failed before: the hint was not needed.
+    Needless,
 }

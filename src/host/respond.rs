@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::guard::{self, fence, length};
 use crate::hints::budget::within;
 use crate::hints::failure::project_of;
-use crate::hints::ranking::{Hint, MAX_HINTS, render_blocks, statement};
+use crate::hints::ranking::{Hint, MAX_HINTS, STATEMENT_BEFORE, render_blocks, statement};
 use crate::hints::{BeforeCall, Here, HintOptions, HintService, Warning, Which};
 use crate::learning::at_once::learn_at_once;
-use crate::model::{Kind, Step, Trust};
+use crate::model::{CheckAction, Kind, Step, Trust};
 use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
@@ -26,12 +26,7 @@ pub fn respond(
 ) -> Result<Option<String>, Error> {
     let session = host.session(event);
     if event.kind == EventKind::BeforeTool {
-        let which = match host {
-            Host::Gemini => Which::Decisions,
-            Host::ClaudeCode | Host::Codex => Which::All,
-        };
-        let Warning { action, rules } = warning(&session, event, adviser, which)?;
-        return Ok((!rules.is_empty()).then(|| host.answer_before(event, action, &rules)));
+        return before_tool(host, event, &session, adviser);
     }
     // Gemini CLI takes no context before a call.
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
@@ -92,6 +87,37 @@ pub fn respond(
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
 
+/// Answers a call that is about to run: with the rules that act on it, and with the fix of the same
+/// call where the agent host takes context.
+fn before_tool(
+    host: Host,
+    event: &Event,
+    session: &str,
+    adviser: &HintService<'_>,
+) -> Result<Option<String>, Error> {
+    let which = match host {
+        Host::Gemini => Which::Decisions,
+        Host::ClaudeCode | Host::Codex => Which::All,
+    };
+    let Warning { action, rules } = warning(session, event, adviser, which)?;
+    let is_decided = !rules.is_empty() && action != CheckAction::Note;
+    if is_decided || host == Host::Gemini {
+        return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
+    }
+    let project = event.cwd.as_deref().and_then(project_of);
+    let hint = adviser.hint_before(&event.input, session, project.as_deref())?;
+    let mut text = note(&rules);
+    if let Some(hint) = hint {
+        let room = LONGEST_ANSWER.saturating_sub(length(&text));
+        let hint = harmless(hint);
+        let hint = rendered_with(STATEMENT_BEFORE, &[hint], &(adviser.random)());
+        if length(&hint) <= room {
+            text.push_str(&hint);
+        }
+    }
+    Ok((!text.is_empty()).then(|| host.answer(event, &text)))
+}
+
 /// Returns the rules that act on the call of an event.
 fn warning(
     session: &str,
@@ -133,11 +159,16 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
     if hints.is_empty() {
         return String::new();
     }
+    rendered_with(&statement(hints.iter().map(|hint| hint.kind)), hints, nonce)
+}
+
+/// Formats hints behind an introduction.
+fn rendered_with(introduction: &str, hints: &[Hint], nonce: &str) -> String {
     let (observed, approved): (Vec<Hint>, Vec<Hint>) = hints
         .iter()
         .cloned()
         .partition(|hint| hint.trust == Trust::Observed);
-    let mut text = statement(hints.iter().map(|hint| hint.kind)) + &blocks(&approved);
+    let mut text = introduction.to_owned() + &blocks(&approved);
     if !observed.is_empty() {
         text.push_str(&fence(&[blocks(&observed)], nonce));
     }
@@ -148,7 +179,7 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
 fn blocks(hints: &[Hint]) -> String {
     let block = |hint: &Hint| {
         let text = render_blocks(std::slice::from_ref(hint));
-        let is_plain = hint.why.starts_with("same error") && !hint.why.ends_with("project");
+        let is_plain = hint.why.starts_with("same ") && !hint.why.ends_with("project");
         if is_plain || hint.why.is_empty() {
             return text;
         }

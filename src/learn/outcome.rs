@@ -80,6 +80,8 @@ const VOID: &[&str] = &[
     "requested permissions",
     "interrupted by the user",
     "<tool_use_error>cancelled",
+    "a rule of the user refuses this call",
+    "the user wants to be asked about this call",
 ];
 
 fn is_void(step: &Step) -> bool {

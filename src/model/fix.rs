@@ -197,6 +197,13 @@ pub struct Fix {
         skip_serializing_if = "Option::is_none"
     )]
     pub harmed: Option<f64>,
+    /// Number of sessions in which the failing call worked after all, when it was told before it.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub needless: Option<f64>,
     /// `retired` if the fix no longer works, `quarantined` until a person has reviewed it,
     /// `episode` if the recovery is no advice; `active` or empty otherwise.
     #[serde(
@@ -294,6 +301,18 @@ impl Fix {
     /// Returns `true` if this is a recovery that is no advice.
     pub fn is_episode(&self) -> bool {
         self.status == EPISODE
+    }
+}
+
+impl Fix {
+    /// Returns the number of sessions that did not need the fix before its call.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float cast to an integer saturates, and a count below zero is none"
+    )]
+    pub fn evidence_of_needless(&self) -> u64 {
+        self.needless.unwrap_or(0.0) as u64
     }
 }
 

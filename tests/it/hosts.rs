@@ -41,13 +41,14 @@ fn events(workspace: &Workspace, file: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Hosts, their recorded events, and the first event that can tell the fix of the failing call.
 const HOSTS: &[(&str, &str, &str)] = &[
     (
         "claude-code",
         "claude-code-2.1.329.events.jsonl",
-        "PostToolUseFailure",
+        "PreToolUse",
     ),
-    ("codex", "codex-0.169.0.events.jsonl", "PostToolUse"),
+    ("codex", "codex-0.169.0.events.jsonl", "PreToolUse"),
     ("gemini", "gemini-cli-0.61.0.events.jsonl", "AfterTool"),
 ];
 

@@ -108,7 +108,10 @@ fn answer(
     // Other events print nothing, need no user and are far more frequent.
     let tells = matches!(
         event.kind,
-        EventKind::ToolFailed | EventKind::SessionStart | EventKind::SessionEnd
+        EventKind::BeforeTool
+            | EventKind::ToolFailed
+            | EventKind::SessionStart
+            | EventKind::SessionEnd
     );
     // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells

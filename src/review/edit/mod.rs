@@ -328,6 +328,7 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
             ("shown", json!(0)),
             ("helped", json!(0)),
             ("harmed", json!(0)),
+            ("needless", json!(0)),
             ("status", json!("active")),
         ],
         Kind::Procedure => &[("distilled_by", json!("user"))],

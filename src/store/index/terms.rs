@@ -55,10 +55,22 @@ enum Bytes {
 }
 
 impl Scoped {
-    /// Opens the term table of a kind. `of` returns the terms of an entry's text; it is called for
+    /// Opens the term table of a kind for many lookups. `of` returns the terms of an entry's text; it is called for
     /// every entry if the table is rebuilt, and never otherwise. An entry without terms is never
     /// found.
     pub fn terms(
+        &self,
+        kind: Kind,
+        scheme: u64,
+        of: &dyn Fn(&[u8]) -> Vec<u64>,
+    ) -> Result<Terms, Error> {
+        let mut terms = self.terms_on_disk(kind, scheme, of)?;
+        terms.bytes.load();
+        Ok(terms)
+    }
+
+    /// Opens the term table of a kind for few lookups: each reads its rows from disk.
+    pub fn terms_on_disk(
         &self,
         kind: Kind,
         scheme: u64,
@@ -82,7 +94,7 @@ impl Scoped {
         if let Ok(Some(file)) = self.directory().open(&saved)
             && let Some((entries, postings)) = believed(&file, &now, scheme)
         {
-            return Ok(table(entries, postings, Bytes::of(file), Some(data)));
+            return Ok(table(entries, postings, Bytes::Disk(file), Some(data)));
         }
         let snapshot = self.file(kind).snapshot()?;
         let mut rows = Vec::new();
@@ -197,13 +209,14 @@ impl Terms {
 
 impl Bytes {
     /// Loads a small table at once: one large read is faster than a thousand small ones.
-    fn of(mut file: File) -> Self {
-        let mut bytes = Vec::new();
-        let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
-        if is_small && file.read_to_end(&mut bytes).is_ok() {
-            return Self::Memory(bytes);
+    fn load(&mut self) {
+        if let Self::Disk(file) = self {
+            let mut bytes = Vec::new();
+            let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
+            if is_small && file.read_to_end(&mut bytes).is_ok() {
+                *self = Self::Memory(bytes);
+            }
         }
-        Self::Disk(file)
     }
 
     fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {

@@ -12,9 +12,9 @@ use std::ops::Range;
 use crate::json::{compact, fields, skip_space, skip_value, with_fields, without_fields};
 
 /// Usage counters: the changes of both sides add up.
-const COUNTS: [&str; 11] = [
+const COUNTS: [&str; 12] = [
     "times_injected", "times_helped", "times_harmed", "occurrences", "shown", "helped", "harmed",
-    "repeats", "check_fired", "check_overridden", "check_needless",
+    "repeats", "needless", "check_fired", "check_overridden", "check_needless",
 ];
 /// Fields between 0 and 1 that every outcome moves slightly.
 const SHARES: [&str; 2] = ["confidence", "utility_score"];
