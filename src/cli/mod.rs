@@ -127,11 +127,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let plain = environment.var("NO_COLOR").is_some();
     let is_hook = is_hook_call(&arguments);
-    if let [_, _, host] = &arguments[..]
+    let read_only = arguments.get(3).is_some_and(|a| a == "--read-only");
+    if let [_, _, host] | [_, _, host, _] = &arguments[..]
         && is_hook
+        && (arguments.len() == 3 || read_only)
     {
         // Fast path for hook events, without building the other commands.
-        let answer = learning::hook::hook(environment, &host.to_string_lossy(), None);
+        let host = host.to_string_lossy();
+        let answer = learning::hook::hook(environment, &host, read_only, None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -241,7 +244,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Watch(args) => return insight::watch::watch(context, &args),
         Command::Hint(args) => learning::hint::hint(context, args)?,
         Command::Record(command) => learning::hint::record(context, command)?,
-        Command::Hook(args) => return Ok(answer_host(context, &args.host, global.root.clone())),
+        Command::Hook(args) => return Ok(answer_host(context, &args, global.root.clone())),
         Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
         Command::Learn(args) => learning::learn::learn(context, &args)?,
         Command::Consolidate(args) => learning::consolidate::consolidate(context, &args)?,
@@ -271,8 +274,13 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
 }
 
 /// Answers an agent host. An error still exits with 0.
-fn answer_host(context: &Context, host: &str, root: Option<std::path::PathBuf>) -> u8 {
-    let answer = learning::hook::hook(context.environment.clone(), host, root);
+fn answer_host(
+    context: &Context,
+    args: &learning::hook::HookArgs,
+    root: Option<std::path::PathBuf>,
+) -> u8 {
+    let environment = context.environment.clone();
+    let answer = learning::hook::hook(environment, &args.host, args.read_only, root);
     context.printer.write(&answer.unwrap_or_default());
     0
 }

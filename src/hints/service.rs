@@ -20,7 +20,7 @@ use crate::hints::session_state::{Credit, Owed, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::learn::distil::Lesson;
 use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trial, Trust};
-use crate::store::{self, Scoped, Terms, Writer};
+use crate::store::{self, Notes, Scoped, Terms, Writer};
 
 use super::before::CheckCredit;
 use super::checks;
@@ -119,7 +119,7 @@ impl HintService<'_> {
             return Ok(report);
         };
         // A locked session scratch does not hold back a hint.
-        let notes = unless_locked(self.store.notes(session))?;
+        let notes = self.notes(session)?;
         let mut known = SessionNotes::read(&self.store.read_notes(session));
         let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let mut owed = std::mem::take(&mut known.owed);
@@ -200,7 +200,9 @@ impl HintService<'_> {
         output: &str,
     ) -> Result<Succeeded, Error> {
         // Most successes follow no hint, and must not wait for the lock.
-        if !SessionNotes::read(&self.store.read_notes(session)).is_watching() {
+        if self.store.directory().is_read_only()
+            || !SessionNotes::read(&self.store.read_notes(session)).is_watching()
+        {
             return Ok(Succeeded::default());
         }
         // The session scratch is redacted, so the code to compare is redacted too.
@@ -226,11 +228,11 @@ impl HintService<'_> {
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
         let known = SessionNotes::read(&self.store.read_notes(session));
-        if known.shown.is_empty()
+        let is_idle = known.shown.is_empty()
             && !known.trials.are_open()
             && known.owed.is_empty()
-            && known.fired.is_empty()
-        {
+            && known.fired.is_empty();
+        if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
         let mut fired = Vec::new();
@@ -304,7 +306,7 @@ impl HintService<'_> {
         session: &str,
         change: impl FnOnce(&mut SessionNotes),
     ) -> Result<(), Error> {
-        let notes = unless_locked(self.store.notes(session))?;
+        let notes = self.notes(session)?;
         let mut known = SessionNotes::read(&self.store.read_notes(session));
         let before = known.clone();
         change(&mut known);
@@ -312,6 +314,15 @@ impl HintService<'_> {
             notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
         }
         Ok(())
+    }
+
+    /// Opens the session scratch for changes; `None` if another process holds the lock, or the store
+    /// is read-only.
+    fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
+        if self.store.directory().is_read_only() {
+            return Ok(None);
+        }
+        unless_locked(self.store.notes(session))
     }
 
     /// Store with a short lock timeout, for writes that an agent waits for.

@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::platform::named;
 
 use super::Host;
+use super::jsonc::Node;
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
 use state::Known;
 
@@ -76,7 +77,10 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     let path = real_path(&place.settings)?;
     let now = read(&path)?;
     let events = host.hooks().iter().map(|hook| hook.event).collect();
-    if status(host, place)?.standing == Standing::Installed {
+    let command = command(host, &place.program, place.read_only);
+    let root = now.as_deref().filter(|text| !text.trim().is_empty());
+    let root = root.map(|text| parse(&path, text)).transpose()?;
+    if root.is_some_and(|root| has_all(host, &root, &command)) {
         return Ok(InstallReport {
             host: host.name(),
             settings: path,
@@ -92,7 +96,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
         None => None,
         Some(text) => without_hooks(host, &path, text, known.as_ref())?,
     };
-    let (text, pieces) = with_hooks(host, &path, original.as_deref(), &place.program)?;
+    let (text, pieces) = with_hooks(host, &path, original.as_deref(), &command)?;
     let changed = now.as_deref() != Some(&text);
     let mut backup = None;
     if changed {
@@ -172,12 +176,12 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     if let Some(text) = read(&path)?.filter(|text| !text.trim().is_empty()) {
         let root = parse(&path, &text)?;
         commands = own_commands(host, &root);
-        let wanted = command(host, &place.program);
-        let complete = host.hooks().iter().all(|hook| {
-            let groups = root.get("hooks").and_then(|hooks| hooks.get(hook.event));
-            let mut own = groups.iter().flat_map(|groups| own_of_event(host, groups));
-            own.any(|(_, _, command)| command == wanted)
-        });
+        let has = |read_only| {
+            let wanted = command(host, &place.program, read_only);
+            has_all(host, &root, &wanted)
+        };
+        let reads = has(true);
+        let complete = reads || has(false);
         standing = match (commands.is_empty(), complete) {
             (true, _) => Standing::Absent,
             (false, true) => Standing::Installed,
@@ -185,6 +189,10 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         };
         if standing == Standing::Installed {
             notes.push(host.limits().to_owned());
+        }
+        if reads {
+            let note = "read-only: the hooks recall, and write nothing to the memory";
+            notes.push(note.to_owned());
         }
         let off = root
             .get("disableAllHooks")
@@ -199,6 +207,15 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         standing,
         commands,
         notes,
+    })
+}
+
+/// Returns `true` if every event has this command.
+fn has_all(host: Host, root: &Node, wanted: &str) -> bool {
+    host.hooks().iter().all(|hook| {
+        let groups = root.get("hooks").and_then(|hooks| hooks.get(hook.event));
+        let mut own = groups.iter().flat_map(|groups| own_of_event(host, groups));
+        own.any(|(_, _, command)| command == wanted)
     })
 }
 

@@ -28,6 +28,8 @@ pub struct Directory {
     path: Arc<Path>,
     /// An open handle at or above this directory, after [`Self::hold`].
     held: Option<Held>,
+    /// `true` if every change fails.
+    read_only: bool,
 }
 
 #[derive(Clone)]
@@ -62,6 +64,7 @@ impl Directory {
             base: Arc::clone(&path),
             path,
             held: None,
+            read_only: false,
         }
     }
 
@@ -72,7 +75,30 @@ impl Directory {
             base: Arc::clone(&self.base),
             path: self.path.join(name).into(),
             held: self.held.clone(),
+            read_only: self.read_only,
         }
+    }
+
+    /// Returns the directory without write access: every change in it, and below it, fails.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            read_only: true,
+            ..self
+        }
+    }
+
+    /// Returns `true` if every change fails.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Fails if the directory is read-only.
+    pub(super) fn writable(&self) -> io::Result<()> {
+        if self.read_only {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        Ok(())
     }
 
     /// Returns the directory with an open handle, from which later calls resolve names. Use it for
@@ -113,6 +139,7 @@ impl Directory {
         if self.check()? {
             return Ok(false);
         }
+        self.writable()?;
         if let Some(above) = self
             .base
             .parent()
@@ -133,6 +160,7 @@ impl Directory {
 
     /// Removes the permissions of group and others, if the user owns the directory.
     pub fn make_private(&self) -> io::Result<()> {
+        self.writable()?;
         sys::make_private(self.open_self()?.as_fd());
         Ok(())
     }
@@ -190,6 +218,7 @@ impl Directory {
 
     /// Removes a file, or a link itself; `false` if it did not exist.
     pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<bool> {
+        self.writable()?;
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(false);
         };
@@ -198,6 +227,7 @@ impl Directory {
 
     /// Removes a file, a link itself, or a directory with its content.
     pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        self.writable()?;
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(());
         };
@@ -206,6 +236,7 @@ impl Directory {
 
     /// Renames a file within the directory tree; `false` if it did not exist.
     pub fn rename(&self, name: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<bool> {
+        self.writable()?;
         let Some(from) = absent(self.place(name.as_ref()))? else {
             return Ok(false);
         };

@@ -172,3 +172,29 @@ fn what_a_person_names_is_replaced_where_it_is_a_file() {
     assert_eq!(reason(named::replace(&device, b"x")), Some(Reason::Special));
     assert_eq!(reason(named::open_plain(&device)), Some(Reason::NotAFile));
 }
+
+#[test]
+fn read_only_directory_refuses_every_change() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("f"), "text").unwrap();
+    let read_only = Directory::at(dir.path()).read_only();
+    let below = read_only.below("sub");
+    let refused = |done: io::Result<()>| {
+        assert_eq!(done.unwrap_err().kind(), io::ErrorKind::ReadOnlyFilesystem);
+    };
+    refused(read_only.replace_file("f", b"x"));
+    refused(read_only.replace_derived("f", &[b"x"]));
+    refused(read_only.append("f", b"x", false));
+    refused(read_only.open_for_update("f").map(drop));
+    refused(read_only.open_or_create("g").map(drop));
+    refused(read_only.remove("f").map(drop));
+    refused(read_only.remove_tree("f"));
+    refused(read_only.rename("f", "g").map(drop));
+    refused(below.create().map(drop));
+    assert_eq!(
+        read_only.read_text("f", 9).unwrap().as_deref(),
+        Some("text")
+    );
+    let names = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(names, 1);
+}

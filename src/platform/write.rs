@@ -24,6 +24,7 @@ impl Directory {
         name: impl AsRef<Path>,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.writable()?;
         replace(&self.place(name.as_ref())?, true, write)
     }
 
@@ -34,6 +35,7 @@ impl Directory {
 
     /// Replaces a derived file, without syncing it to disk.
     pub fn replace_derived(&self, name: impl AsRef<Path>, parts: &[&[u8]]) -> io::Result<()> {
+        self.writable()?;
         replace(&self.place(name.as_ref())?, false, |file| {
             parts.iter().try_for_each(|part| file.write_all(part))
         })
@@ -41,6 +43,7 @@ impl Directory {
 
     /// Appends bytes to a file in one write; creates it if missing.
     pub fn append(&self, name: impl AsRef<Path>, bytes: &[u8], sync: bool) -> io::Result<()> {
+        self.writable()?;
         let mut file = self.open_as(name.as_ref(), Access::Append)?;
         file.write_all(bytes)?;
         if sync { file.sync_data() } else { Ok(()) }
@@ -48,6 +51,7 @@ impl Directory {
 
     /// Opens a file for reading and writing in place; `None` if it does not exist.
     pub fn open_for_update(&self, name: impl AsRef<Path>) -> io::Result<Option<File>> {
+        self.writable()?;
         match self.open_as(name.as_ref(), Access::Update) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -58,6 +62,7 @@ impl Directory {
     /// Opens a file for reading and writing in place, or for locking; creates an empty one if
     /// missing.
     pub fn open_or_create(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        self.writable()?;
         self.open_as(name.as_ref(), Access::UpdateOrCreate)
     }
 }

@@ -488,3 +488,106 @@ fn a_rule_and_a_fix_share_one_answer() {
         "{told}"
     );
 }
+
+/// Files of a memory with their bytes.
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.push((path.display().to_string(), fs::read(&path).unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn read_only_hooks_recall_and_write_nothing() {
+    let workspace = taught();
+    write_rules(
+        &workspace,
+        &json!([{"reflexion_id": "REFL-001", "rule": RULE}]),
+    );
+    workspace.json(&["memory", "check", "REFL-001", "--yes"]);
+    let memory = workspace.memory("");
+    let before = files(&memory);
+    let run = |event: &Value| {
+        let command = ["hook", "claude-code", "--read-only"];
+        let mut program = workspace.command();
+        output(&crate::support::with_input(
+            program.args(command),
+            event.to_string().as_bytes(),
+        ))
+    };
+    let call = |name: &str, command: &str| event(&workspace, "a", name, command);
+    let mut failed = call("PostToolUseFailure", "pytest -n 4");
+    failed["error"] = json!("Exit code 4\npytest: error: unrecognized arguments: -n auto");
+    let mut worked = call("PostToolUse", WORKING);
+    worked["tool_response"] = json!({"stdout": "fine"});
+    let start = json!({"session_id": "a", "cwd": workspace.root(), "hook_event_name": "SessionStart", "source": "startup"});
+    let session =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions/claude-code-stock.jsonl");
+    let end = json!({"session_id": "a", "cwd": workspace.root(), "hook_event_name": "SessionEnd",
+        "transcript_path": session, "reason": "other"});
+    assert!(run(&start).to_string().contains("pytest-xdist"));
+    assert!(
+        run(&call("PreToolUse", "npm ci"))
+            .to_string()
+            .contains(RULE)
+    );
+    assert!(
+        run(&call("PreToolUse", FAILING))
+            .to_string()
+            .contains("pytest-xdist")
+    );
+    assert!(run(&failed).to_string().contains("pytest-xdist"));
+    assert_eq!(run(&worked), Value::Null);
+    assert_eq!(run(&end), Value::Null);
+    let names = |files: &[(String, Vec<u8>)]| -> Vec<String> {
+        files.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert_eq!(names(&files(&memory)), names(&before));
+    assert!(files(&memory) == before, "a file has changed");
+    // A table that is not there yet is not written either.
+    fs::remove_dir_all(workspace.memory(".index")).unwrap();
+    let before = files(&memory);
+    assert!(
+        run(&call("PreToolUse", "npm ci"))
+            .to_string()
+            .contains(RULE)
+    );
+    assert_eq!(names(&files(&memory)), names(&before));
+}
+
+#[test]
+fn read_only_hooks_are_installed_and_replaced() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let settings = workspace.home().join(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{ \"model\": \"opus\" }").unwrap();
+    let install = |arguments: &[&str]| {
+        let all = [&["hooks", "install", "claude-code"], arguments].concat();
+        workspace.json(&all)["changed"] == true
+    };
+    let commands = || {
+        let status = workspace.json(&["hooks", "status", "claude-code"]);
+        assert_eq!(status["hosts"][0]["standing"], "installed");
+        status["hosts"][0].to_string()
+    };
+    assert!(install(&["--read-only"]));
+    assert!(!install(&["--read-only"]));
+    assert!(commands().contains("hook claude-code --read-only"));
+    assert!(commands().contains("write nothing"));
+    assert!(install(&[]));
+    assert!(!commands().contains("--read-only"));
+    assert!(install(&["--read-only"]));
+    workspace.json(&["hooks", "uninstall", "claude-code"]);
+    assert_eq!(
+        fs::read_to_string(&settings).unwrap(),
+        "{ \"model\": \"opus\" }"
+    );
+}

@@ -45,18 +45,23 @@ const LARGEST: u64 = 16 << 20;
 pub(in crate::cli) struct HookArgs {
     /// Agent host: `claude-code`, `codex` or `gemini`
     pub(in crate::cli) host: String,
+    /// Write nothing to the memory: no outcome, no session, nothing learnt
+    #[arg(long)]
+    pub(in crate::cli) read_only: bool,
 }
 
 /// Returns the text for the agent host to print, or `None`.
 pub(in crate::cli) fn hook(
     environment: Environment,
     host: &str,
+    read_only: bool,
     root: Option<PathBuf>,
 ) -> Option<String> {
     let host = Host::from_name(host)?;
     let (send, receive) = mpsc::channel();
     let work = move || {
-        let answer = answer(&environment, host, root.as_deref(), &|| {
+        let root = root.as_deref();
+        let answer = answer(&environment, host, (root, read_only), &|| {
             drop(send.send(Said::SessionEnds));
         });
         drop(send.send(Said::Answer(answer)));
@@ -81,7 +86,7 @@ enum Said {
 fn answer(
     environment: &Environment,
     host: Host,
-    root: Option<&Path>,
+    (root, read_only): (Option<&Path>, bool),
     session_ends: &dyn Fn(),
 ) -> Option<String> {
     // Cursor runs the hooks of Claude Code too, and understands other answers.
@@ -102,6 +107,11 @@ fn answer(
     let places = Places::find(&environment, root);
     // An agent's work in a directory does not create a memory there.
     let memory = Directory::at(&places.memory).hold().ok()?;
+    let memory = if read_only {
+        memory.read_only()
+    } else {
+        memory
+    };
     if Off::of(&environment, &places).is_some() {
         return None;
     }
@@ -142,6 +152,9 @@ fn answer(
     };
     let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
+    if read_only {
+        return answer;
+    }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();
         // Hints come from the files as they are. New records go to the primary.

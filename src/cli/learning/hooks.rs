@@ -45,7 +45,7 @@ impl HostName {
 /// Add the hooks to the agent host's settings; keep everything else
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project"
+    after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project\n  memctl hooks install claude-code --read-only"
 )]
 pub(in crate::cli) struct InstallArgs {
     /// Agent host
@@ -53,6 +53,9 @@ pub(in crate::cli) struct InstallArgs {
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
+    /// Recall only: the hooks write nothing to the memory, and learn nothing
+    #[arg(long)]
+    read_only: bool,
 }
 
 /// Remove the hooks; restores the settings byte for byte
@@ -84,7 +87,10 @@ pub(in crate::cli) fn hooks(
     match command {
         HooksCommand::Install(args) => {
             let host = args.host.host();
-            let place = place(context, host, args.project)?;
+            let place = Place {
+                read_only: args.read_only,
+                ..place(context, host, args.project)?
+            };
             let mut report = host::install(host, &place)?;
             report.notes = notes(context, host, &place, args.project);
             Ok(Box::new(report))
@@ -139,6 +145,7 @@ fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserErro
         settings: directory.join(host.settings_file()),
         state_dir: environment.state_dir.clone(),
         program,
+        read_only: false,
     })
 }
 

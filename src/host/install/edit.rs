@@ -40,33 +40,39 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
     Ok(root)
 }
 
+/// Argument of hooks that write nothing.
+const READ_ONLY: &str = " --read-only";
+
 /// Returns the shell command of a hook.
-pub(super) fn command(host: Host, program: &str) -> String {
+pub(super) fn command(host: Host, program: &str, read_only: bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     let program = if program.chars().all(plain) {
         program.to_owned()
     } else {
         format!("'{}'", program.replace('\'', r"'\''"))
     };
-    format!("{program} hook {}", host.name())
+    let mode = if read_only { READ_ONLY } else { "" };
+    format!("{program} hook {}{mode}", host.name())
 }
 
 fn is_own(host: Host, command: &str) -> bool {
     let call = format!(" hook {}", host.name());
+    let command = command.trim_end();
     command
-        .trim_end()
+        .strip_suffix(READ_ONLY)
+        .unwrap_or(command)
         .strip_suffix(&call)
         .is_some_and(|program| program.contains("memctl"))
 }
 
 /// Returns an entry for an event's list, indented by two spaces per level.
-fn group(host: Host, hook: &Hook, program: &str) -> String {
+fn group(host: Host, hook: &Hook, command: &str) -> String {
     let timeout = match host {
         // Gemini CLI takes milliseconds, and requires a name.
         Host::Gemini => hook.seconds * 1_000,
         Host::ClaudeCode | Host::Codex => hook.seconds,
     };
-    let mut handler = json!({"type": "command", "command": command(host, program)});
+    let mut handler = json!({"type": "command", "command": command});
     if host == Host::Gemini {
         handler["name"] = json!("memctl");
     }
@@ -84,7 +90,7 @@ pub(super) fn with_hooks(
     host: Host,
     path: &Path,
     original: Option<&str>,
-    program: &str,
+    command: &str,
 ) -> Result<(String, Vec<String>), Error> {
     let empty = original.is_none_or(|text| {
         text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
@@ -101,7 +107,7 @@ pub(super) fn with_hooks(
     };
     for hook in host.hooks() {
         let root = parse(path, &text)?;
-        let entry = group(host, hook, program);
+        let entry = group(host, hook, command);
         let list = format!("\"{}\": [\n{}\n]", hook.event, indented(&entry));
         let insertion = match root.get("hooks") {
             None => {

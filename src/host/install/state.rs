@@ -21,6 +21,8 @@ pub struct Place {
     pub state_dir: Option<PathBuf>,
     /// Program that the hooks start.
     pub program: String,
+    /// `true` if the hooks write nothing to the memory.
+    pub read_only: bool,
 }
 
 /// State of a changed file.

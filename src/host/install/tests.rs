@@ -9,6 +9,7 @@ fn place(directory: &Path) -> Place {
         settings: directory.join("conf/settings.json"),
         state_dir: Some(directory.join("state")),
         program: "/opt/memctl".to_owned(),
+        read_only: false,
     }
 }
 

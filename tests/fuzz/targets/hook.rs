@@ -35,6 +35,7 @@ pub(crate) fn run(bytes: &[u8]) {
         settings: dir.path().join("settings.json"),
         state_dir: None,
         program: "memctl".to_owned(),
+        read_only: false,
     };
     fs::write(&place.settings, bytes).unwrap();
     if install(Host::Codex, &place).is_ok() {
