@@ -152,6 +152,99 @@ fn claude_code_is_told_what_worked() {
     assert!(!settings.exists());
 }
 
+/// Calls `npm install`, and is done; answers anything else with words.
+fn installs(request: &RecordedRequest) -> Behaviour {
+    let has_tools = request.body["tools"]
+        .as_array()
+        .is_some_and(|tools| tools.len() > 1);
+    if !has_tools {
+        return Behaviour::text("a title");
+    }
+    let call = json!({"command": "cd . && npm install left-pad", "description": "install"});
+    let corrected = request.body.to_string().contains("no, use pnpm here");
+    match results(request) {
+        0 => calls(request, "I install it.", Some(&("Bash", call))),
+        _ if corrected => calls(request, "All right, pnpm from now on.", None),
+        _ => calls(request, "All done.", None),
+    }
+}
+
+#[test]
+#[ignore = "needs the real Claude Code: make test-clients"]
+fn claude_code_is_told_a_rule_before_the_call() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(program) = host("claude") else {
+        return;
+    };
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace.json(&["hooks", "install", "claude-code"]);
+    let npm = workspace.write("bin/npm", "#!/bin/sh\necho added 1 package\n");
+    std::fs::set_permissions(&npm, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        npm.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let model = FakeModel::answering(installs);
+    let session = |arguments: &[&str]| {
+        run(&workspace, &program, |command| {
+            command
+                .args(arguments)
+                .args(["--allowedTools", "Bash"])
+                .env("PATH", &path)
+                .env("ANTHROPIC_BASE_URL", model.anthropic_url())
+                .env("ANTHROPIC_API_KEY", "none")
+                .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+                .env("DISABLE_AUTOUPDATER", "1");
+        })
+        .succeeds();
+    };
+    session(&["-p", "install left-pad"]);
+    session(&["-p", "--continue", "no, use pnpm here"]);
+    let waiting = workspace.json(&["memory", "list", "rules", "--status", "candidate"]);
+    let id = waiting["records"][0]["id"].as_str().unwrap().to_owned();
+    let approved = workspace.run(&["memory", "approve", &id]);
+    let proposal = format!("memctl memory check {id}");
+    assert!(approved.stdout.contains(&proposal), "{approved:?}");
+    let tried = workspace.json(&["memory", "check", &id, "--dry-run"]);
+    assert_eq!(tried["check"]["command"], "npm", "{tried}");
+    let fired = tried["dry_run"]["fired"].as_array().unwrap();
+    assert_eq!(fired.len(), 1, "{tried}");
+    workspace.json(&["memory", "check", &id, "--yes"]);
+    let before = model.requests().len();
+    session(&["-p", "install left-pad once more"]);
+    let requests = model.requests();
+    let later = &requests[before..];
+    let first = later.iter().find(|request| {
+        request.body["tools"]
+            .as_array()
+            .is_some_and(|tools| tools.len() > 1)
+    });
+    let start = first.unwrap().body.to_string();
+    assert!(start.contains("Use pnpm here"), "{start}");
+    let second = later.iter().find(|request| results(request) == 1);
+    let text = second.unwrap().body.to_string();
+    let note = "The user has a rule about this call: Use pnpm here";
+    assert!(text.contains(note) && !start.contains(note), "{text}");
+    let stats = workspace.json(&["stats"]);
+    assert_eq!(stats["checks"][0]["fired"], 1, "{stats}");
+    // A rule that refuses keeps the call from running.
+    workspace.json(&["memory", "check", &id, "--action", "deny", "--yes"]);
+    let before = model.requests().len();
+    session(&["-p", "install left-pad again"]);
+    let requests = model.requests();
+    let second = requests[before..]
+        .iter()
+        .find(|request| results(request) == 1);
+    let text = second.unwrap().body.to_string();
+    assert!(
+        text.contains("A rule of the user refuses this call"),
+        "{text}"
+    );
+    assert!(!text.contains("added 1 package"), "{text}");
+}
+
 #[test]
 #[ignore = "needs the real Claude Code: make test-clients"]
 fn claude_code_takes_the_plugin() {
