@@ -317,6 +317,75 @@ fn codex_is_told_what_worked() {
     assert!(!workspace.home().join(".codex/hooks.json").exists());
 }
 
+#[test]
+#[ignore = "needs the real Codex: make test-clients"]
+fn codex_is_told_a_rule_before_the_call() {
+    let Some(program) = host("codex") else {
+        return;
+    };
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm."});
+    workspace.write(
+        ".agentura/reflexion_entries.json",
+        json!({ "entries": [rule] }).to_string(),
+    );
+    workspace.json(&["hooks", "install", "codex"]);
+    let model = FakeModel::answering(|request| {
+        let has_tools = request.body["tools"]
+            .as_array()
+            .is_some_and(|tools| tools.len() > 1);
+        match results(request) {
+            _ if !has_tools => Behaviour::text("a title"),
+            0 => calls(
+                request,
+                "I look.",
+                Some(&(
+                    "exec_command",
+                    json!({"cmd": "cd . && npm --version && echo it ran"}),
+                )),
+            ),
+            _ => calls(request, "All done.", None),
+        }
+    });
+    configure_codex(&workspace, &model);
+    let told = |action: &str| {
+        workspace.json(&["memory", "check", "REFL-001", "--action", action, "--yes"]);
+        let before = model.requests().len();
+        run(&workspace, &program, |command| {
+            command.args([
+                "exec",
+                "--skip-git-repo-check",
+                "--dangerously-bypass-approvals-and-sandbox",
+                "--dangerously-bypass-hook-trust",
+                "which npm?",
+            ]);
+        })
+        .succeeds();
+        let requests = model.requests();
+        let second = requests[before..]
+            .iter()
+            .find(|request| results(request) == 1);
+        second.unwrap().body.to_string()
+    };
+    let note = told("note");
+    assert!(
+        note.contains("The user has a rule about this call: Use pnpm, not npm."),
+        "{note}"
+    );
+    let asked = told("ask");
+    assert!(
+        asked.contains("The user wants to be asked about this call"),
+        "{asked}"
+    );
+    let denied = told("deny");
+    assert!(
+        denied.contains("A rule of the user refuses this call"),
+        "{denied}"
+    );
+    assert!(!denied.contains("\\nit ran"), "{denied}");
+}
+
 const DENIED: &str = "./run.sh";
 const CURED: &str = "chmod +x run.sh && ./run.sh";
 const OTHER: &str = "./deploy.sh";
