@@ -11,6 +11,7 @@ use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{Problem, ProblemKind, Repaired, Scoped, Selection};
 
+use super::conditions::{MadeCondition, made_conditions};
 use crate::hints::checks;
 use crate::hints::fixes::doubts;
 use crate::merge::Conflict as MergeConflict;
@@ -43,6 +44,9 @@ pub struct DoctorReport {
     /// Approved fixes with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
+    /// Rules whose condition nobody said. They work; a person decides if the condition goes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
 }
@@ -95,6 +99,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         finished,
         irregular,
         doubtful,
+        conditions: made_conditions(workspace)?,
         git: Vec::new(),
     })
 }

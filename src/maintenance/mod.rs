@@ -1,13 +1,16 @@
 //! Upkeep of a memory directory: check and repair, secrets, expiry, purge.
 //!
 //! - `doctor`: checks every file and repairs damage. `secrets`: finds and redacts secrets.
+//! - `conditions`: conditions of rules that nobody said.
 //! - `prune`: removes expired records. `purge`: removes everything.
 
+pub(crate) mod conditions;
 pub(crate) mod doctor;
 pub(crate) mod prune;
 pub(crate) mod purge;
 pub(crate) mod secrets;
 
+pub use conditions::{ConditionsReport, MadeCondition, empty_conditions};
 pub use doctor::{DoctorReport, doctor};
 pub use prune::{PruneReport, Pruned, prune};
 pub use purge::{PurgeReport, Removed, purge};
