@@ -40,6 +40,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 
 use crate::config::Environment;
 use crate::error::{Kind, UserError};
+use crate::platform::named;
 
 use context::Context;
 use global::Global;
@@ -233,6 +234,15 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         && !command.works_without_memory()
     {
         return Err(UserError::usage(off.to_string(), off.hint()));
+    }
+    if let Some(root) = &global.root
+        && !matches!(command, Command::Init(_) | Command::Hook(_))
+        && !named::is_dir(&context.environment.absolute(root))
+    {
+        return Err(UserError::usage(
+            format!("`{}` is not a directory", root.display()),
+            format!("memctl init --root {}", root.display()),
+        ));
     }
     let report: Box<dyn Report> = match command {
         Command::Init(args) => start::init::init(context, &args)?,

@@ -3,6 +3,9 @@
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 
+use dialoguer::Editor;
+
+use crate::config::Environment;
 use crate::error::UserError;
 
 use super::interrupt::END_AT_ONCE;
@@ -20,4 +23,16 @@ pub(super) fn ask<T>(question: impl FnOnce() -> dialoguer::Result<T>) -> Result<
         }
         answer => Ok(answer?),
     }
+}
+
+/// Editor of the user: `VISUAL`, or `EDITOR`, unless it is blank.
+pub(super) fn editor(environment: &Environment) -> Editor {
+    let mut editor = Editor::new();
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .filter_map(|name| environment.var(name))
+        .find(|value| !value.trim().is_empty());
+    let usual = if cfg!(windows) { "notepad.exe" } else { "vi" };
+    editor.executable(named.as_deref().unwrap_or(usual));
+    editor
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::learn::check::Call;
 use crate::learn::cure::people::without_people;
 use crate::learning::learn::{clean, read};
+use crate::learning::session_files::is_below;
 use crate::learning::{OnBytes, session_files};
 use crate::model::Check;
 use crate::transcript::Format;
@@ -71,13 +72,8 @@ pub fn dry_run(
     let mut report = DryRunReport::default();
     let (mut done, mut skipped) = (0, 0);
     let mut seen = HashSet::new();
-    let root = options.project.trim_end_matches('/');
     let is_here = |cwd: Option<&str>| {
-        let below = |cwd: &str| {
-            cwd.strip_prefix(root)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        options.anywhere || cwd.is_some_and(below)
+        options.anywhere || cwd.is_some_and(|cwd| is_below(cwd, &options.project))
     };
     for file in &files {
         let path = file.path.display().to_string();
@@ -98,7 +94,7 @@ pub fn dry_run(
                     return;
                 }
                 *calls += 1;
-                if Call::of(step, root).matches(check) {
+                if Call::of(step, options.project.trim_end_matches('/')).matches(check) {
                     let call = step.call_text();
                     fired.push(FiredCall {
                         transcript: path.clone(),

@@ -19,7 +19,7 @@ use crate::transcript::Format;
 use super::chat::{CandidateReport, store_heard};
 use super::episodes::{prune, store_episode};
 use super::lessons::{Known, Stored, store_lesson};
-use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace};
+use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace, is_below};
 use crate::sessions::{self, HostSession};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
@@ -39,6 +39,8 @@ pub struct LearnOptions {
     pub session: Option<String>,
     /// Name that the agent host gives the session that just ended; the session becomes a record.
     pub host_session: Option<String>,
+    /// Learns only from sessions with a call in this directory or below; `None` takes all.
+    pub project: Option<String>,
     /// Proposes rules from the messages of people (setting `learning.chat`).
     pub chat: bool,
 }
@@ -159,13 +161,9 @@ pub fn learn(
         let path = file.path.display().to_string();
         if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
             report.unchanged += 1;
-        } else if let Some(session) = read(
-            file,
-            (options.format, options.chat),
-            (&mut report.skipped, &mut report.warnings),
-            &mut |_, _| {},
-            &mut |at| progress((done + at).min(total), total),
-        ) {
+        } else if let Some(session) = read_of_project(file, options, &mut report, &mut |at| {
+            progress((done + at).min(total), total);
+        }) {
             let steps = session.steps as u64;
             let ended = options.host_session.as_deref().map(|name| HostSession {
                 name,
@@ -331,6 +329,31 @@ fn note_learned(
         output_data: data(&json!({ "learned": learned, "merged": merged })),
         ..scribe.line("learn", ActionType::MemoryWrite)
     }]));
+}
+
+/// Reads a session file; `None` if the session has no call in the project.
+fn read_of_project(
+    file: &SessionFile,
+    options: &LearnOptions,
+    report: &mut LearnReport,
+    on_bytes: &mut dyn FnMut(u64),
+) -> Option<SessionTrace> {
+    let mut is_here = options.project.is_none();
+    let session = read(
+        file,
+        (options.format, options.chat),
+        (&mut report.skipped, &mut report.warnings),
+        &mut |step, _| {
+            let project = options.project.as_deref();
+            is_here |= step
+                .cwd
+                .as_deref()
+                .zip(project)
+                .is_some_and(|(cwd, project)| is_below(cwd, project));
+        },
+        on_bytes,
+    );
+    session.filter(|_| is_here)
 }
 
 /// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known

@@ -179,6 +179,12 @@ pub(crate) fn read(
     Ok(session)
 }
 
+/// Returns true if a working directory is a project's or below it.
+pub(crate) fn is_below(cwd: &str, project: &str) -> bool {
+    let rest = cwd.strip_prefix(project.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Parses a time of an agent host: RFC 3339, or seconds or milliseconds since 1970. Returns
 /// microseconds.
 pub(crate) fn microseconds(text: &str) -> Option<i64> {

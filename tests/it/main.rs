@@ -18,6 +18,7 @@ mod agents_md;
 mod approve;
 mod audit;
 mod backtest;
+mod bad_input;
 mod chat;
 mod checks;
 mod clients;

@@ -392,6 +392,14 @@ fn a_correction_is_asked_for_on_a_terminal() {
     terminal.type_line("clear; EDITOR=true memctl correct --execution-id latest; echo code=$?");
     let screen = terminal.wait_for("code=2");
     assert!(screen.contains("the correction is empty"), "{screen}");
+    // A blank name of an editor is none: the usual one opens.
+    workspace.write("vi", "#!/bin/sh\necho usual > usual.txt\n");
+    terminal.type_line(
+        "clear; chmod +x vi; EDITOR= VISUAL=' ' PATH=$PWD:$PATH memctl correct --execution-id latest; echo code=$?",
+    );
+    let screen = terminal.wait_for("code=2");
+    assert!(screen.contains("the correction is empty"), "{screen}");
+    assert_eq!(workspace.read("usual.txt"), "usual\n");
     assert_eq!(
         workspace.stored("corrections.json")["corrections"]
             .as_array()

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::cli::output::{Report, Verbatim};
 use crate::error::UserError;
+use crate::platform::named;
 
 /// Print the manual page, or write one for each command
 #[derive(Debug, Args)]
@@ -23,6 +24,12 @@ pub(in crate::cli) fn man(
     command: &clap::Command,
 ) -> Result<Box<dyn Report>, UserError> {
     if let Some(dir) = &args.dir {
+        if !named::is_dir(dir) {
+            return Err(UserError::usage(
+                format!("`{}` is not a directory", dir.display()),
+                format!("mkdir -p {}", dir.display()),
+            ));
+        }
         clap_mangen::generate_to(command.clone(), dir)?;
         return Ok(Box::new(Verbatim(format!("written to {}", dir.display()))));
     }

@@ -30,7 +30,7 @@ pub(in crate::cli) fn backtest(
     args: &BacktestArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let options = BacktestOptions {
-        paths: args.files.paths(context),
+        paths: args.files.given(context)?,
         format: args.files.format(),
     };
     let report = reading(context, |progress| {

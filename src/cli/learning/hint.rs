@@ -52,7 +52,7 @@ pub(in crate::cli) fn hint(
     let config = context.config(&[])?;
     let store = context.store(&config)?;
     let report = adviser(context, &config, &store)?.hint(&HintOptions {
-        error: context.text(&args.error)?,
+        error: context.output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
         project: project_of(&context.environment.current_dir),

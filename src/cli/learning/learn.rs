@@ -20,7 +20,8 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
-/// files that were read before. Nothing is counted twice, and no model is called without `--llm`.
+/// files that were read before. Without a path, it reads the sessions of this project that Claude Code
+/// and Codex have kept. Nothing is counted twice, and no model is called without `--llm`.
 /// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
 ///
 /// A message in which a person corrects the agent for good, or states a standing preference, becomes
@@ -28,8 +29,10 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// `learning.chat` turns this off. Most such messages are missed, and more than half of the candidates
 /// are wrong.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --dry-run --json session.jsonl")]
+#[command(
+    after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
+    memctl learn --dry-run --json session.jsonl"
+)]
 pub(in crate::cli) struct LearnArgs {
     /// Show what would be learnt, and write nothing
     #[arg(long)]
@@ -52,8 +55,10 @@ pub(in crate::cli) fn learn(
     args: &LearnArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let workspace = context.workspace(args.model.as_deref())?;
+    let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
-        paths: args.files.paths(context),
+        paths,
+        project,
         format: args.files.format(),
         dry_run: args.dry_run,
         session: context.session(None),

@@ -7,14 +7,17 @@ use clap::builder::PossibleValuesParser;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Style};
+use crate::error::UserError;
+use crate::host::Host;
 use crate::learning::OnBytes;
+use crate::platform::named;
 use crate::transcript::Format;
 
 /// Session files and their format.
 #[derive(Debug, Args)]
 pub(super) struct SessionFiles {
     /// Session files, or folders of them
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Format of the files, if it cannot be detected from the content
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
@@ -22,18 +25,72 @@ pub(super) struct SessionFiles {
 }
 
 impl SessionFiles {
-    /// Returns the absolute paths.
-    pub(super) fn paths(&self, context: &Context) -> Vec<PathBuf> {
+    /// Returns the absolute paths; fails if none is given.
+    pub(super) fn given(&self, context: &Context) -> Result<Vec<PathBuf>, UserError> {
+        if self.paths.is_empty() {
+            return Err(UserError::usage(
+                "a session file or a folder is required",
+                "memctl backtest ~/.claude/projects",
+            ));
+        }
+        Ok(self.absolute(context))
+    }
+
+    fn absolute(&self, context: &Context) -> Vec<PathBuf> {
         let paths = self.paths.iter();
         paths
             .map(|path| context.environment.absolute(path))
             .collect()
     }
 
+    /// Returns the absolute paths. Without any, those in which agent hosts keep the sessions of this
+    /// project, with the directory that sessions must have run in.
+    pub(super) fn given_or_of_project(
+        &self,
+        context: &Context,
+    ) -> Result<(Vec<PathBuf>, Option<String>), UserError> {
+        let paths = self.absolute(context);
+        if !paths.is_empty() {
+            return Ok((paths, None));
+        }
+        let project = context.project().display().to_string();
+        let found = project_sessions(context);
+        if found.is_empty() {
+            return Err(UserError::usage(
+                format!("no sessions of `{project}` found"),
+                "name the files or a folder: memctl learn ~/.claude/projects",
+            ));
+        }
+        Ok((found, Some(project)))
+    }
+
     /// Returns the format; `None` if it is to be detected.
     pub(super) fn format(&self) -> Option<Format> {
         self.format.as_deref().and_then(Format::from_name)
     }
+}
+
+/// Folders in which agent hosts keep the sessions of this project. That of Codex holds those of all
+/// projects.
+pub(in crate::cli) fn project_sessions(context: &Context) -> Vec<PathBuf> {
+    let project = context.project();
+    let environment = &context.environment;
+    let directory = |host: Host| {
+        let named = environment.var(host.directory_variable());
+        let home = || Some(environment.home.as_ref()?.join(host.directory()));
+        named.map(|dir| environment.absolute(dir)).or_else(home)
+    };
+    // Claude Code names the folder after the path of the project.
+    let name: String = project
+        .display()
+        .to_string()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let claude = directory(Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
+    let codex = directory(Host::Codex).map(|dir| dir.join("sessions"));
+    let all = claude.into_iter().chain(codex);
+    all.filter(|path| named::is_dir(path)).collect()
 }
 
 /// Shows a progress bar while session files are read.

@@ -1,13 +1,13 @@
 //! `memory check`: the calls that a rule acts on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use dialoguer::Confirm;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::learning::session_files::reading;
+use crate::cli::learning::session_files::{project_sessions, reading};
 use crate::cli::output::{Page, Report, Style, end, middle, plural};
 use crate::cli::question::ask;
 use crate::error::UserError;
@@ -205,44 +205,20 @@ fn is_program(context: &Context, word: &str) -> bool {
 }
 
 fn replay(context: &Context, args: &CheckArgs, check: &Check) -> Result<DryRunReport, UserError> {
-    let memory = &context.places.memory;
-    let project = memory.parent().unwrap_or(memory);
     let absolute = |path: &PathBuf| context.environment.absolute(path);
     let options = DryRunOptions {
         paths: if args.sessions.is_empty() {
-            sessions(context, project)
+            project_sessions(context)
         } else {
             args.sessions.iter().map(absolute).collect()
         },
         format: None,
-        project: project.display().to_string(),
+        project: context.project().display().to_string(),
         anywhere: !args.sessions.is_empty(),
     };
     Ok(reading(context, |progress| {
         dry_run(check, &options, progress)
     })?)
-}
-
-/// Folders in which agent hosts keep the sessions of this project.
-fn sessions(context: &Context, project: &Path) -> Vec<PathBuf> {
-    use crate::host::Host;
-    let environment = &context.environment;
-    let directory = |host: Host| {
-        let named = environment.var(host.directory_variable());
-        let home = || Some(environment.home.as_ref()?.join(host.directory()));
-        named.map(|dir| environment.absolute(dir)).or_else(home)
-    };
-    // Claude Code names the folder after the path of the project.
-    let name: String = project
-        .display()
-        .to_string()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let claude = directory(Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
-    let codex = directory(Host::Codex).map(|dir| dir.join("sessions"));
-    let all = claude.into_iter().chain(codex);
-    all.filter(|path| named::is_dir(path)).collect()
 }
 
 fn confirms(context: &Context, shown: &Shown) -> Result<bool, UserError> {

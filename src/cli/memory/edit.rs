@@ -1,11 +1,11 @@
 //! `memory edit`: changes to the text of a record, by flags or in an editor.
 
 use clap::Args;
-use dialoguer::{Confirm, Editor};
+use dialoguer::Confirm;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
-use crate::cli::question::ask;
+use crate::cli::question::{ask, editor};
 use crate::error::UserError;
 use crate::review::{self, Draft, EditReport};
 use crate::workspace::Workspace;
@@ -65,7 +65,7 @@ fn in_editor(
     let mut text = sheet(draft);
     loop {
         // An unchanged file leaves the record unchanged.
-        let edited = Editor::new()
+        let edited = editor(&context.environment)
             .extension(".txt")
             .require_save(true)
             .edit(&text);

@@ -89,7 +89,7 @@ pub(in crate::cli) fn correct(
             let execution = pick(context, &workspace, skill.as_ref(), execution)?;
             let correction = match correction {
                 Some(correction) => context.text(&correction)?,
-                None => write(&execution)?,
+                None => write(context, &execution)?,
             };
             CorrectOptions {
                 skill: execution.skill.parse()?,

@@ -1,11 +1,11 @@
 //! Questions of `correct` on a terminal: the execution, the words, and what the new rule means for
 //! those that exist.
 
-use dialoguer::{Confirm, Editor, FuzzySelect, Input, Select};
+use dialoguer::{Confirm, FuzzySelect, Input, Select};
 
 use crate::cli::context::Context;
 use crate::cli::output::{middle, when};
-use crate::cli::question::ask;
+use crate::cli::question::{ask, editor};
 use crate::engine::{self, CorrectReport};
 use crate::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
@@ -121,7 +121,7 @@ pub(super) fn pick(
 }
 
 /// Opens the editor for the correction, with the output below it.
-pub(super) fn write(execution: &Execution) -> Result<String, UserError> {
+pub(super) fn write(context: &Context, execution: &Execution) -> Result<String, UserError> {
     const RULER: &str = "# ----- text below this line is not part of the correction -----";
     let show = |json: &serde_json::value::RawValue| {
         serde_json::from_str::<serde_json::Value>(json.get())
@@ -135,7 +135,10 @@ pub(super) fn write(execution: &Execution) -> Result<String, UserError> {
         show(&execution.output_summary),
         show(&execution.input_summary),
     );
-    let written = match Editor::new().extension(".md").edit(&template) {
+    let written = match editor(&context.environment)
+        .extension(".md")
+        .edit(&template)
+    {
         Ok(Some(text)) => text
             .split(RULER)
             .next()
