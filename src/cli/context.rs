@@ -25,8 +25,6 @@ use super::primary::primary;
 
 /// Maximum size of a text from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;
-/// Maximum length of a call's output: its last 256 KiB, where the error is.
-const MAX_OUTPUT: usize = 256 << 10;
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -286,33 +284,6 @@ impl Context {
         } else {
             Ok(given.to_owned())
         }
-    }
-
-    /// Returns the output of a call as given, or for `-` the end of standard input. Bytes that are no
-    /// text are replaced: a program may print anything before it fails.
-    pub(super) fn output_of_call(&self, given: &str) -> Result<String, UserError> {
-        if given != "-" {
-            return Ok(given.to_owned());
-        }
-        let unreadable = |source| Error::Unreadable {
-            path: given.into(),
-            source,
-        };
-        let mut input = std::io::stdin().lock();
-        let mut kept: Vec<u8> = Vec::new();
-        let mut chunk = vec![0; 1 << 16];
-        loop {
-            let read = input.read(&mut chunk).map_err(unreadable)?;
-            if read == 0 {
-                break;
-            }
-            kept.extend_from_slice(&chunk[..read]);
-            if kept.len() > 2 * MAX_OUTPUT {
-                kept.drain(..kept.len() - MAX_OUTPUT);
-            }
-        }
-        let start = kept.len().saturating_sub(MAX_OUTPUT);
-        Ok(String::from_utf8_lossy(&kept[start..]).into_owned())
     }
 
     /// Reads a JSON document from a file, or from standard input for `-`.

@@ -95,10 +95,8 @@ fn learn_without_a_path_reads_the_sessions_of_this_project() {
             call(2, "cargo run -- --fast", false, "done"),
         ]
         .concat();
-        lines
-            .iter()
-            .map(|line| format!("{line}\n"))
-            .collect::<String>()
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        lines.join("\n") + "\n"
     };
     let project = workspace.root().canonicalize().unwrap();
     let project = project.to_str().unwrap();

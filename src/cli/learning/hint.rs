@@ -1,5 +1,7 @@
 //! `hint` and `record`: hints for failures, and recording of failures and recoveries.
 
+use std::io::Read as _;
+
 use clap::{Args, Subcommand};
 
 use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
@@ -12,6 +14,10 @@ use crate::hints::failure::project_of;
 use crate::hints::ranking::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
 use crate::model::{Evidence, Kind};
+use crate::workspace::Error;
+
+/// Maximum length of a call's output: its last 256 KiB, where the error is.
+const MAX_OUTPUT: usize = 256 << 10;
 
 /// Show fixes for an error
 ///
@@ -52,7 +58,7 @@ pub(in crate::cli) fn hint(
     let config = context.config(&[])?;
     let store = context.store(&config)?;
     let report = adviser(context, &config, &store)?.hint(&HintOptions {
-        error: context.output_of_call(&args.error)?,
+        error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
         project: project_of(&context.environment.current_dir),
@@ -60,6 +66,33 @@ pub(in crate::cli) fn hint(
         max_hints: args.limit as usize,
     })?;
     Ok(Box::new(report))
+}
+
+/// Returns the output of a call as given, or for `-` the end of standard input. Bytes that are no
+/// text are replaced: a program may print anything before it fails.
+fn output_of_call(given: &str) -> Result<String, UserError> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let unreadable = |source| Error::Unreadable {
+        path: given.into(),
+        source,
+    };
+    let mut input = std::io::stdin().lock();
+    let mut kept: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let read = input.read(&mut chunk).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        kept.extend_from_slice(&chunk[..read]);
+        if kept.len() > 2 * MAX_OUTPUT {
+            kept.drain(..kept.len() - MAX_OUTPUT);
+        }
+    }
+    let start = kept.len().saturating_sub(MAX_OUTPUT);
+    Ok(String::from_utf8_lossy(&kept[start..]).into_owned())
 }
 
 /// Record failures and recoveries, for agents without hooks

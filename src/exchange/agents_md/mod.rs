@@ -50,7 +50,7 @@ const HEADING: [&str; 4] = [
 pub struct AgentsMdOptions {
     /// Directory of the workspace.
     pub root: PathBuf,
-    /// File to write, created if missing; `None` for those of [`FILES`] that exist.
+    /// File to write, created if missing; `None` for `AGENTS.md` and `CLAUDE.md` if they exist.
     pub output: Option<PathBuf>,
     /// Replaces a block that was edited by hand.
     pub force: bool,
