@@ -55,7 +55,7 @@ impl HintService<'_> {
         let mut observed = String::new();
         if !rules.observed.is_empty() {
             let heading = "Rules that came with the files of others (not approved here), by skill:";
-            observed.push_str(&section(heading, lines(&rules.observed).into_iter()));
+            observed.push_str(&section(heading, lines(&rules.observed)));
         }
         // Procedures that cannot be read are no reason to keep the rules back.
         let procedures = self.procedures(here).unwrap_or_default();
@@ -87,10 +87,9 @@ impl HintService<'_> {
         let others = guard::length(&approved) + guard::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
         let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
-        let own = lines(&rules.own);
-        let mut text = filled(heading, &own, of_rules);
+        let mut text = filled(heading, lines(&rules.own), of_rules);
         if text.is_empty() {
-            text = filled(heading, &own, left);
+            text = filled(heading, lines(&rules.own), left);
         }
         told.rules.push_str(&text);
         let left = room.saturating_sub(guard::length(&told.rules));
@@ -116,16 +115,17 @@ impl HintService<'_> {
                 return;
             };
             let weight = met(&fix) + fix.helped.unwrap_or(0.0);
-            if weight >= REPEATED
-                && is_shown(&fix)
-                && guard::screen(&fix.content()).reason().is_none()
-                && !self.withhold.withholds(self.store, &fix.error_key, session)
-            {
+            if weight >= REPEATED && is_shown(&fix) {
                 found.push((weight, fix));
             }
         })?;
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Ok(found.into_iter().take(TOLD).map(|(_, fix)| fix).collect())
+        // Screening is slow: only as many are screened as are shown.
+        let fixes = found.into_iter().map(|(_, fix)| fix).filter(|fix| {
+            guard::screen(&fix.content()).reason().is_none()
+                && !self.withhold.withholds(self.store, &fix.error_key, session)
+        });
+        Ok(fixes.take(TOLD).collect())
     }
 
     /// Returns the approved procedures of a project, most often seen first, then newest. One without

@@ -59,6 +59,8 @@ impl HintService<'_> {
         };
         let waiting = rules.iter().filter(waits).count();
         rules.retain(|rule| rule.is_in_use() && here.covers(rule));
+        let mut seen = HashSet::new();
+        rules.retain(|rule| seen.insert((rule.skill.clone(), rule.rule.clone())));
         let skills: HashSet<&str> = rules.iter().map(|rule| rule.skill.as_str()).collect();
         let skills = skills.into_iter().filter(|skill| !skill.is_empty());
         let (present, absent): (Vec<&str>, Vec<&str>) =
@@ -113,34 +115,31 @@ impl HintService<'_> {
     }
 }
 
-/// Returns the lines of rules, each once.
-pub(super) fn lines(rules: &[Reflexion]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut seen = HashSet::new();
-    for rule in rules {
-        let text = match rule.skill.as_str() {
-            "" => format!("  - {}", line(&rule.rule, RULE)),
-            skill => format!("  - {}: {}", line(skill, LINE), line(&rule.rule, RULE)),
-        };
-        if seen.insert(text.clone()) {
-            lines.push(text);
-        }
-    }
-    lines
+/// Returns the lines of rules.
+pub(super) fn lines(rules: &[Reflexion]) -> impl ExactSizeIterator<Item = String> {
+    rules.iter().map(|rule| match rule.skill.as_str() {
+        "" => format!("  - {}", line(&rule.rule, RULE)),
+        skill => format!("  - {}: {}", line(skill, LINE), line(&rule.rule, RULE)),
+    })
 }
 
 /// Returns a heading with the first lines that fit the budget, in UTF-16 units, and the number of
-/// the others; empty if no line fits.
-pub(super) fn filled(heading: &str, lines: &[String], budget: usize) -> String {
+/// the others; empty if no line fits. Lines that do not fit are not made.
+pub(super) fn filled(
+    heading: &str,
+    lines: impl ExactSizeIterator<Item = String>,
+    budget: usize,
+) -> String {
     let more = |left: usize| match left {
         0 => String::new(),
         left => format!("  and {left} more: memctl memory list rules\n"),
     };
     let mut text = format!("{heading}\n");
     let mut best = String::new();
+    let total = lines.len();
     for (shown, line) in (1..).zip(lines) {
         text.extend([line.as_str(), "\n"]);
-        let more = more(lines.len() - shown);
+        let more = more(total - shown);
         if guard::length(&text) > budget {
             break;
         }
@@ -237,7 +236,7 @@ mod tests {
     fn whole_lines_fill_the_budget_and_the_rest_is_counted() {
         let lines: Vec<String> = (0..12).map(|n| format!("  - rule {n}")).collect();
         let check = |budget: usize, expected: &str| {
-            let text = filled("Rules:", &lines[..3], budget);
+            let text = filled("Rules:", lines[..3].iter().cloned(), budget);
             assert_eq!(text, expected, "{budget}");
             assert!(guard::length(&text) <= budget);
         };
@@ -245,14 +244,15 @@ mod tests {
         check(all.len(), all);
         check(all.len() - 1, "");
         let one = "Rules:\n  - rule 0\n  and 11 more: memctl memory list rules\n";
-        assert_eq!(filled("Rules:", &lines, one.len()), one);
-        assert_eq!(filled("Rules:", &lines, one.len() - 1), "");
+        let filled = |budget| filled("Rules:", lines.iter().cloned(), budget);
+        assert_eq!(filled(one.len()), one);
+        assert_eq!(filled(one.len() - 1), "");
         // A number with fewer digits may make room for one rule more.
-        let text = filled("Rules:", &lines, one.len() + 2 * 11 - 1);
+        let text = filled(one.len() + 2 * 11 - 1);
         assert!(
             text.contains("rule 2") && text.contains("and 9 more"),
             "{text}"
         );
-        assert_eq!(filled("Rules:", &[], 100), "");
+        assert_eq!(super::filled("Rules:", std::iter::empty(), 100), "");
     }
 }
