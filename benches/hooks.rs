@@ -53,6 +53,15 @@ fn main() {
         round += 1;
         hook(&root, &failed(&root, round))
     });
+    let home = dir.path().join("home");
+    user_store(&home);
+    let name = "`memctl hook`, a hint beside a user store of 500 fixes";
+    row(name, "10 ms", &mut || {
+        round += 1;
+        let mut command = hook(&root, &failed(&root, round));
+        command.env("HOME", &home);
+        command
+    });
     row(
         "`memctl hook`, a session start with 500 rules",
         "10 ms",
@@ -140,15 +149,31 @@ fn failing(n: usize) -> String {
     format!("migrate --type {} --table users", word(n))
 }
 
+fn fix(n: usize, error: &str) -> Value {
+    json!({"fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
+        "error_key": error, "failing_code": failing(n), "working_code": format!("migrate --type text --table {}", word(n)),
+        "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "status": "active", "trust": "observed"})
+}
+
+/// A user store with other fixes, and with its table.
+fn user_store(home: &Path) {
+    let root = home.join(".local/share/memctl/user");
+    fs::create_dir_all(root.join(".agentura")).unwrap();
+    let fixes: Vec<Value> = (0..RULES)
+        .map(|n| fix(n, &format!("Error: no such flag {} for the user", word(n))))
+        .collect();
+    let path = root.join(".agentura/fixes.json");
+    fs::write(path, json!({ "entries": fixes }).to_string()).unwrap();
+    run(memctl(&root, &["hint", "--error", &error(1)]));
+}
+
 fn generate(root: &Path) {
     let memory = root.join(".agentura");
     fs::create_dir_all(&memory).unwrap();
     let mut out = BufWriter::new(File::create(memory.join("fixes.json")).unwrap());
     write!(out, "{{\n  \"entries\": [").unwrap();
     for n in 0..FIXES {
-        let fix = json!({"fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
-            "error_key": error(n), "failing_code": failing(n), "working_code": format!("migrate --type text --table {}", word(n)),
-            "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "status": "active", "trust": "observed"});
+        let fix = fix(n, &error(n));
         write!(out, "{}\n    {fix}", if n == 0 { "" } else { "," }).unwrap();
     }
     write!(out, "\n  ]\n}}").unwrap();

@@ -11,7 +11,7 @@ use crate::config::{Config, Environment, LONGEST, Places};
 use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::error::UserError;
 use crate::llm::{EmbeddingsProtocol, Secret};
-use crate::model::{Scope, Viewer};
+use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::platform::{Directory, named};
 use crate::remote;
 use crate::store::{AuditContext, Scoped};
@@ -137,6 +137,40 @@ impl Context {
             remote::catch_up(&workspace.store)?;
         }
         Ok(workspace)
+    }
+
+    /// Opens the workspace with the user store beside it, for commands that read for the user or
+    /// their agents.
+    pub(super) fn workspace_of_user(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+        let mut workspace = self.workspace(model)?;
+        if self.off.is_none() {
+            let config = self.config_quietly()?;
+            workspace.store = config.with_user_store(workspace.store, &self.environment);
+        }
+        Ok(workspace)
+    }
+
+    /// Returns the context of the user store, for the commands that change it.
+    pub(super) fn of_user_store(&self) -> Result<Self, UserError> {
+        let places = Places::of_user(&self.environment).ok_or_else(|| {
+            UserError::usage("there is no data directory for a user store", "set HOME")
+        })?;
+        Ok(self.elsewhere(places))
+    }
+
+    /// Opens the workspace that holds the record of an id: this one, or the user store for
+    /// `REFL-001@user`. Returns it with the id in it.
+    pub(super) fn workspace_of_id(&self, id: &str) -> Result<(Workspace, String), UserError> {
+        match split_origin(id) {
+            (own, Some(USER_STORE)) => Ok((self.of_user_store()?.workspace(None)?, own.to_owned())),
+            _ => Ok((self.workspace(None)?, id.to_owned())),
+        }
+    }
+
+    /// Says how to revert a change of the user store. The last change of this workspace is another.
+    pub(super) fn note_change_of_user_store(&self) {
+        self.printer
+            .note("to undo it: memctl memory undo --user-store");
     }
 
     /// Opens the workspace over the files as they are.

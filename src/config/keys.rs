@@ -82,6 +82,11 @@ pub(super) const KEYS: &[Key] = &[
         "days until a task_memory expires; 0 means never",
     ),
     Key::open(
+        "memory.user_store",
+        "true",
+        "use the rules and fixes of the user store, once `memory promote` has created it",
+    ),
+    Key::open(
         "prompt.rules_tokens",
         "2000",
         "token budget for learned rules in a prompt",

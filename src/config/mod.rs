@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::Viewer;
 use crate::platform::{Directory, named};
+use crate::store::Scoped;
 
 use keys::{KEYS, Key};
 
@@ -210,6 +211,20 @@ impl Config {
         setting
             .map(|setting| setting.value.as_str())
             .filter(|value| !value.is_empty())
+    }
+
+    /// Returns the store with the user store beside it, if the user has one and wants it here.
+    pub fn with_user_store(&self, store: Scoped, environment: &Environment) -> Scoped {
+        let wanted = self.parsed("memory.user_store").unwrap_or(false);
+        match Places::of_user(environment).filter(|_| wanted) {
+            Some(Places { memory, .. })
+                if named::is_dir(&memory) && memory != store.directory().path() =>
+            {
+                let approvals = environment.approvals(&memory);
+                store.beside(memory, approvals)
+            }
+            _ => store,
+        }
     }
 
     /// Returns the identity of the caller. A blank user name is an error.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::model::USER_STORE;
 use crate::platform::named;
 use crate::store::{self, DIRECTORY};
 
@@ -50,6 +51,15 @@ impl Places {
             .or(beside)
             .unwrap_or_else(|| here.join("skills"));
         Self { memory, skills }
+    }
+
+    /// Returns the places of the user store; `None` without a data directory.
+    pub fn of_user(environment: &Environment) -> Option<Self> {
+        let root = environment.state_dir.as_deref()?.join(USER_STORE);
+        Some(Self {
+            memory: root.join(DIRECTORY),
+            skills: root.join("skills"),
+        })
     }
 
     /// Returns the directory of the workspace: the one that holds the memory, or the current

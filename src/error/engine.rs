@@ -16,14 +16,7 @@ impl Explain for Error {
             Self::Store(error) => error.explain(),
             Self::Skill(error) => error.explain(),
             Self::Llm(error) => error.explain(),
-            Self::Asked { execution, source } => {
-                let (kind, hint) = source.explain();
-                let recorded = format!("the attempt is recorded: memctl memory show {execution}");
-                (
-                    kind,
-                    Some(hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"))),
-                )
-            }
+            Self::Asked { execution, source } => recorded(execution, source),
             Self::SkillPath(_) => input("memctl run hr/resume-screen"),
             Self::ModelName { .. } | Self::Embed(EmbedError::Unusable(_)) => {
                 input("memctl config show")
@@ -72,6 +65,7 @@ impl Explain for Error {
             | Self::NotCheckable { .. }
             | Self::BadPattern { .. }
             | Self::NotEditable { .. } => input(&of_review(self)),
+            Self::NotPromotable { id, .. } => input(&format!("memctl memory show {id}")),
             Self::BadField { field, .. } => input(&format!(
                 "give it as `--set {field}=VALUE`, in quotation marks for the shell"
             )),
@@ -104,6 +98,14 @@ impl Explain for Error {
             }
         }
     }
+}
+
+/// Explains a failed call of a model whose attempt is recorded.
+fn recorded(execution: &str, source: &crate::llm::Error) -> Explanation {
+    let (kind, hint) = source.explain();
+    let recorded = format!("the attempt is recorded: memctl memory show {execution}");
+    let hint = hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"));
+    (kind, Some(hint))
 }
 
 impl Explain for BlockError {

@@ -18,7 +18,7 @@ pub(crate) fn hints(
     max_hints: usize,
 ) -> Vec<Hint> {
     let mut hints = own;
-    let pulled = store.pulled();
+    let pulled = store.others();
     if pulled.is_empty() {
         return hints;
     }
@@ -45,7 +45,7 @@ pub(crate) fn hints(
 /// Builds the tables of remote fixes ahead of the first failing call.
 pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {
     store
-        .pulled()
+        .others()
         .iter()
         .try_for_each(|pulled| fixes::prepare(&pulled.store))
 }

@@ -33,7 +33,7 @@ impl MultiIndex {
             origin: None,
             index: Index::open(store)?,
         }];
-        for pulled in store.pulled() {
+        for pulled in store.others() {
             shelves.push(Shelf {
                 index: Index::open(&pulled.store)?,
                 origin: Some(pulled.origin),

@@ -70,6 +70,9 @@ pub fn timestamped(kind: Kind, at: DateTime<Utc>, suffix: u32) -> String {
 /// Number of characters of the workspace name after an id: enough to distinguish those of a team.
 const ORIGIN_SHOWN: usize = 8;
 
+/// Origin of the records in the user store: `REFL-001@user`. No workspace has this name.
+pub const USER_STORE: &str = "user";
+
 /// Formats the id of a remote record: `CORR-003@3f2a9c1b`.
 pub fn abroad(id: &str, origin: &str) -> String {
     let shown: String = origin.chars().take(ORIGIN_SHOWN).collect();

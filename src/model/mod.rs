@@ -40,7 +40,7 @@ pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later};
 pub use fix::{EPISODE, Fix, Origin, PROJECT_SCOPE, Procedure};
-pub use id::{IdShape, abroad, numbered, split_origin, timestamped};
+pub use id::{IdShape, USER_STORE, abroad, numbered, split_origin, timestamped};
 pub use judgement::{Judgement, OFFLINE, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use knowledge::{Memory, Reflexion, UTILITY_FLOOR};

@@ -3,6 +3,7 @@
 //! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
 //! - `check`: the calls that a rule acts on.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
+//! - `promote`: a record counts in every project of the user.
 //! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
 
@@ -11,6 +12,7 @@ pub(crate) mod check;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
 pub(crate) mod merge_rules;
+pub(crate) mod promote;
 pub(crate) mod separate_rules;
 pub(crate) mod trust;
 pub(crate) mod verdict;
@@ -20,6 +22,7 @@ pub use check::{CheckReport, CheckedRule, check, checked_rule, propose_check, re
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};
+pub use promote::{Promoted, promote};
 pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
 pub use verdict::{ReviewReport, give_verdict};

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::model::Kind;
+use crate::model::{Kind, USER_STORE, abroad};
 use crate::store::{ChangeLine, Returning, Reverted, Scoped, Writer};
 
 use crate::hints::fixes::prepare;
@@ -34,6 +34,9 @@ use plan::{Back, Change, back, changes_of};
 pub struct ChangeReport {
     /// Name of the change, shortened to 8 characters.
     pub change: String,
+    /// Whole name of the change.
+    #[serde(skip)]
+    pub name: String,
     /// Time of the change: RFC 3339, UTC.
     pub at: String,
     /// Author of the change.
@@ -58,6 +61,9 @@ pub struct UndoReport {
     pub undo: Option<String>,
     /// `true` if nothing was written.
     pub dry_run: bool,
+    /// `true` if the change was made in the user store alone.
+    #[serde(skip)]
+    pub of_user_store: bool,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -105,6 +111,7 @@ pub fn revert(
         steps: Vec::new(),
         undo: None,
         dry_run,
+        of_user_store: false,
         warnings: Vec::new(),
     };
     if !dry_run {
@@ -127,6 +134,40 @@ pub fn revert(
         // A text can be guessed from its words and its vector, so these go too.
         Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
     }
+    Ok(done)
+}
+
+/// Reverts a change in a workspace, and its other part if it wrote to the user store too. Both are
+/// checked before the first write.
+pub fn revert_with_user_store(
+    workspace: &Workspace,
+    user: &Workspace,
+    name: Option<&str>,
+    dry_run: bool,
+) -> Result<UndoReport, Error> {
+    let mut done = revert(workspace, name, true)?;
+    let lines = user.store.changes()?;
+    let is_there = |change: &Change<'_>| change.name == done.change.name && !change.is_undone;
+    let other = changes_of(&lines).iter().any(is_there);
+    let name = done.change.name.clone();
+    let of_user = |dry_run| -> Result<Vec<Undone>, Error> {
+        let steps = if other {
+            revert(user, Some(&name), dry_run)?.steps
+        } else {
+            Vec::new()
+        };
+        let named = steps.into_iter().map(|step| Undone {
+            target: abroad(&step.target, USER_STORE),
+            ..step
+        });
+        Ok(named.collect())
+    };
+    let mut steps = of_user(true)?;
+    if !dry_run {
+        done = revert(workspace, Some(&name), false)?;
+        steps = of_user(false)?;
+    }
+    done.steps.extend(steps);
     Ok(done)
 }
 
@@ -421,6 +462,7 @@ fn report(change: &Change<'_>) -> ChangeReport {
     touched.sort_unstable();
     ChangeReport {
         change: short(change.name).to_owned(),
+        name: change.name.to_owned(),
         at: text(|line| &line.at).unwrap_or_default(),
         who: text(|line| &line.who).unwrap_or_default(),
         why: text(|line| &line.why).unwrap_or_default(),

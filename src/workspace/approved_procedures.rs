@@ -18,7 +18,7 @@ pub(crate) fn approved(
 ) -> Result<(Vec<Procedure>, Vec<Problem>), Error> {
     let (mut found, mut problems) = of_store(store, selection)?;
     let mut said: HashSet<String> = found.iter().map(Procedure::content).collect();
-    for Pulled { origin, store } in store.pulled() {
+    for Pulled { origin, store } in store.others() {
         let (theirs, trouble) = of_store(&store, selection)?;
         problems.extend(trouble);
         for mut procedure in theirs {

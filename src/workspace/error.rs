@@ -178,6 +178,16 @@ pub enum Error {
         /// Kind of the record.
         kind: Kind,
     },
+    /// Record does not belong into the user store.
+    #[error("{kind} `{id}` cannot be promoted: {reason}")]
+    NotPromotable {
+        /// Id of the record.
+        id: String,
+        /// Kind of the record.
+        kind: Kind,
+        /// Reason for the refusal.
+        reason: &'static str,
+    },
     /// Id of a record of another kind, where a rule is needed.
     #[error("`{id}` is a {kind}, not a rule")]
     NotARule {

@@ -21,7 +21,7 @@ pub(crate) fn rules(
     mark_observed(store, &mut rules);
     let words = |rule: &Reflexion| rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut said: HashSet<(String, String)> = HashSet::new();
-    let pulled = store.pulled();
+    let pulled = store.others();
     if pulled.is_empty() {
         return Ok((rules, problems));
     }

@@ -132,6 +132,7 @@ const SESSIONS: &Documents = &[
     ("consolidate", &["consolidate"]),
     ("memory-list-fixes", &["memory", "list", "fixes"]),
     ("memory-approve", &["memory", "approve", "FIX-001"]),
+    ("memory-promote", &["memory", "promote", "FIX-001"]),
     (
         "memory-approve-several",
         &["memory", "approve", "FIX-001", "PROC-001"],

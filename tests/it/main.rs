@@ -75,6 +75,7 @@ mod support;
 mod terminal;
 mod traces;
 mod undo;
+mod user_store;
 mod users;
 mod verify;
 mod watch;

@@ -56,7 +56,7 @@ pub(in crate::cli) fn hint(
         return Ok(Box::new(HintReport::default()));
     }
     let config = context.config(&[])?;
-    let store = context.store(&config)?;
+    let store = config.with_user_store(context.store(&config)?, &context.environment);
     let report = adviser(context, &config, &store)?.hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
@@ -148,7 +148,7 @@ pub(in crate::cli) fn record(
     command: RecordCommand,
 ) -> Result<Box<dyn Report>, UserError> {
     let config = context.config(&[])?;
-    let store = context.store(&config)?;
+    let store = config.with_user_store(context.store(&config)?, &context.environment);
     let adviser = adviser(context, &config, &store)?;
     match command {
         RecordCommand::Failure(args) => {

@@ -141,6 +141,10 @@ fn answer(
         .with_lock_limit(LOCK)
         .trusting(environment.approvals(&places.memory))
         .acting(audit_context);
+    let store = match &config {
+        Some(config) => config.with_user_store(store, &environment),
+        None => store,
+    };
     let adviser = HintService {
         store: &store,
         now: environment.now,

@@ -7,7 +7,7 @@ use super::check::proposal_line;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::model::{Kind, Trust};
+use crate::model::{Kind, Trust, USER_STORE, abroad, split_origin};
 use crate::review::{self, Approved};
 
 /// Approve records that were learnt from sessions or proposed by agents
@@ -30,19 +30,37 @@ pub(in crate::cli) fn approve(
     context: &Context,
     args: &ApproveArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
-    let records = review::approve(&workspace, &args.ids)?;
-    let rules = records
-        .iter()
-        .filter(|record| record.kind == Kind::Reflexion);
-    let proposals = rules.filter_map(|record| {
-        let rule = review::checked_rule(&workspace, &record.id).ok()?.rule;
-        proposal_line(context, &rule)
-    });
+    let is_of_user = |id: &&String| split_origin(id).1 == Some(USER_STORE);
+    let (of_user, own): (Vec<&String>, Vec<&String>) = args.ids.iter().partition(is_of_user);
+    let mut records = Vec::new();
+    let mut proposals = Vec::new();
+    if !own.is_empty() {
+        let own: Vec<String> = own.into_iter().cloned().collect();
+        let workspace = context.workspace(None)?;
+        records = review::approve(&workspace, &own)?;
+        let rules = records
+            .iter()
+            .filter(|record| record.kind == Kind::Reflexion);
+        proposals.extend(rules.filter_map(|record| {
+            let rule = review::checked_rule(&workspace, &record.id).ok()?.rule;
+            proposal_line(context, &rule)
+        }));
+    }
+    if !of_user.is_empty() {
+        let ids = of_user.iter().map(|id| split_origin(id).0.to_owned());
+        let ids: Vec<String> = ids.collect();
+        let store = context.of_user_store()?.workspace(None)?;
+        let approved = review::approve(&store, &ids)?.into_iter();
+        records.extend(approved.map(|record| Approved {
+            id: abroad(&record.id, USER_STORE),
+            ..record
+        }));
+        context.note_change_of_user_store();
+    }
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
         warnings: warnings.collect(),
-        checks: proposals.collect(),
+        checks: proposals,
         records,
     }))
 }

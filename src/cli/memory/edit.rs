@@ -7,6 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::cli::question::{ask, editor};
 use crate::error::UserError;
+use crate::model::{USER_STORE, abroad};
 use crate::review::{self, Draft, EditReport};
 use crate::workspace::Workspace;
 
@@ -37,15 +38,20 @@ pub(in crate::cli) fn edit(
     context: &Context,
     args: &EditArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
     if !args.set.is_empty() {
         let mut given = Vec::new();
         for (name, value) in &args.set {
             given.push((name.clone(), context.text(value)?));
         }
-        return Ok(Box::new(review::edit(&workspace, &args.id, &given)?));
+        let mut report = review::edit(&workspace, &id, &given)?;
+        if id != args.id {
+            report.id = abroad(&report.id, USER_STORE);
+            context.note_change_of_user_store();
+        }
+        return Ok(Box::new(report));
     }
-    let draft = review::draft(&workspace, &args.id)?;
+    let draft = review::draft(&workspace, &id)?;
     if !context.is_interactive() {
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
         return Err(UserError::usage(

@@ -8,6 +8,7 @@ mod edit;
 mod export;
 mod import;
 mod memories;
+mod promote;
 mod purge;
 mod records;
 mod resolve;
@@ -34,6 +35,7 @@ use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
 use import::{ImportArgs, import};
 use memories::{AddArgs, PruneArgs};
+use promote::{PromoteArgs, promote};
 use purge::{PurgeArgs, purge};
 use records::{ForgetArgs, ListArgs, ShowArgs};
 use resolve::{ResolveArgs, resolve};
@@ -52,6 +54,7 @@ pub(in crate::cli) enum MemoryCommand {
     Add(AddArgs),
     Approve(ApproveArgs),
     Check(CheckArgs),
+    Promote(PromoteArgs),
     Audit(AuditArgs),
     Prune(PruneArgs),
     Conflicts(ConflictsArgs),
@@ -105,6 +108,7 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Add(args) => memories::add(context, args),
         MemoryCommand::Approve(args) => approve(context, &args),
         MemoryCommand::Check(args) => check(context, &args),
+        MemoryCommand::Promote(args) => promote(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
@@ -209,7 +213,7 @@ fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserE
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
-    let workspace = context.workspace(None)?;
+    let workspace = context.workspace_of_user(None)?;
     let report = engine::prompt(
         &workspace,
         &skill,

@@ -13,8 +13,10 @@ use crate::error::UserError;
 use crate::hints::fixes::QUARANTINED;
 use crate::learn::cure::NoHint;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, mark,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE,
+    abroad, mark,
 };
+use crate::workspace::{Error, Workspace};
 
 /// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
 /// of a kind, or a log.
@@ -64,6 +66,9 @@ pub(in crate::cli) struct ListArgs {
     /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<Condition>,
+    /// List only the user store
+    #[arg(long)]
+    user_store: bool,
     /// Maximum number of records
     #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     limit: u32,
@@ -74,7 +79,11 @@ pub(in crate::cli) fn list(
     args: &ListArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let workspace = context.workspace(None)?;
+    let workspace = if args.user_store {
+        context.of_user_store()?.workspace(None)?
+    } else {
+        context.workspace_of_user(None)?
+    };
     let limit = args.limit as usize;
     let of_fixes = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
     let kind = args.kind.or(of_fixes.then_some(Kind::Fix));
@@ -98,18 +107,61 @@ pub(in crate::cli) fn list(
                 "memctl memory list memories --type brand_memory",
             ));
         }
-        kind => engine::list(
-            &workspace,
-            kind.unwrap_or(Kind::Reflexion),
-            skill.as_ref(),
-            args.status.as_deref(),
-            limit,
-        )?,
+        kind => {
+            let kind = kind.unwrap_or(Kind::Reflexion);
+            let of = |workspace: &Workspace| {
+                engine::list(
+                    workspace,
+                    kind,
+                    skill.as_ref(),
+                    args.status.as_deref(),
+                    limit,
+                )
+            };
+            with_user_store(of(&workspace)?, &workspace, &of, limit)?
+        }
+    };
+    let report = if args.user_store {
+        of_user_store(report)
+    } else {
+        report
     };
     Ok(Box::new(Listing {
         report,
         now: context.environment.now,
     }))
+}
+
+/// Adds the rules or fixes of the user store to a list, newest first.
+fn with_user_store(
+    mut report: ListReport,
+    workspace: &Workspace,
+    of: &dyn Fn(&Workspace) -> Result<ListReport, Error>,
+    limit: usize,
+) -> Result<ListReport, Error> {
+    let is_held = matches!(report.kind, Kind::Reflexion | Kind::Fix);
+    if let Some(store) = workspace.store.user_store().filter(|_| is_held) {
+        let user = of(&Workspace {
+            store: store.clone(),
+            ..workspace.clone()
+        })?;
+        let user = of_user_store(user);
+        report.total += user.total;
+        report.records.extend(user.records);
+        report.warnings.extend(user.warnings);
+        // The sort is stable: of two records of one time, that of the project comes first.
+        report.records.sort_by(|a, b| b.created.cmp(&a.created));
+        report.records.truncate(limit);
+    }
+    Ok(report)
+}
+
+/// Names the records of a list as those of the user store.
+fn of_user_store(mut report: ListReport) -> ListReport {
+    for record in &mut report.records {
+        record.id = abroad(&record.id, USER_STORE);
+    }
+    report
 }
 
 /// List of records, and the time that its ages are relative to.
@@ -276,7 +328,7 @@ pub(in crate::cli) fn show(
     context: &Context,
     args: &ShowArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let report = engine::show(&context.workspace(None)?, &args.id)?;
+    let report = engine::show(&context.workspace_of_user(None)?, &args.id)?;
     Ok(Box::new(report))
 }
 
@@ -325,11 +377,13 @@ pub(in crate::cli) fn forget(
     context: &Context,
     args: &ForgetArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    Ok(Box::new(engine::forget(
-        &context.workspace(None)?,
-        &args.id,
-        args.for_good,
-    )?))
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    let mut report = engine::forget(&workspace, &id, args.for_good)?;
+    if id != args.id {
+        report.id = abroad(&report.id, USER_STORE);
+        context.note_change_of_user_store();
+    }
+    Ok(Box::new(report))
 }
 
 impl Report for ForgetReport {

@@ -92,7 +92,7 @@ pub(in crate::cli) fn search(
         until: args.until,
         ..Filter::default()
     };
-    let workspace = context.workspace(None)?;
+    let workspace = context.workspace_of_user(None)?;
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
             return Err(UserError::usage(

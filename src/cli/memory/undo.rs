@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::error::UserError;
+use crate::platform::Directory;
 use crate::undo::{self, ChangeReport, UndoReport};
 
 /// Revert the last change
@@ -23,6 +24,9 @@ pub(in crate::cli) struct UndoArgs {
     /// Show what would be reverted, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Revert or list changes that were made in the user store alone
+    #[arg(long)]
+    user_store: bool,
     /// List the newest changes
     #[arg(long, conflicts_with_all = ["change", "dry_run"])]
     list: bool,
@@ -36,18 +40,33 @@ pub(in crate::cli) fn undo(
     context: &Context,
     args: &UndoArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
+    let workspace = if args.user_store {
+        context.of_user_store()?.workspace(None)?
+    } else {
+        context.workspace(None)?
+    };
     if args.list {
         return Ok(Box::new(Changes {
             changes: undo::changes(&workspace.store, args.limit as usize)?,
             now: context.environment.now,
         }));
     }
-    Ok(Box::new(undo::revert(
-        &workspace,
-        args.change.as_deref(),
-        args.dry_run,
-    )?))
+    let name = args.change.as_deref();
+    let user = context
+        .of_user_store()
+        .ok()
+        .filter(|user| !args.user_store && Directory::at(&user.places.memory).is_there());
+    let report = match user {
+        Some(user) => {
+            let user = user.workspace(None)?;
+            undo::revert_with_user_store(&workspace, &user, name, args.dry_run)?
+        }
+        None => UndoReport {
+            of_user_store: args.user_store,
+            ..undo::revert(&workspace, name, args.dry_run)?
+        },
+    };
+    Ok(Box::new(report))
 }
 
 impl Report for UndoReport {
@@ -73,9 +92,14 @@ impl Report for UndoReport {
             page.field(step.did, &[step.target.as_str(), &what].join("  "));
         }
         if let Some(undo) = &self.undo {
+            let place = if self.of_user_store {
+                " --user-store"
+            } else {
+                ""
+            };
             page.styled(&[(
                 Style::Dim,
-                &format!("to redo it: memctl memory undo {undo}"),
+                &format!("to redo it: memctl memory undo {undo}{place}"),
             )]);
         }
     }

@@ -223,7 +223,7 @@ fn open(
             "the user can create one there: memctl init",
         ));
     }
-    context.workspace(None)
+    context.workspace_of_user(None)
 }
 
 /// Returns the file in which an agent host looks for servers.

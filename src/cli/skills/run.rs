@@ -55,7 +55,7 @@ pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn R
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
-    let workspace = context.workspace(args.model.as_deref())?;
+    let workspace = context.workspace_of_user(args.model.as_deref())?;
     let spinner = context.printer.spinner(&format!("running {skill}"));
     let tracing = tracing(context, args)?.filter(|_| !args.dry_run);
     let name = skill.to_string();

@@ -17,7 +17,7 @@ pub(super) fn add(store: &Scoped, found: &mut [Found]) -> Result<(), Error> {
     count(store, found);
     of_store(store, None, found)?;
     if found.iter().any(|found| found.pulled) {
-        for Pulled { origin, store } in store.pulled() {
+        for Pulled { origin, store } in store.others() {
             of_store(&store, Some(&origin), found)?;
         }
     }

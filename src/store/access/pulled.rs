@@ -1,10 +1,13 @@
-//! Remote records, pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
+//! Records that are read beside those of this memory: remote records, and those of the user store.
+//!
+//! Remote records were pulled from a shared store: `remote/<origin>/`, with the same files as a memory.
 //!
 //! Each of these directories is a copy with a single writer, the workspace of that name. There is
 //! nothing to merge, and it can be pulled again. Only a pull changes its records.
 //!
 //! Deliberately absent: the source of the records, and their use.
 
+use crate::model::USER_STORE;
 use crate::platform::{Directory, FoundKind};
 use crate::store::error::Error;
 use crate::store::files::file_names::REMOTE;
@@ -40,6 +43,8 @@ impl Scoped {
                 None => unescaped(&name).map(|origin| (origin, true, name)),
             })
             .collect();
+        // A clone must not pass its records off as those of the user store.
+        origins.retain(|(origin, ..)| !origin.eq_ignore_ascii_case(USER_STORE));
         origins.sort_unstable();
         origins.dedup_by(|one, other| one.0 == other.0);
         origins
@@ -51,8 +56,25 @@ impl Scoped {
             .collect()
     }
 
-    /// Returns the records of the only workspace with this name prefix.
+    /// Returns the remote records, and after them those of the user store.
+    pub fn others(&self) -> Vec<Pulled> {
+        let mut others = self.pulled();
+        others.extend(self.of_user());
+        others
+    }
+
+    fn of_user(&self) -> Option<Pulled> {
+        Some(Pulled {
+            origin: USER_STORE.to_owned(),
+            store: self.user_store()?.clone(),
+        })
+    }
+
+    /// Returns the records of the only workspace with this name prefix, or those of the user store.
     pub fn pulled_as(&self, beginning: &str) -> Result<Pulled, Error> {
+        if let Some(user) = self.of_user().filter(|_| beginning == USER_STORE) {
+            return Ok(user);
+        }
         let mut all = self.pulled();
         let known: Vec<String> = all.iter().map(|pulled| pulled.origin.clone()).collect();
         all.retain(|pulled| !beginning.is_empty() && pulled.origin.starts_with(beginning));

@@ -22,6 +22,7 @@ use crate::store::files::directory::{self, Identity};
 use crate::store::trust::{Approvals, Standing};
 
 use super::access_filter::AccessFilter;
+use super::disabled_flag::is_disabled;
 
 /// Default maximum wait for another writer.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -42,6 +43,8 @@ pub struct Scoped {
     approvals: Approvals,
     /// `true` if writes are allowed while the memory is disabled.
     pub(crate) regardless: bool,
+    /// The user store that is read beside these records; `None` for none.
+    user_store: Option<Arc<Scoped>>,
 }
 
 impl Scoped {
@@ -61,7 +64,28 @@ impl Scoped {
             primary: None,
             approvals: Approvals::default(),
             regardless: false,
+            user_store: None,
         }
+    }
+
+    /// Reads the user store in this directory beside these records, with the same access.
+    #[must_use]
+    pub fn beside(mut self, directory: impl Into<Directory>, approvals: Approvals) -> Self {
+        let user_store = Self {
+            directory: directory.into(),
+            primary: None,
+            approvals,
+            user_store: None,
+            ..self.clone()
+        };
+        self.user_store = Some(Arc::new(user_store));
+        self
+    }
+
+    /// Returns the user store; `None` if there is none here, or it is disabled.
+    pub fn user_store(&self) -> Option<&Self> {
+        let store = self.user_store.as_deref();
+        store.filter(|store| !is_disabled(&store.directory))
     }
 
     /// Sets the user's decisions about trust. Without them every record is `observed`.
@@ -109,6 +133,7 @@ impl Scoped {
             directory,
             primary: None,
             approvals: self.approvals.of_origin(origin),
+            user_store: None,
             ..self.clone()
         }
     }

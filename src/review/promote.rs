@@ -1,0 +1,170 @@
+//! Promotes a rule or a fix to the user store: from then on it counts in every project of the user.
+//!
+//! The copy is of no project: it has none of the places where the original was observed, and names
+//! the original instead. The original stays in use, since others may share the memory that it is in,
+//! and names its copy.
+//!
+//! Invariants: the copy has the trust that this user gives the original here, whatever its file
+//! claims. A text is promoted once. The two writes are one change, in two undo journals.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::hints::fixes::{is_shown, prepare};
+use crate::model::{Fix, Kind, Record, Reflexion, Trust, USER_STORE, abroad};
+use crate::store::Selection;
+use crate::workspace::locate::locate;
+use crate::workspace::{Error, Workspace, repair_warnings};
+
+/// Field of the original with the id of its copy.
+const TO: &str = "promoted_to";
+/// Field of the copy that names the original.
+const FROM: &str = "promoted_from";
+
+/// Promoted record.
+#[derive(Debug, Serialize)]
+pub struct Promoted {
+    /// Id of the original.
+    pub id: String,
+    /// Id of the copy: `REFL-001@user`.
+    pub user_id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Content on one line.
+    pub summary: String,
+    /// `false` if the user store has the same text already.
+    pub created: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Copies a rule or a fix, named by id or id prefix, to the user store.
+pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Promoted, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    match kind {
+        Kind::Reflexion => {
+            let rule: Reflexion = workspace.store.get(&id)?;
+            let level = workspace.store.standing().level(&rule);
+            if !rule.is_in_use() {
+                return Err(refused(kind, id, "it is not in use"));
+            }
+            if level == Trust::Observed {
+                return Err(refused(kind, id, "nobody has approved it here"));
+            }
+            let skill = rule.skill.clone();
+            let text = words(&rule.rule);
+            copied(workspace, user, &rule, rule_copy, &|other: &Reflexion| {
+                other.is_in_use() && other.skill == skill && words(&other.rule) == text
+            })
+        }
+        Kind::Fix => {
+            let fix: Fix = workspace.store.get(&id)?;
+            let level = workspace.store.standing().level(&fix);
+            if !is_shown(&fix) {
+                return Err(refused(kind, id, "it is no hint"));
+            }
+            let (key, working) = (fix.error_key.clone(), fix.working_code.clone());
+            let copy = |fix: &Fix| fix_copy(fix, level);
+            copied(workspace, user, &fix, copy, &|other: &Fix| {
+                is_shown(other) && other.error_key == key && other.working_code == working
+            })
+        }
+        _ => Err(refused(
+            kind,
+            id,
+            "only rules and fixes are of use in every project",
+        )),
+    }
+}
+
+/// Appends the copy, unless the user store has its text, and then marks the original. If the mark
+/// fails, a second call completes it.
+fn copied<R: Record>(
+    workspace: &Workspace,
+    user: &Workspace,
+    record: &R,
+    copy: impl FnOnce(&R) -> R,
+    is_same: &dyn Fn(&R) -> bool,
+) -> Result<Promoted, Error> {
+    let id = record.id().to_owned();
+    let mut writer = user.writer()?;
+    let known = writer.store().list::<R>(&Selection::default())?.records;
+    let known = known.into_iter().find(|other| is_same(other));
+    let created = known.is_none();
+    let own = if let Some(known) = known {
+        known.id().to_owned()
+    } else {
+        let added = writer.append(copy(record), user.now)?.id().to_owned();
+        let directory = workspace.store.directory();
+        let project = directory.parent().and_then(|path| path.file_name());
+        let from = json!({
+            "workspace": workspace.store.identity().map(|identity| identity.origin),
+            "project": project.map(|name| name.to_string_lossy()),
+            "id": id,
+        });
+        writer.update(R::KIND, &added, &[(FROM, from)])?;
+        added
+    };
+    if R::KIND == Kind::Fix {
+        prepare(writer.store())?;
+    }
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    drop(writer);
+    let user_id = abroad(&own, USER_STORE);
+    let mut writer = workspace.writer()?;
+    writer.update(R::KIND, &id, &[(TO, &user_id)])?;
+    if R::KIND == Kind::Fix {
+        prepare(writer.store())?;
+    }
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    Ok(Promoted {
+        id,
+        user_id,
+        kind: R::KIND,
+        summary: record.summary(),
+        created,
+        warnings,
+    })
+}
+
+/// Rule of every project: without the messages that bind it to some, and without links to records
+/// that only its own memory has.
+fn rule_copy(rule: &Reflexion) -> Reflexion {
+    Reflexion {
+        reflexion_id: String::new(),
+        correction_id: String::new(),
+        generated_test_ids: Vec::new(),
+        breaks_test_ids: Vec::new(),
+        validated_by_test: false,
+        said: Vec::new(),
+        also_corrected_by: Vec::new(),
+        guardrails_pending: Vec::new(),
+        ..rule.clone()
+    }
+}
+
+/// Fix of every project, with the trust that this user gives it here.
+fn fix_copy(fix: &Fix, level: Trust) -> Fix {
+    Fix {
+        fix_id: String::new(),
+        origins: Vec::new(),
+        scope: String::new(),
+        procedure_id: String::new(),
+        trust: match level {
+            Trust::Observed => String::new(),
+            level => level.name().to_owned(),
+        },
+        ..fix.clone()
+    }
+}
+
+fn refused(kind: Kind, id: String, reason: &'static str) -> Error {
+    Error::NotPromotable { id, kind, reason }
+}
+
+/// Words without case and marks.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
