@@ -23,6 +23,7 @@ pub(crate) mod goal;
 pub(crate) mod goal_match;
 pub mod lasting;
 pub(crate) mod outcome;
+pub(crate) mod plain_words;
 mod procedure_words;
 pub mod recover;
 pub mod reflect;

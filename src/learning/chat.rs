@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::engine::passed_on::UNUSED;
 use crate::guard;
 use crate::learn::chat::{Proposal, propose};
+use crate::learn::plain_words::plain_words;
 use crate::model::{CANDIDATE, CHAT, Kind, Record as _, Reflexion, Remark, Said, Speaker, Step};
 use crate::store::{Selection, Writer};
 use crate::workspace::{Error, stamp};
@@ -179,11 +180,9 @@ pub(super) fn store_heard(
     Ok(reports)
 }
 
-/// Words of a rule for comparison: without case and marks.
+/// Words of a rule for comparison.
 fn words(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    plain_words(text).join(" ")
 }
 
 /// Adds a message to a candidate. Returns `false` if the message is counted already.

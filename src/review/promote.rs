@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::hints::fixes::{is_shown, prepare};
+use crate::learn::plain_words::plain_words;
 use crate::model::{Fix, Kind, Record, Reflexion, Trust, USER_STORE, abroad};
 use crate::store::Selection;
 use crate::workspace::locate::locate;
@@ -52,9 +53,9 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
                 return Err(refused(kind, id, "nobody has approved it here"));
             }
             let skill = rule.skill.clone();
-            let text = words(&rule.rule);
+            let text = plain_words(&rule.rule);
             copied(workspace, user, &rule, rule_copy, &|other: &Reflexion| {
-                other.is_in_use() && other.skill == skill && words(&other.rule) == text
+                other.is_in_use() && other.skill == skill && plain_words(&other.rule) == text
             })
         }
         Kind::Fix => {
@@ -160,11 +161,4 @@ fn fix_copy(fix: &Fix, level: Trust) -> Fix {
 
 fn refused(kind: Kind, id: String, reason: &'static str) -> Error {
     Error::NotPromotable { id, kind, reason }
-}
-
-/// Words without case and marks.
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }

@@ -6,6 +6,7 @@
 use crate::embedder::built_in;
 use crate::exchange::notes;
 use crate::hints::likeness::{key_words, similarity};
+use crate::learn::plain_words::plain_words;
 use crate::workspace::Error;
 
 /// Maximum number of statements that are compared with a rule by their meaning.
@@ -34,7 +35,7 @@ impl Statements {
 
     /// Returns the statement with the same words as a rule: whole sentences of one note.
     pub(crate) fn same(&self, rule: &str) -> Option<String> {
-        let wanted = words(rule);
+        let wanted = plain_words(rule);
         if wanted.is_empty() {
             return None;
         }
@@ -42,7 +43,7 @@ impl Statements {
             (0..pieces.len()).find_map(|from| {
                 let mut found = Vec::new();
                 for (n, piece) in pieces[from..].iter().enumerate() {
-                    found.extend(words(piece));
+                    found.extend(plain_words(piece));
                     if found.len() >= wanted.len() {
                         let text = || shown(&pieces[from..=from + n].join(" "));
                         return (found == wanted).then(text);
@@ -125,15 +126,8 @@ fn pieces(text: &str) -> Vec<String> {
             }
         }
     }
-    pieces.retain(|piece| !words(piece).is_empty());
+    pieces.retain(|piece| !plain_words(piece).is_empty());
     pieces
-}
-
-/// Words without case and marks.
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }
 
 fn shown(text: &str) -> String {
