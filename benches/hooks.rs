@@ -20,7 +20,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use measure::{cold, memctl, ms, run};
+use measure::{cold, ms, run};
 use serde_json::{Value, json};
 
 const FIXES: usize = 10_000;
@@ -35,10 +35,15 @@ const READS: usize = 50;
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("w");
+    fs::create_dir_all(&root).unwrap();
+    run(memctl(&root, &["init"]));
     generate(&root);
     // The first question after another program wrote the file makes the table.
     run(memctl(&root, &["hint", "--error", &error(1)]));
-    println!("| cold process, {FIXES} fixes | median | peak memory | goal |");
+    confirm(&root);
+    println!(
+        "| cold process, {FIXES} fixes, {RULES} rules with checks | median | peak memory | goal |"
+    );
     println!("|---|---|---|---|");
     let row = |name: &str, goal: &str, command: &mut dyn FnMut() -> Command| {
         let (time, memory) = cold(PROCESSES, command);
@@ -49,6 +54,35 @@ fn main() {
     row("`memctl hook`, a call that worked", "5 ms", &mut || {
         hook(&root, &worked(&root))
     });
+    row(
+        "`memctl hook`, before a call without a match",
+        "3 ms",
+        &mut || {
+            hook(
+                &root,
+                &event(&root, 0, "PreToolUse", "cd web && cargo build"),
+            )
+        },
+    );
+    row(
+        "`memctl hook`, before a call with a rule",
+        "10 ms",
+        &mut || {
+            round += 1;
+            hook(
+                &root,
+                &event(&root, round, "PreToolUse", "cd web && npm7 ci"),
+            )
+        },
+    );
+    row(
+        "`memctl hook`, before a call that failed",
+        "10 ms",
+        &mut || {
+            round += 1;
+            hook(&root, &event(&root, round, "PreToolUse", &failing(round)))
+        },
+    );
     row("`memctl hook`, a hint", "10 ms", &mut || {
         round += 1;
         hook(&root, &failed(&root, round))
@@ -93,6 +127,21 @@ fn main() {
             used.memory
         );
         fs::remove_file(path).unwrap();
+    }
+}
+
+/// The program, with a home in which it keeps the confirmations of checks.
+fn memctl(root: &Path, args: &[&str]) -> Command {
+    let mut command = measure::memctl(root, args);
+    command.env("HOME", root.join("home"));
+    command
+}
+
+/// Confirms the check of every rule, as a person does.
+fn confirm(root: &Path) {
+    for n in 1..=RULES {
+        let id = format!("REFL-{n:03}");
+        run(memctl(root, &["memory", "check", &id, "--yes"]));
     }
 }
 
@@ -152,7 +201,8 @@ fn failing(n: usize) -> String {
 fn fix(n: usize, error: &str) -> Value {
     json!({"fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
         "error_key": error, "failing_code": failing(n), "working_code": format!("migrate --type text --table {}", word(n)),
-        "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "status": "active", "trust": "observed"})
+        "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "helped": 2, "status": "active",
+        "trust": "observed"})
 }
 
 /// A user store with other fixes, and with its table.
@@ -178,11 +228,19 @@ fn generate(root: &Path) {
     }
     write!(out, "\n  ]\n}}").unwrap();
     out.flush().unwrap();
-    let rules: Vec<Value> = (0..RULES)
-        .map(|n| json!({"reflexion_id": format!("REFL-{:03}", n + 1), "skill": format!("dev/part{}", n % 20),
-            "created_at": "2026-01-01T00:00:00+00:00", "rule": format!("When changing {}, ALWAYS run its checks first.", word(n)),
-            "correction_id": "CORR-001", "mistake": failing(n), "root_cause": "", "applies_when": "",
-            "confidence": 0.8, "utility_score": 0.5}))
+    let rules: Vec<Value> = (1..=RULES)
+        .map(|n| {
+            // Every tenth rule is about files, and concerns each call that changes one.
+            let check = if n % 10 == 0 {
+                json!({"path": format!("db/{n}/"), "action": "note"})
+            } else {
+                json!({"command": format!("npm{n}"), "action": "note"})
+            };
+            json!({"reflexion_id": format!("REFL-{n:03}"), "skill": format!("dev/part{}", n % 20),
+                "created_at": "2026-01-01T00:00:00+00:00", "correction_id": "CORR-001", "mistake": failing(n),
+                "root_cause": "", "applies_when": "", "confidence": 0.8, "utility_score": 0.5,
+                "rule": format!("Use pnpm{n}, not npm{n}, in this project."), "check": check})
+        })
         .collect();
     let runs: Vec<Value> = (0..RULES)
         .map(|n| json!({"execution_id": format!("EXEC-{n}"), "skill": format!("dev/part{}", n % 10),

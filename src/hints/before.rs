@@ -27,12 +27,12 @@ const KEPT: usize = 32;
 const RULE: usize = 600;
 
 /// Call that is about to run.
-#[derive(Debug)]
 pub struct BeforeCall<'a> {
     /// Tool, arguments and working directory.
     pub step: &'a Step,
-    /// Text of the call, as the events after it have it.
-    pub code: &'a str,
+    /// Returns the redacted text of the call, as the events after it have it. Called only if a rule
+    /// acts: redaction costs more than the rest.
+    pub code: &'a dyn Fn() -> String,
     /// Session of the call.
     pub session: &'a str,
     /// Rules to consider.
@@ -111,7 +111,7 @@ impl HintService<'_> {
         if rules.is_empty() {
             return Ok(Warning::default());
         }
-        let key = key(&call.step.tool, call.code);
+        let key = key(&call.step.tool, &(call.code)());
         let mut told = Vec::new();
         let fire = |known: &mut SessionNotes| {
             for rule in &rules {
@@ -136,7 +136,8 @@ impl HintService<'_> {
     }
 
     /// Returns the fix of a call that failed before in exactly this form, and records that it is
-    /// shown. A running experiment gets none: a failure that does not happen could not be compared.
+    /// shown. `code` need not be redacted: it is compared, and not stored. A running experiment gets
+    /// none: a failure that does not happen could not be compared.
     pub fn hint_before(
         &self,
         code: &str,
@@ -157,7 +158,7 @@ impl HintService<'_> {
             _ => Some(hint),
         };
         if let Some(hint) = &hint {
-            self.record(session, |known| known.showed_before(hint, code))?;
+            self.record(session, |known| known.showed_before(hint))?;
         }
         Ok(hint)
     }

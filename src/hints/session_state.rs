@@ -169,8 +169,9 @@ impl SessionNotes {
         self.track(error_key, hints, &call.unwrap_or_default(), false);
     }
 
-    /// Records a hint shown before a call.
-    pub(crate) fn showed_before(&mut self, hint: &Hint, call: &str) {
+    /// Records a hint shown before the call that it is for.
+    pub(crate) fn showed_before(&mut self, hint: &Hint) {
+        let call = &hint.failing_code;
         self.track(&hint.error_key, std::slice::from_ref(hint), call, true);
     }
 

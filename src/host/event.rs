@@ -32,14 +32,31 @@ pub struct Event {
     pub kind: EventKind,
     /// Name of the tool in the agent host.
     pub tool: Option<String>,
-    /// Command, or the whole input of another tool as JSON.
+    /// Command, or the whole input of another tool as JSON; redacted. Before a call it is empty: see
+    /// `clean_input`.
     pub input: String,
+    /// Command, or the whole input, as it is before a call; empty for other events. Never stored.
+    pub command: String,
     /// Arguments of the tool as they are, before a call; `null` for other events.
     pub arguments: Value,
     /// Output of the tool, or the prompt.
     pub output: String,
     /// Exit code of a command; `None` if the agent host does not report it.
     pub exit_code: Option<i64>,
+}
+
+impl Event {
+    /// Returns the input, redacted and clipped, before a call as after it.
+    pub(super) fn clean_input(&self) -> String {
+        if self.command.is_empty() {
+            return self.input.clone();
+        }
+        let clean = match serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(&self.command) {
+            Ok(_) => Clean::of_json(&self.command),
+            Err(_) => Clean::of_owned(self.command.clone()),
+        };
+        clip(&clean)
+    }
 }
 
 /// Kinds of events that memctl handles.
@@ -104,26 +121,34 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// Returns the input of a tool: its command if it has one, else the whole input.
+    /// Returns the input of a tool, redacted and clipped: its command if it has one, else the whole
+    /// input.
     pub(super) fn input(&self) -> String {
         let Some(raw) = self.0.get("tool_input") else {
             return String::new();
         };
-        let input = self.inside("tool_input");
-        let command = input.as_ref().and_then(|input| {
-            let named = ["command", "cmd", "script", "code"].into_iter();
-            named
-                .map(|name| input.texts(name))
-                .find(|text| !text.is_empty())
-        });
-        clip(&match command {
+        let clean = match self.command() {
             Some(command) => Clean::of_owned(command),
             None => Clean::of_json(raw.get()),
-        })
+        };
+        clip(&clean)
+    }
+
+    /// Returns the command of a tool as it is; `None` for other input.
+    fn command(&self) -> Option<String> {
+        let input = self.inside("tool_input")?;
+        let named = ["command", "cmd", "script", "code"].into_iter();
+        named
+            .map(|name| input.texts(name))
+            .find(|text| !text.is_empty())
     }
 
     /// Returns an event with the fields that all agent hosts report; `None` without a session id.
     pub(super) fn event(&self, kind: EventKind) -> Option<Event> {
+        self.with_input(kind, self.input())
+    }
+
+    fn with_input(&self, kind: EventKind, input: String) -> Option<Event> {
         let path = |name| self.text(name).map(PathBuf::from);
         Some(Event {
             session_id: self.text("session_id")?,
@@ -132,7 +157,8 @@ impl<'a> Fields<'a> {
             name: self.text("hook_event_name")?,
             kind,
             tool: self.text("tool_name"),
-            input: self.input(),
+            input,
+            command: String::new(),
             arguments: Value::Null,
             output: String::new(),
             exit_code: None,
@@ -140,9 +166,12 @@ impl<'a> Fields<'a> {
     }
     /// Returns the event of a call that is about to run.
     pub(super) fn before_tool(&self) -> Option<Event> {
+        // Redaction costs more than the rest of a call without a match.
+        let raw = self.0.get("tool_input").map_or("", |raw| raw.get());
         Some(Event {
             arguments: self.arguments(),
-            ..self.event(EventKind::BeforeTool)?
+            command: self.command().unwrap_or_else(|| raw.to_owned()),
+            ..self.with_input(EventKind::BeforeTool, String::new())?
         })
     }
 

@@ -105,7 +105,7 @@ fn before_tool(
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
     let project = event.cwd.as_deref().and_then(project_of);
-    let hint = adviser.hint_before(&event.input, session, project.as_deref())?;
+    let hint = adviser.hint_before(&event.command, session, project.as_deref())?;
     let mut text = note(&rules);
     if let Some(hint) = hint {
         let room = LONGEST_ANSWER.saturating_sub(length(&text));
@@ -133,7 +133,7 @@ fn warning(
     };
     adviser.before(&BeforeCall {
         step: &step,
-        code: &event.input,
+        code: &|| event.clean_input(),
         session,
         which,
     })

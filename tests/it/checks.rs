@@ -591,3 +591,22 @@ fn read_only_hooks_are_installed_and_replaced() {
         "{ \"model\": \"opus\" }"
     );
 }
+
+#[test]
+fn a_secret_in_a_call_is_not_stored_and_its_override_is_counted() {
+    let workspace = ruled(RULE);
+    workspace.json(&["memory", "check", "REFL-001", "--action", "ask", "--yes"]);
+    let secret = ["ghp_", "Zq9xK7mP2vL5nR8tW4yB6cD1fG3hJ0sAbCdE"].concat();
+    let command = format!("NPM_TOKEN={secret} npm publish");
+    let answer = before(&workspace, "a", &command).to_string();
+    assert!(
+        answer.contains(RULE) && !answer.contains(&secret),
+        "{answer}"
+    );
+    worked(&workspace, "a", &command);
+    assert_eq!(counts(&workspace), (1, 1, 1));
+    for (name, bytes) in files(&workspace.memory("")) {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(&secret), "{name}");
+    }
+}
