@@ -82,7 +82,7 @@ fn a_check_is_proposed_and_acts_only_once_it_is_confirmed() {
         proposed["check"],
         json!({"command": "npm", "action": "note"})
     );
-    assert_eq!(proposed["because"], "the rule says \"pnpm not npm\"");
+    assert_eq!(proposed["because"], "the rule says \"pnpm, not npm\"");
     assert_eq!(proposed["active"], false);
     let stored = &workspace.stored("reflexion_entries.json")["entries"][0];
     assert!(stored["check"].is_null());

@@ -141,7 +141,9 @@ pub(in crate::cli) fn check(
     if args.dry_run || asks {
         shown.dry_run = Some(replay(context, args, &check)?);
     }
+    let next = if asks { shown.next.take() } else { None };
     let stores = args.yes && !is_active || asks && confirms(context, &shown)?;
+    shown.next = shown.next.or(next);
     if stores {
         shown.report = review::check(&workspace, &id, &check)?;
         shown.next = None;

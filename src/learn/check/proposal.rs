@@ -68,6 +68,8 @@ const MODALS: &[&str] = &[
 #[derive(Debug)]
 struct Token<'r> {
     text: &'r str,
+    /// Text with the marks behind it.
+    said: &'r str,
     /// The text was in backticks.
     is_code: bool,
     /// A mark that ends a phrase follows.
@@ -295,14 +297,12 @@ impl Reader<'_> {
     }
 
     fn proposal(&self, check: Check, from: usize, end: usize) -> Proposal {
-        let words = self.tokens[from..end.min(self.tokens.len())].iter();
-        let words: Vec<String> = words
-            .map(|word| {
-                if word.is_code {
-                    format!("`{}`", word.text)
-                } else {
-                    word.text.to_owned()
-                }
+        let end = end.min(self.tokens.len());
+        let words: Vec<String> = (from..end)
+            .map(|at| match &self.tokens[at] {
+                word if word.is_code => format!("`{}`", word.text),
+                word if at + 1 == end => word.text.to_owned(),
+                word => word.said.to_owned(),
             })
             .collect();
         Proposal {
@@ -338,6 +338,7 @@ fn tokens(rule: &str) -> Vec<Token<'_>> {
         if n % 2 == 1 {
             tokens.push(Token {
                 text: part.trim(),
+                said: part.trim(),
                 is_code: true,
                 ends: false,
             });
@@ -358,6 +359,7 @@ fn tokens(rule: &str) -> Vec<Token<'_>> {
             }
             tokens.push(Token {
                 text,
+                said: opened,
                 is_code: false,
                 ends,
             });
