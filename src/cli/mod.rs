@@ -236,7 +236,10 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         return Err(UserError::usage(off.to_string(), off.hint()));
     }
     if let Some(root) = &global.root
-        && !matches!(command, Command::Init(_) | Command::Hook(_))
+        && !matches!(
+            command,
+            Command::Init(_) | Command::Hook(_) | Command::Mcp(_)
+        )
         && !named::is_dir(&context.environment.absolute(root))
     {
         return Err(UserError::usage(

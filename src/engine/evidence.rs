@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use crate::learn::credit::{applies, blamed, speaks_against};
+use crate::learn::credit::{applies, speaks_against};
 use crate::model::{Execution, Kind, Outcome, Reflexion};
 use crate::store::Writer;
 
@@ -60,32 +60,44 @@ impl Witness {
     }
 }
 
-/// Counts a verdict on an execution for or against the rules that apply to it. `before` is the
-/// verdict that it replaces.
+/// Rules of an execution's prompt that apply to it: those that its rejection may count against.
+pub(crate) fn concerned(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
+    let case = format!("{} {}", execution.input_summary, execution.output_summary);
+    let mut rules = rules_of(writer, execution)?;
+    rules.retain(|rule| applies(rule, &case));
+    Ok(rules)
+}
+
+/// Counts a verdict on an execution for the rules that apply to it, or against those in `blamed`.
+/// `before` is the verdict that it replaces.
 pub(crate) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
     (before, before_by): (&Outcome, Witness),
     (now, now_by): (&Outcome, Witness),
+    blamed: &[String],
 ) -> Result<(), Error> {
     let (before, now) = (helped(before), helped(now));
-    if before == now && before_by == now_by {
+    let was_blamed = |id: &String| {
+        // Older versions did not store it.
+        let known = execution.rules_blamed.as_ref();
+        known.is_none_or(|blamed| blamed.contains(id))
+    };
+    let is_as_before = now != Some(false) || execution.rules_blamed.as_deref() == Some(blamed);
+    if before == now && before_by == now_by && is_as_before {
         return Ok(());
     }
-    let case = format!("{} {}", execution.input_summary, execution.output_summary);
-    let rules = rules_of(writer, execution)?;
-    let concerned: Vec<Reflexion> = rules
-        .into_iter()
-        .filter(|rule| applies(rule, &case))
-        .collect();
-    let utilities: Vec<f64> = concerned.iter().map(Reflexion::utility).collect();
     let mut changes = Vec::new();
-    for (mut rule, blamed) in concerned.into_iter().zip(blamed(&utilities)) {
-        if let Some(helped) = before.filter(|helped| *helped || before_by.may_blame(&rule)) {
+    for mut rule in concerned(writer, execution)? {
+        let id = &rule.reflexion_id;
+        let counted = |helped: &bool| *helped || (before_by.may_blame(&rule) && was_blamed(id));
+        let is_counted =
+            |helped: &bool| *helped || (now_by.may_blame(&rule) && blamed.contains(id));
+        let (before, now) = (before.filter(counted), now.filter(is_counted));
+        if let Some(helped) = before {
             rule.take_back_outcome(helped);
         }
-        let is_counted = |helped: &bool| *helped || (blamed && now_by.may_blame(&rule));
-        if let Some(helped) = now.filter(is_counted) {
+        if let Some(helped) = now {
             rule.count_outcome(helped);
         }
         changes.push((rule.reflexion_id.clone(), counts(&rule)));

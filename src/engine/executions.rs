@@ -81,28 +81,35 @@ pub fn log_execution(
             return Err(store::Error::NotFound { kind, id, similar }.into());
         }
     }
-    let stored = writer.append(
-        Execution {
-            execution_id: String::new(),
-            skill,
-            timestamp: workspace.timestamp(),
-            input_summary: options.input,
-            output_summary: options.output,
-            outcome: options.outcome,
-            cost_usd: options.cost_usd,
-            latency_ms: options.latency_ms,
-            model_used: options.model_used,
-            reflexions_injected: options.reflexions_injected,
-            procedures_injected: Vec::new(),
-            reflexions_withheld: Vec::new(),
-            experiment_withhold: None,
-            usage: options.usage,
-            nearest_case: None,
-            reviewer_notes: String::new(),
-            judged_by,
-        },
-        workspace.now,
-    )?;
+    let mut execution = Execution {
+        execution_id: String::new(),
+        skill,
+        timestamp: workspace.timestamp(),
+        input_summary: options.input,
+        output_summary: options.output,
+        outcome: options.outcome,
+        cost_usd: options.cost_usd,
+        latency_ms: options.latency_ms,
+        model_used: options.model_used,
+        reflexions_injected: options.reflexions_injected,
+        procedures_injected: Vec::new(),
+        reflexions_withheld: Vec::new(),
+        experiment_withhold: None,
+        usage: options.usage,
+        nearest_case: None,
+        reviewer_notes: String::new(),
+        rules_blamed: None,
+        judged_by,
+    };
+    // A program gives no reason, so only a rule that was alone in the prompt is blamed.
+    let mut blamed = Vec::new();
+    if execution.outcome == Outcome::Rejected {
+        if let [only] = &evidence::concerned(&writer, &execution)?[..] {
+            blamed.push(only.reflexion_id.clone());
+        }
+        execution.rules_blamed = Some(blamed.clone());
+    }
+    let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.
     let counted = evidence::count_shown(&mut writer, &stored).and_then(|()| {
         let before = Outcome::PendingReview;
@@ -111,6 +118,7 @@ pub fn log_execution(
             &stored,
             (&before, Witness::Person),
             (&stored.outcome, Witness::Agent),
+            &blamed,
         )
     });
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();

@@ -64,6 +64,17 @@ pub(crate) fn similar_rules(
     Ok(near.collect())
 }
 
+/// Returns the cosine of each text to `to`, by the built-in embedder.
+pub(crate) fn cosines(to: &str, texts: &[&str]) -> Result<Vec<f64>, Error> {
+    let all: Vec<&str> = std::iter::once(to).chain(texts.iter().copied()).collect();
+    let vectors = built_in(true)?.embed(&all)?;
+    let cosine = |at: usize| -> f64 {
+        let pairs = vectors[0].iter().zip(vectors[at].iter());
+        pairs.map(|(x, y)| f64::from(x * y)).sum()
+    };
+    Ok((1..vectors.len()).map(|at| rounded(cosine(at))).collect())
+}
+
 /// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.
 pub(crate) fn nearest(
     text: &str,
@@ -79,15 +90,8 @@ pub(crate) fn nearest(
     let mut rules: Vec<(f64, Reflexion)> = rules.into_iter().map(|r| (shared(&r), r)).collect();
     rules.sort_by(|a, b| b.0.total_cmp(&a.0));
     rules.truncate(COMPARED);
-    let mut texts = vec![text];
-    texts.extend(rules.iter().map(|(_, other)| other.rule.as_str()));
-    let vectors = built_in(true)?.embed(&texts)?;
-    let cosine = |at: usize| -> f64 {
-        let pairs = vectors[0].iter().zip(vectors[at].iter());
-        pairs.map(|(x, y)| f64::from(x * y)).sum()
-    };
-    let cosines: Vec<f64> = (1..vectors.len()).map(|at| rounded(cosine(at))).collect();
-    let mut near: Vec<(f64, Reflexion)> = cosines
+    let texts: Vec<&str> = rules.iter().map(|(_, rule)| rule.rule.as_str()).collect();
+    let mut near: Vec<(f64, Reflexion)> = cosines(text, &texts)?
         .into_iter()
         .zip(rules.into_iter().map(|(_, rule)| rule))
         .collect();

@@ -65,6 +65,17 @@ impl Explain for Error {
             | Self::NotCheckable { .. }
             | Self::BadPattern { .. }
             | Self::NotEditable { .. } => input(&of_review(self)),
+            Self::NotInjected {
+                execution,
+                injected,
+                ..
+            } => input(&match injected.first() {
+                Some(id) => format!(
+                    "memctl reject {execution} --rule {id}; rules that applied: {}",
+                    injected.join(", ")
+                ),
+                None => format!("memctl reject {execution}; no rule applied"),
+            }),
             Self::NotPromotable { id, .. } => input(&format!("memctl memory show {id}")),
             Self::BadField { field, .. } => input(&format!(
                 "give it as `--set {field}=VALUE`, in quotation marks for the shell"

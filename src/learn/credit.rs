@@ -39,19 +39,46 @@ fn condition(rule: &Reflexion) -> BTreeSet<String> {
         .collect()
 }
 
-/// Selects the rules that a rejection counts against, by their utilities: those with the lowest,
-/// within `DOUBT`. If several rules were involved, most are innocent, and the weakest is the
-/// likeliest cause.
-pub fn blamed(utilities: &[f64]) -> Vec<bool> {
-    let worst = utilities.iter().copied().fold(f64::INFINITY, f64::min);
-    utilities
-        .iter()
-        .map(|utility| *utility <= worst + DOUBT)
-        .collect()
+/// Minimum cosine of a reason and the rule that it is about. Of 100 pairs of texts about different
+/// things one is above it.
+const ABOUT: f64 = 0.41;
+/// Minimum lead over the second nearest rule.
+const LEAD: f64 = 0.1;
+/// Number of words from which a reason says what it is about.
+const SPECIFIC: usize = 3;
+
+/// Ground for counting a rejection against a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The person named the rule.
+    Named,
+    /// The reason repeats or contradicts this rule alone.
+    Opposed,
+    /// The reason is clearly nearer to this rule than to the others.
+    Nearest,
+    /// The prompt held no other rule that applies, and the reason names nothing else.
+    Alone,
 }
 
-/// Maximum difference between equal utilities.
-const DOUBT: f64 = 0.05;
+/// Returns the rule that a rejection counts against, by index; `None` if it is not clear. `cosines`
+/// are those of the rules to the reason; empty without vectors.
+pub fn at_fault(reason: &str, rules: &[Reflexion], cosines: &[f64]) -> Option<(usize, Fault)> {
+    let is_specific = words(reason).len() >= SPECIFIC;
+    if !is_specific {
+        return (rules.len() == 1).then_some((0, Fault::Alone));
+    }
+    let opposed: Vec<usize> = (0..rules.len())
+        .filter(|at| speaks_against(reason, &rules[*at]))
+        .collect();
+    if let [only] = opposed[..] {
+        return Some((only, Fault::Opposed));
+    }
+    let mut order: Vec<usize> = (0..cosines.len()).collect();
+    order.sort_by(|a, b| cosines[*b].total_cmp(&cosines[*a]));
+    let best = *order.first()?;
+    let second = order.get(1).map_or(f64::NEG_INFINITY, |at| cosines[*at]);
+    (cosines[best] >= ABOUT && cosines[best] - second >= LEAD).then_some((best, Fault::Nearest))
+}
 
 /// Returns true if a correction repeats or contradicts a rule.
 pub fn speaks_against(correction: &str, rule: &Reflexion) -> bool {
@@ -72,6 +99,29 @@ mod tests {
         assert!(applies(&senior, r#"{"role": "Senior Engineer"}"#));
         assert!(!applies(&senior, r#"{"title": "Accountant"}"#));
         assert!(applies(&rule("ALWAYS be brief."), "anything"));
+    }
+
+    #[test]
+    fn a_rejection_blames_one_rule_or_none() {
+        let rules = [
+            rule("NEVER name rivals."),
+            rule("ALWAYS weigh design."),
+            rule("ALWAYS state the salary range."),
+        ];
+        let check = |reason: &str, cosines: &[f64], expected| {
+            assert_eq!(at_fault(reason, &rules, cosines), expected, "{reason}");
+        };
+        check("it named rivals in the summary", &[], None);
+        check("Do not name rivals at all", &[], Some((0, Fault::Opposed)));
+        let reason = "the pay band of the role is missing";
+        check(reason, &[0.1, 0.2, 0.55], Some((2, Fault::Nearest)));
+        check(reason, &[0.1, 0.5, 0.55], None);
+        check(reason, &[0.1, 0.2, 0.35], None);
+        check("this is bad", &[0.1, 0.2, 0.9], None);
+        check("", &[], None);
+        let alone = &rules[..1];
+        assert_eq!(at_fault("no", alone, &[0.0]), Some((0, Fault::Alone)));
+        assert_eq!(at_fault(reason, alone, &[0.1]), None);
     }
 
     #[test]

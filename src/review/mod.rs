@@ -1,6 +1,7 @@
 //! Decisions of people about records: approve, edit, merge, trust, accept and reject.
 //!
 //! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
+//! - `blame`: the rule that a rejection counts against.
 //! - `check`: the calls that a rule acts on.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
 //! - `promote`: a record counts in every project of the user.
@@ -8,6 +9,7 @@
 //! - `trust`: which records of others count in this workspace.
 
 pub(crate) mod approve;
+pub(crate) mod blame;
 pub(crate) mod check;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
@@ -18,6 +20,7 @@ pub(crate) mod trust;
 pub(crate) mod verdict;
 
 pub use approve::{Approved, approve};
+pub use blame::{Blame, BlamedRule, blame};
 pub use check::{CheckReport, CheckedRule, check, checked_rule, propose_check, remove_check};
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
+use super::blame::BlamedRule;
 use crate::engine::evidence;
 use crate::engine::evidence::Witness;
 use crate::workspace::Error;
@@ -25,6 +26,8 @@ pub struct ReviewReport {
     pub outcome: Outcome,
     /// Reason for the verdict; `None` if none was given.
     pub reason: Option<String>,
+    /// Rules that the rejection counts against.
+    pub blamed: Vec<BlamedRule>,
     /// Guardrail files that could not be written before, and now hold the rules of the skill.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails: Vec<String>,
@@ -32,12 +35,14 @@ pub struct ReviewReport {
     pub warnings: Vec<String>,
 }
 
-/// Records a verdict. `id` is an execution id, an id prefix, or `latest`.
+/// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against
+/// the rules in `blamed`.
 pub fn give_verdict(
     workspace: &Workspace,
     id: &str,
     outcome: Outcome,
     reason: Option<String>,
+    blamed: Vec<BlamedRule>,
 ) -> Result<ReviewReport, Error> {
     let id = workspace.store.resolve(Kind::Execution, id, None)?;
     let mut left_out = Vec::new();
@@ -61,6 +66,11 @@ pub fn give_verdict(
     if execution.reviewer_notes != notes {
         changes.push(("reviewer_notes", json!(notes)));
     }
+    let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
+    let is_rejected = outcome == Outcome::Rejected;
+    if is_rejected && execution.rules_blamed.as_ref() != Some(&blamed_ids) {
+        changes.push(("rules_blamed", json!(blamed_ids)));
+    }
     if !changes.is_empty() {
         writer.update(Kind::Execution, &id, &changes)?;
     }
@@ -69,6 +79,7 @@ pub fn give_verdict(
         &execution,
         (&execution.outcome, before_by),
         (&outcome, Witness::Person),
+        &blamed_ids,
     )?;
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     warnings.extend(redaction_warning(left_out));
@@ -83,6 +94,7 @@ pub fn give_verdict(
         before: execution.outcome,
         outcome,
         reason,
+        blamed,
         guardrails,
         warnings,
     })

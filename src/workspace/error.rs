@@ -214,6 +214,16 @@ pub enum Error {
         /// Reason.
         reason: Refused,
     },
+    /// Rule that a rejection cannot count against.
+    #[error("`{rule}` was not in the prompt of `{execution}`, or does not apply to it")]
+    NotInjected {
+        /// Id of the rule.
+        rule: String,
+        /// Id of the execution.
+        execution: String,
+        /// Ids of the rules that applied.
+        injected: Vec<String>,
+    },
     /// Two records cannot be merged.
     #[error("`{other}` cannot be merged into `{keep}`: {reason}")]
     NotMergeable {

@@ -163,7 +163,9 @@ fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
     assert_eq!(counts(&workspace), [2, 0, 2]);
     for _ in 0..3 {
         let id = run();
-        workspace.run(&["reject", &id, "--reason", "no"]).succeeds();
+        workspace
+            .run(&["reject", &id, "--rule", "REFL-001"])
+            .succeeds();
     }
     let omitted = &workspace.json(&["memory", "prompt", SKILL])["omitted"][0];
     assert_eq!(omitted["id"], "REFL-001");
@@ -353,4 +355,84 @@ fn doctor_offers_to_empty_conditions_that_nobody_said() {
     assert!(prompt(&workspace).contains("NEVER score by years"));
     workspace.run(&["undo"]).succeeds();
     assert_eq!(workspace.stored("reflexion_entries.json"), before);
+}
+
+/// Rules of one skill about different things.
+const FIFTEEN: [&str; 15] = [
+    "Never name competitors in the summary.",
+    "Always state the salary range in euros.",
+    "Keep the rationale under 120 words.",
+    "Never ask about family plans.",
+    "Round every score to whole numbers.",
+    "Always list the missing certificates.",
+    "Write the questions in the candidate's language.",
+    "Never guess the candidate's age.",
+    "Always quote the sentence of the resume behind a strength.",
+    "Put the weakest skill first in the gaps.",
+    "Never recommend an interview without a phone number.",
+    "Always compare the notice period with the start date.",
+    "Use British spelling.",
+    "Never mention the photo.",
+    "Always name the last employer.",
+];
+
+#[test]
+fn a_rejection_blames_the_rule_that_its_reason_is_about_or_none() {
+    let workspace = ran();
+    for rule in FIFTEEN {
+        correct(&workspace, rule, &["--as-rule"]);
+    }
+    let run = || {
+        let args = [
+            "run",
+            SKILL,
+            "--input",
+            "fixtures/sample_input.json",
+            "--model",
+            "exec:echo {}",
+        ];
+        let report = workspace.json(&args);
+        assert_eq!(report["injected"].as_array().unwrap().len(), 15);
+        report["execution_id"].as_str().unwrap().to_owned()
+    };
+    let harmed = || -> Vec<String> {
+        let rules = workspace.stored("reflexion_entries.json");
+        let rules = rules["entries"].as_array().unwrap().iter();
+        let harmed = rules.filter(|rule| rule["times_harmed"].as_u64() == Some(1));
+        harmed
+            .map(|rule| rule["reflexion_id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let first = run();
+    let reason = "the salary range is in dollars again, it has to be euros";
+    let report = workspace.json(&["reject", &first, "--reason", reason]);
+    assert_eq!(
+        report["blamed"].as_array().map(Vec::len),
+        Some(1),
+        "{report}"
+    );
+    assert_eq!(report["blamed"][0]["id"], "REFL-002");
+    assert_eq!(harmed(), ["REFL-002"]);
+    // Another verdict takes the blame back, and a vague reason blames none.
+    workspace.run(&["accept", &first]).succeeds();
+    assert_eq!(harmed(), [""; 0]);
+    let report = workspace.json(&["reject", &run(), "--reason", "this is just bad"]);
+    assert_eq!(
+        (&report["blamed"], &report["outcome"]),
+        (&json!([]), &json!("rejected"))
+    );
+    assert_eq!(harmed(), [""; 0]);
+    // A person may name the rule, and change their mind.
+    let third = run();
+    workspace.json(&[
+        "reject", &third, "--rule", "REFL-014", "--reason", "the photo",
+    ]);
+    assert_eq!(harmed(), ["REFL-014"]);
+    workspace.json(&["reject", &third, "--rule", "REFL-013"]);
+    assert_eq!(harmed(), ["REFL-013"]);
+    correct(&workspace, "Never round the salary.", &["--as-rule"]);
+    workspace
+        .run(&["reject", &third, "--rule", "REFL-016"])
+        .fails(2, "was not in the prompt");
+    assert_eq!(harmed(), ["REFL-013"]);
 }

@@ -1,9 +1,11 @@
 //! `accept` and `reject`: a person's verdict on an execution.
 
 use clap::Args;
+use dialoguer::Select;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
+use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::model::Outcome;
 use crate::review::{self, ReviewReport};
@@ -28,13 +30,15 @@ pub(in crate::cli) fn accept(
         &args.id,
         Outcome::Accepted,
         None,
+        Vec::new(),
     )?))
 }
 
 /// Mark an execution as wrong, without a correction
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\""
+    after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
+    memctl reject latest --rule REFL-003"
 )]
 pub(in crate::cli) struct RejectArgs {
     /// Execution id, a prefix of one, or `latest`
@@ -42,6 +46,9 @@ pub(in crate::cli) struct RejectArgs {
     /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Rule that was at fault; default: the one that the reason is clearly about, or none
+    #[arg(long = "rule", value_name = "ID")]
+    rules: Vec<String>,
 }
 
 pub(in crate::cli) fn reject(
@@ -49,12 +56,37 @@ pub(in crate::cli) fn reject(
     args: RejectArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let workspace = context.workspace(None)?;
+    let reason = args.reason.as_deref().unwrap_or_default();
+    let mut blame = review::blame(&workspace, &args.id, reason, &args.rules)?;
+    if blame.blamed.is_empty() && !blame.candidates.is_empty() && context.is_interactive() {
+        let named: Vec<String> = which_rule(&blame.candidates)?.into_iter().collect();
+        if !named.is_empty() {
+            blame = review::blame(&workspace, &args.id, reason, &named)?;
+        }
+    }
+    if let Some(warning) = &blame.warning {
+        context.printer.warn(warning);
+    }
+    let blamed = blame.blamed;
     Ok(Box::new(review::give_verdict(
         &workspace,
         &args.id,
         Outcome::Rejected,
         args.reason,
+        blamed,
     )?))
+}
+
+/// Asks which of the rules in the prompt was at fault; `None` for none of them.
+fn which_rule(rules: &[(String, String)]) -> Result<Option<String>, UserError> {
+    let mut answers = vec!["none of them".to_owned()];
+    answers.extend(rules.iter().map(|(id, rule)| format!("{id}: {rule}")));
+    let question = Select::new()
+        .with_prompt("Which rule was at fault?")
+        .items(&answers)
+        .default(0);
+    let answer = ask(|| question.interact_opt())?.unwrap_or(0);
+    Ok(answer.checked_sub(1).map(|at| rules[at].0.clone()))
 }
 
 impl Report for ReviewReport {
@@ -75,6 +107,9 @@ impl Report for ReviewReport {
         ]);
         if let Some(reason) = &self.reason {
             page.field("reason", reason);
+        }
+        for rule in &self.blamed {
+            page.field("counts against", &format!("{} ({})", rule.id, rule.reason));
         }
         if !self.guardrails.is_empty() {
             page.field("guardrail", &self.guardrails.join(", "));

@@ -45,6 +45,7 @@ pub(super) fn record(
         usage: answer.usage,
         nearest_case: answer.nearest_case.clone(),
         reviewer_notes: String::new(),
+        rules_blamed: None,
         judged_by: String::new(),
     };
     let stored = workspace.writer().and_then(|mut writer| {
