@@ -23,6 +23,9 @@ pub struct Conflict {
     pub rule: String,
     /// `true` if the new rule superseded it.
     pub superseded: bool,
+    /// Guardrail files that it was removed from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
 }
 
 /// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
@@ -32,6 +35,7 @@ pub(crate) fn resolve_conflicts(
     rule: &Reflexion,
     related: &[Judged],
     supersede: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<Conflict>, Error> {
     let skill: SkillPath = rule.skill.parse()?;
     let of_skill = Selection {
@@ -60,15 +64,18 @@ pub(crate) fn resolve_conflicts(
         let Some(reason) = reason else {
             continue;
         };
+        let mut guardrails = Vec::new();
         if supersede {
             let changes = replaced_by(&rule.reflexion_id);
             writer.update(Kind::Reflexion, &other.reflexion_id, &changes)?;
+            guardrails = workspace.change_guardrail(&mut writer, &other, None, warnings);
         }
         conflicts.push(Conflict {
             id: other.reflexion_id,
             reason,
             rule: other.rule,
             superseded: supersede,
+            guardrails,
         });
     }
     Ok(conflicts)

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::model::{Kind, Session};
+use crate::model::{Kind, Reflexion, Session};
 
 use crate::indexing::Index;
 use crate::workspace::Error;
 use crate::workspace::document::{document, remembered};
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{RuleFiles, Workspace, repair_warnings};
 
 /// Result of a deletion.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,9 @@ pub struct ForgetReport {
     pub kind: Kind,
     /// Content on one line, shown for the last time.
     pub summary: String,
+    /// Files that the rule was removed from.
+    #[serde(flatten)]
+    pub files: RuleFiles,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -29,6 +32,8 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let mut writer = workspace.writer()?;
     let entry = writer.store().find(kind, &id)?;
     let document = entry.as_ref().and_then(document);
+    let of_rule = entry.as_ref().filter(|_| kind == Kind::Reflexion);
+    let rule = of_rule.and_then(|entry| entry.parse::<Reflexion>().ok());
     // The action log of a session goes first: after a crash the deletion can be repeated.
     if let Some(Ok(session)) = entry
         .filter(|_| kind == Kind::Session)
@@ -43,7 +48,8 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
         writer.remove(kind, &id, content, workspace.now)?;
     }
     let summary = document.map(|d| d.summary).unwrap_or_default();
-    let warnings = repair_warnings(writer.take_repairs()).collect();
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));
     drop(writer);
     // The index could reveal the text through its terms and vectors, so they go as well.
     Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
@@ -51,6 +57,7 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
         id,
         kind,
         summary,
+        files: files.unwrap_or_default(),
         warnings,
     })
 }

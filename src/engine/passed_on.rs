@@ -169,7 +169,7 @@ pub(crate) fn follow_up(
         )),
         Err(error) => warnings.push(format!("there is no test: {}", chain(&error))),
     }
-    match resolve_conflicts(workspace, rule, &[], false) {
+    match resolve_conflicts(workspace, rule, &[], false, warnings) {
         Ok(conflicts) => warnings.extend(conflicts.into_iter().map(|conflict| {
             let id = conflict.id;
             format!("it contradicts `{id}`: {}; both stay", conflict.reason)

@@ -101,10 +101,15 @@ pub(crate) fn nearest(
 }
 
 /// Lets a rule take the place of another, which stays in its file and names it as its successor.
-pub fn replace_rule(workspace: &Workspace, rule: &str, other: &str) -> Result<(), Error> {
-    let changes = replaced_by(rule);
-    workspace
-        .writer()?
-        .update(Kind::Reflexion, other, &changes)?;
-    Ok(())
+/// Returns the guardrail files that the other was removed from.
+pub fn replace_rule(
+    workspace: &Workspace,
+    rule: &str,
+    other: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let mut writer = workspace.writer()?;
+    let replaced: Reflexion = writer.store().get(other)?;
+    writer.update(Kind::Reflexion, other, &replaced_by(rule))?;
+    Ok(workspace.change_guardrail(&mut writer, &replaced, None, warnings))
 }

@@ -32,6 +32,9 @@ pub struct MergeReport {
     /// Text of the kept rule.
     #[serde(skip)]
     pub rule: String,
+    /// Guardrail files that the merged rule was removed from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
     /// Points for a person to review, and non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -79,11 +82,13 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
     }
     take_over(&mut writer, &mut kept, &merged)?;
     warnings.extend(repair_warnings(writer.take_repairs()));
+    let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
     Ok(MergeReport {
         evidence: kept.evidence(),
         rule: kept.rule,
         kept: keep,
         merged: other,
+        guardrails,
         warnings,
     })
 }

@@ -6,7 +6,7 @@ use crate::model::SkillPath;
 use crate::platform::Directory;
 
 use super::front_matter::{self, Refused};
-use super::guardrails::{self, Guardrail};
+use super::guardrails::{self, Guardrail, Rewritten};
 use super::root::{MAX_BYTES, Root, Within};
 use super::{Error, Examples, Skill, describe, examples, generated, layers};
 
@@ -154,6 +154,44 @@ impl Skills {
         Ok(guardrails::append(&text, guardrail))
     }
 
+    /// Such a file without a guardrail, or with `new` in its place: its text before, and after.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the file cannot be read, is not UTF-8 or is read-only.
+    pub fn rewrite_guardrail(
+        &self,
+        file: &Path,
+        old: &Guardrail<'_>,
+        new: Option<&Guardrail<'_>>,
+    ) -> Result<(String, Rewritten), Error> {
+        let text = self.generated(file)?.unwrap_or_default();
+        let rewritten = guardrails::rewrite(&text, old, new);
+        if rewritten.text.is_some() {
+            self.expect_writable(file)?;
+        }
+        Ok((text, rewritten))
+    }
+
+    /// Fails if a file is read-only. Its directory would let it be replaced all the same, but a
+    /// person has protected it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file is read-only.
+    pub fn expect_writable(&self, file: &Path) -> Result<(), Error> {
+        let open = self.root.skills.open(file);
+        let open = open.map_err(|error| self.root.io(file, error))?;
+        let metadata = open.map(|open| open.metadata()).transpose();
+        let metadata = metadata.map_err(|error| self.root.io(file, error))?;
+        if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
+            let denied =
+                std::io::Error::new(std::io::ErrorKind::ReadOnlyFilesystem, "read-only file");
+            return Err(self.root.io(file, denied));
+        }
+        Ok(())
+    }
+
     /// Path for writing a file of a skill, from a path relative to the skill's directory.
     ///
     /// # Errors
@@ -203,6 +241,11 @@ impl Skills {
             .map(String::from_utf8)
             .transpose()
             .map_err(|error| self.root.io(file, std::io::Error::other(error)))
+    }
+
+    /// Number of regression tests generated from corrections, of one skill.
+    pub fn count_generated_of(&self, path: &SkillPath) -> usize {
+        generated::count(&self.root, &self.dir_of(path))
     }
 
     /// Number of regression tests generated from corrections, over all skills.

@@ -4,10 +4,15 @@
 //! correction is data: it goes on one line, after a label. So it cannot forge a heading, a rule or
 //! the source of another correction.
 //!
-//! [`join`] merges the sections of two branches.
+//! [`join`] merges the sections of two branches. [`rewrite()`] removes or rewords the section of a
+//! correction.
 //!
 //! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the existing files. A
 //! missing file is never created, since its existence is how a user opts in.
+
+mod rewrite;
+
+pub use rewrite::{Rewritten, rewrite};
 
 /// Heading that stays last; new sections go before it.
 const MARKER: &str = "## When to Add New Guardrails";
@@ -36,18 +41,25 @@ pub fn append(text: &str, guardrail: &Guardrail<'_>) -> Option<String> {
         return None;
     }
     let number = highest_number(text).saturating_add(1);
-    let title = one_line(guardrail.title, "Auto-generated from correction");
-    let mistake = one_line(guardrail.mistake, "Agent produced incorrect output.");
-    let rule = one_line(guardrail.rule, "See the correction.");
-    let section = format!(
-        "## GRD-{number:03}: {title}\n\n\
-         **Mistake**: {mistake}\n\
-         **Impact**: User had to manually correct.\n\
-         **Rule**: {rule}\n\
-         **Detection**: Auto-generated — review and refine this guardrail.\n\
-         {source}\n"
-    );
-    Some(insert(text, &section))
+    Some(insert(text, &guardrail.section(number)))
+}
+
+impl Guardrail<'_> {
+    /// Section from the heading to the source line.
+    fn section(&self, number: u64) -> String {
+        let id = one_line(self.correction_id, "unknown");
+        let title = one_line(self.title, "Auto-generated from correction");
+        let mistake = one_line(self.mistake, "Agent produced incorrect output.");
+        let rule = one_line(self.rule, "See the correction.");
+        format!(
+            "## GRD-{number:03}: {title}\n\n\
+             **Mistake**: {mistake}\n\
+             **Impact**: User had to manually correct.\n\
+             **Rule**: {rule}\n\
+             **Detection**: Auto-generated — review and refine this guardrail.\n\
+             {SOURCE}{id}\n"
+        )
+    }
 }
 
 /// Inserts a section that ends with a line break, with a `---` line before it.

@@ -192,7 +192,11 @@ impl Workspace {
 }
 
 /// Path of a test file, and the path to show.
-fn place(skills: &Skills, skill: &SkillPath, name: &str) -> Result<(PathBuf, String), Error> {
+pub(super) fn place(
+    skills: &Skills,
+    skill: &SkillPath,
+    name: &str,
+) -> Result<(PathBuf, String), Error> {
     let path = skills.place(skill, &Path::new(DIRECTORY).join(name))?;
     let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
     let shown = shown.display().to_string();

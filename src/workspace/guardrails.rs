@@ -6,7 +6,6 @@
 //!
 //! Deliberately absent: sections that a person has removed. Only sections that were never written
 //! are retried.
-//! again.
 
 use std::path::Path;
 
@@ -114,12 +113,7 @@ fn write(
     names: &[String],
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>, Error> {
-    let guardrail = Guardrail {
-        title: "",
-        mistake: &rule.mistake,
-        rule: &rule.rule,
-        correction_id: &rule.correction_id,
-    };
+    let guardrail = guardrail_of(rule);
     let mut written = Vec::new();
     let mut pending = Vec::new();
     for named in names {
@@ -156,6 +150,16 @@ fn write(
         writer.update_without(Kind::Reflexion, id, changes, gone)?;
     }
     Ok(written)
+}
+
+/// Section of a rule in guardrail files.
+pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
+    Guardrail {
+        title: "",
+        mistake: &rule.mistake,
+        rule: &rule.rule,
+        correction_id: &rule.correction_id,
+    }
 }
 
 /// Path relative to the skills directory, as the rule records it.

@@ -25,6 +25,7 @@ pub(crate) mod locate;
 pub(crate) mod providers;
 pub(crate) mod read_audit;
 pub(crate) mod redacting_writer;
+pub(crate) mod rule_files;
 pub(crate) mod rules;
 pub(crate) mod session_error;
 
@@ -33,6 +34,7 @@ pub use error::Error;
 pub use experiment::{InvalidShare, Share};
 pub use providers::{Chosen, Providers};
 pub use read_audit::{AuditReads, InvalidReads};
+pub use rule_files::RuleFiles;
 pub use session_error::SessionError;
 
 use chrono::{DateTime, Utc};

@@ -57,6 +57,26 @@ pub(crate) fn write_of_skill(
     Ok(redacted.found)
 }
 
+/// Removes a file of a skill, after adding it to the undo journal.
+pub(crate) fn remove_of_skill(
+    writer: &mut Writer,
+    skills: &Skills,
+    path: &Path,
+    before: &str,
+) -> Result<(), Error> {
+    let named = path.strip_prefix(skills.directory()).ok();
+    let named = named.map(|named| named.to_string_lossy());
+    if let Some(named) = &named {
+        writer.note_file(named, Some(before), None);
+    }
+    let removed = remove(skills.directory(), path);
+    if let (Err(_), Some(named)) = (&removed, &named) {
+        // The journaled removal did not happen, and must not block reverting the other changes.
+        writer.note_file(named, None, Some(before));
+    }
+    removed
+}
+
 /// Replaces a file below a workspace directory, for text that needs no redaction.
 pub(crate) fn keep(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
     Ok(atomic::replace(directory, path, text.as_bytes())?)

@@ -54,10 +54,12 @@ fn an_edited_rule_is_another_rule() {
         (&json!("REFL-001"), &json!("reflexion"))
     );
     assert_eq!(report["changed"], json!(["rule", "confidence"]));
-    let warnings = report["warnings"].to_string();
+    let guardrails = "skills/hr/resume-screen/GUARDRAILS.md";
+    assert_eq!(report["guardrails"], json!([guardrails]));
     assert!(
-        warnings.contains("the guardrail of `CORR-001` in `skills/hr/resume-screen/GUARDRAILS.md`"),
-        "{warnings}"
+        workspace
+            .read(guardrails)
+            .contains("NEVER name competitors.")
     );
     let after = entry(&workspace, "reflexion_entries.json");
     for (field, value) in [

@@ -63,6 +63,7 @@ mod purge;
 mod readme;
 mod regression;
 mod rewriting;
+mod rule_files;
 mod rule_relations;
 mod rules;
 mod search;

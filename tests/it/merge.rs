@@ -70,7 +70,8 @@ fn one_rule_holds_for_both_and_nothing_is_lost() {
     assert_eq!(
         report,
         json!({"kept": "REFL-001", "merged": "REFL-002",
-            "evidence": {"shown": 8, "helped": 3, "harmed": 1}, "warnings": []})
+            "evidence": {"shown": 8, "helped": 3, "harmed": 1}, "guardrails": ["skills/hr/resume-screen/GUARDRAILS.md"],
+            "warnings": []})
     );
     let kept = rule(&workspace, 0);
     for (field, value) in [

@@ -123,6 +123,10 @@ impl Report for MergeReport {
                 evidence.shown, evidence.helped, evidence.harmed
             ),
         );
+        if !self.guardrails.is_empty() {
+            let files = self.guardrails.join(", ");
+            page.field("guardrail", &format!("removed from {files}"));
+        }
         let why = format!("to see its history: memctl memory why {}", self.merged);
         page.styled(&[(Style::Dim, &why)]);
     }

@@ -164,6 +164,9 @@ impl Report for EditReport {
         for (name, text) in &self.now {
             page.field(name, text);
         }
+        if !self.guardrails.is_empty() {
+            page.field("guardrail", &self.guardrails.join(", "));
+        }
         if !self.reset.is_empty() {
             page.styled(&[(Style::Dim, &format!("reset: {}", self.reset.join(", ")))]);
         }

@@ -361,6 +361,8 @@ impl Report for ShowReport {
 }
 
 /// Delete a record, and do not learn its content again
+///
+/// A rule takes its guardrail and its generated tests along, unless a person has edited them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
@@ -394,6 +396,14 @@ impl Report for ForgetReport {
     fn page(&self, page: &mut Page) {
         page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
         page.field(self.kind.name(), &self.summary);
+        for (name, files) in [
+            ("guardrail", &self.files.guardrails),
+            ("tests", &self.files.tests),
+        ] {
+            if !files.is_empty() {
+                page.field(name, &format!("removed from {}", files.join(", ")));
+            }
+        }
     }
 
     fn warnings(&self) -> &[String] {

@@ -80,7 +80,7 @@ fn place_draft(
         );
     }
     let supersede = options.supersede && !rule.is_candidate();
-    let conflicts = resolve_conflicts(workspace, &rule, related, supersede)?;
+    let conflicts = resolve_conflicts(workspace, &rule, related, supersede, &mut warnings)?;
     Ok(CorrectReport {
         tests,
         guardrails,
@@ -126,11 +126,12 @@ pub(super) fn place_again(
             &mut warnings,
         );
     }
+    let supersede = options.supersede;
     Ok(CorrectReport {
         tests,
         guardrails,
         was_candidate,
-        conflicts: resolve_conflicts(workspace, &rule, &[], options.supersede)?,
+        conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
         ..report(&correction, Some(&rule), warnings)
     })
 }

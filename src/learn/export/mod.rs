@@ -17,7 +17,8 @@ use super::case::hash;
 
 pub use deepeval::render as deepeval;
 pub use promptfoo::{
-    append as append_to_promptfoo, extend as extend_promptfoo, render as promptfoo,
+    append as append_to_promptfoo, extend as extend_promptfoo, has_tests,
+    remove as remove_from_promptfoo, render as promptfoo,
 };
 
 /// Names and texts of the helper files.

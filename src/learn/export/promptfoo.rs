@@ -35,6 +35,23 @@ pub fn extend(text: &str, case: &Case) -> Option<String> {
     is_new.then(|| sealed(&format!("{first}\n{rest}{}", item(case, "  ")), "#"))
 }
 
+/// Removes a case from an untouched file; `None` if the file was edited or does not hold it.
+pub fn remove(text: &str, case: &Case) -> Option<String> {
+    if !super::is_untouched(text) {
+        return None;
+    }
+    let (first, rest) = text.split_once('\n')?;
+    let (_, rest) = rest.split_once('\n')?;
+    let item = item(case, "  ");
+    let (before, after) = rest.split_once(&item)?;
+    Some(sealed(&format!("{first}\n{before}{after}"), "#"))
+}
+
+/// Returns `true` if a file holds a test below its list.
+pub fn has_tests(text: &str) -> bool {
+    !text.ends_with("\ntests:\n")
+}
+
 /// Adds a case to an edited file; `None` if it is already there, or if the change would affect
 /// anything else.
 pub fn append(text: &str, case: &Case) -> Option<String> {

@@ -4,8 +4,9 @@
 //! or a fix a different one: the evidence from tests and use belongs to the old text and is reset.
 //! Fields around it (confidence, cause of the mistake) reset nothing.
 //!
-//! Deliberately absent: files that quote a record. A guardrail or a test may have been edited by
-//! hand, so a warning names the files that still have the old text.
+//! The guardrail of a rule gets the new text if nobody has edited it; else a warning names the file.
+//!
+//! Deliberately absent: tests. They come from the correction, not from the text of the rule.
 
 mod field;
 mod memory;
@@ -50,6 +51,9 @@ pub struct EditReport {
     /// Changed fields with their text as stored.
     #[serde(skip)]
     pub now: Vec<(&'static str, String)>,
+    /// Guardrail files that got the new text of a rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
     /// Files and records that still have the old text, and non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -139,6 +143,7 @@ pub fn edit(
         changed,
         reset: Vec::new(),
         now: Vec::new(),
+        guardrails: Vec::new(),
         warnings: Vec::new(),
         id,
         kind,
@@ -161,6 +166,7 @@ pub fn edit(
         update.push(("updated_at", raw(&workspace.timestamp())?));
     }
     let counted = level(writer.store(), &entry) != Trust::Observed;
+    let before = entry;
     let entry = writer.update(kind, &report.id, &update)?;
     if counted {
         // An edit does not approve a record that was not approved before.
@@ -174,6 +180,13 @@ pub fn edit(
         .extend(redaction_warning(writer.take_left_out()));
     if kind == Kind::Fix {
         prepare(writer.store())?;
+    }
+    if kind == Kind::Reflexion
+        && let (Ok(old), Ok(new)) = (before.parse::<Reflexion>(), entry.parse::<Reflexion>())
+        && (&old.rule, &old.mistake) != (&new.rule, &new.mistake)
+    {
+        report.guardrails =
+            workspace.change_guardrail(&mut writer, &old, Some(&new), &mut report.warnings);
     }
     drop(writer);
     let stored = fields_of(&entry)?;
@@ -210,14 +223,8 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
         Kind::Reflexion if changed("rule") || changed("mistake") => {
             let rule: Reflexion = workspace.store.get(&entry.id)?;
             warnings.extend(suspicion(&rule));
-            for file in guardrails_of(workspace, &rule) {
-                warnings.push(format!(
-                    "the guardrail of `{}` in `{file}` stays as it was: mend it there",
-                    rule.correction_id
-                ));
-            }
             if !rule.skill.is_empty() {
-                for conflict in resolve_conflicts(workspace, &rule, &[], false)? {
+                for conflict in resolve_conflicts(workspace, &rule, &[], false, &mut warnings)? {
                     warnings.push(format!(
                         "it contradicts `{}` now: {}",
                         conflict.id, conflict.reason
@@ -261,24 +268,6 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
     }
     report.warnings.extend(warnings);
     Ok(())
-}
-
-/// Files that hold the guardrail of a rule.
-fn guardrails_of(workspace: &Workspace, rule: &Reflexion) -> Vec<String> {
-    let source = format!("**Source**: {}", rule.correction_id);
-    let (Ok(skills), Ok(skill)) = (workspace.skills(), rule.skill.parse()) else {
-        return Vec::new();
-    };
-    let files = skills.guardrail_files(&skill).unwrap_or_default();
-    let holds = |text: String| text.lines().any(|line| line.trim_end() == source);
-    files
-        .iter()
-        .filter(|file| skills.read(file).ok().flatten().is_some_and(holds))
-        .map(|file| {
-            let shown = file.strip_prefix(skills.project()).unwrap_or(file);
-            shown.display().to_string()
-        })
-        .collect()
 }
 
 /// Returns the fields of an entry; for a procedure, the fields of its `data`.

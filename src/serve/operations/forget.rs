@@ -7,7 +7,7 @@ use crate::engine;
 use crate::error::UserError;
 use crate::guard::fence;
 use crate::model::Kind;
-use crate::workspace::Workspace;
+use crate::workspace::{RuleFiles, Workspace};
 
 use super::{Report, token_budget, undo, user_error};
 
@@ -34,6 +34,9 @@ pub struct Forgotten {
     /// Command with which a person restores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
+    /// Files that a rule was removed from.
+    #[serde(flatten)]
+    pub files: RuleFiles,
     /// Problems that did not stop the operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -47,6 +50,7 @@ pub(super) fn forget(workspace: &Workspace, args: &ForgetArgs) -> Result<Forgott
         summary: token_budget::beginning(&token_budget::sanitize(&report.summary), SUMMARY)
             .into_owned(),
         undo: undo(workspace),
+        files: report.files,
         warnings: report.warnings,
     })
 }

@@ -187,3 +187,51 @@ proptest! {
         prop_assert_eq!(append(&new, &guardrail), None);
     }
 }
+
+#[test]
+fn a_rewording_keeps_the_number_and_a_removal_the_other_sections() {
+    let other = Guardrail {
+        rule: "Score below 50.",
+        correction_id: "CORR-004",
+        ..GUARDRAIL
+    };
+    let text = append(&append("# G\n", &GUARDRAIL).unwrap(), &other).unwrap();
+    let new = Guardrail {
+        rule: "Score below 40.",
+        ..GUARDRAIL
+    };
+    let reworded = rewrite(&text, &GUARDRAIL, Some(&new));
+    let expected = text.replace("below 60", "below 40");
+    assert_eq!((reworded.text, reworded.is_left), (Some(expected), false));
+    // The text of the record is not the text of the section: somebody has edited one of them.
+    let unknown = rewrite(&text, &new, None);
+    assert_eq!((unknown.text, unknown.is_left), (None, true));
+    let rest = rewrite(&text, &other, None);
+    assert_eq!(rest.text, append("# G\n", &GUARDRAIL));
+}
+
+proptest! {
+    #[test]
+    fn a_removal_reverts_an_addition(
+        lines in prop::collection::vec(prop::sample::select(vec![
+            "# G", "a", "", "---", "```", MARKER, "## GRD-007: b", "**Source**: CORR-001",
+        ]), 0..9),
+        crlf in any::<bool>(),
+    ) {
+        let end = if crlf { "\r\n" } else { "\n" };
+        let text: String = lines.iter().flat_map(|line| [*line, end]).collect();
+        let added = append(&text, &GUARDRAIL).unwrap();
+        let removed = rewrite(&added, &GUARDRAIL, None);
+        // Text that follows without a heading counts as added below the section.
+        if let Some(rest) = removed.text {
+            let words = |text: &str| -> Vec<String> {
+                let lines = text.lines().map(|line| line.trim_end().to_owned());
+                lines.filter(|line| !line.is_empty()).collect()
+            };
+            prop_assert_eq!(words(&rest), words(&text));
+            prop_assert!(rest.len() <= text.len() + end.len());
+        } else {
+            prop_assert!(removed.is_left);
+        }
+    }
+}

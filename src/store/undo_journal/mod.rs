@@ -127,15 +127,27 @@ fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
     )
 }
 
-/// Drops the lines of records that are removed permanently.
+/// Drops the lines of records that are removed permanently. For rules, also drops the lines of
+/// skill files in the same changes: guardrails and tests quote the rule.
 pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> {
     let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
     let ids: HashSet<&str> = ids.iter().copied().collect();
     let concerns = |line: &&Line| {
         line.step.kind() == Some(kind) && line.step.target().is_some_and(|id| ids.contains(id))
     };
-    if lines.iter().any(|line| concerns(&line)) {
-        rewrite(lock, lines.iter().filter(|line| !concerns(line)))?;
+    let changes: HashSet<&str> = lines
+        .iter()
+        .filter(concerns)
+        .map(|line| line.change.as_str())
+        .collect();
+    let quotes = |line: &&Line| {
+        let is_skill_file =
+            matches!(&line.step, Step::File { path, .. } if !path.starts_with("./"));
+        kind == Kind::Reflexion && is_skill_file && changes.contains(line.change.as_str())
+    };
+    if !changes.is_empty() {
+        let kept = lines.iter().filter(|line| !concerns(line) && !quotes(line));
+        rewrite(lock, kept)?;
     }
     Ok(())
 }

@@ -61,12 +61,13 @@ pub(super) fn relate(
         report.rule = Some(merged.rule);
         report.duplicate_of = Some(merged.kept);
     } else {
-        engine::replace_rule(workspace, id, &other)?;
+        let guardrails = engine::replace_rule(workspace, id, &other, &mut report.warnings)?;
         report.conflicts.push(engine::Conflict {
             id: other,
             reason: "replaced by you".to_owned(),
             rule,
             superseded: true,
+            guardrails,
         });
     }
     Ok(())
