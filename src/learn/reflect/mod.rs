@@ -1,7 +1,7 @@
 //! Derives a rule from a correction, and relates it to the existing rules.
 //!
 //! With a model, [`ask`] builds the request and [`accept`] reads the reply. Without one,
-//! [`offline`] keeps the person's words and only marks the demand in them. A correction that states
+//! [`offline()`] keeps the person's words and only marks the demand in them. A correction that states
 //! nothing lasting yields a reason for the person instead of a rule. Input and output are never
 //! treated as instructions.
 //!
