@@ -15,7 +15,7 @@
 //! | 1 | [`platform`], [`json`], [`guard`], [`llm`] | the operating system; JSON text, byte for byte; secrets, prompt injection and fences in text; models |
 //! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`hints`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; hints for failing calls; the search index |
-//! | 4 | [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
+//! | 4 | [`rules`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
 //!
 //! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or
@@ -93,6 +93,7 @@ pub mod prompt;
 #[cfg(not(fuzzing))]
 pub mod remote;
 pub mod review;
+pub mod rules;
 pub mod search;
 #[cfg(not(fuzzing))]
 pub mod serve;

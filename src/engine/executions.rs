@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage};
 use crate::store::{self, Selection};
 
-use super::evidence;
-use super::evidence::{AGENT, Witness};
+use crate::rules::evidence;
+use crate::rules::evidence::{AGENT, Witness};
 use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};

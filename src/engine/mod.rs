@@ -5,8 +5,8 @@
 //! alone. It calls one lower module after another and returns a serialisable report, which the
 //! caller prints. Non-fatal problems go to its `warnings`.
 //!
-//! - `assemble`, `run`: the prompt of a skill, and its answer. `correct`, `rules`: a correction and
-//!   its rule. `contradictions`, `similar`: the rules around it. `test`: regression cases. `trace`: traces of runs.
+//! - `assemble`, `run`: the prompt of a skill, and its answer. `correct`: a correction and its rule.
+//!   `test`: regression cases. `trace`: traces of runs.
 //! - `remember`, `memories`, `procedures`, `executions`, `record`: adds and lists records.
 //! - `browse`, `find`, `rewrite`, `remote_results`: lists, shows and searches records.
 //! - `forget`, `reindex`, `embed`, `audit`, `init`: removal, search index, vectors, audit log, setup.
@@ -17,33 +17,27 @@
 pub(crate) mod assemble;
 pub(crate) mod audit;
 pub(crate) mod browse;
-pub(crate) mod contradictions;
 pub(crate) mod correct;
 pub(crate) mod embed;
-pub(crate) mod evidence;
 pub(crate) mod executions;
 pub(crate) mod find;
 pub(crate) mod forget;
 pub(crate) mod init;
 pub(crate) mod memories;
 pub(crate) mod nearest;
-pub(crate) mod passed_on;
 pub(crate) mod procedures;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod remember;
 pub(crate) mod remote_results;
 pub(crate) mod rewrite;
-pub(crate) mod rules;
 pub(crate) mod run;
-pub(crate) mod similar;
 pub(crate) mod test;
 pub(crate) mod trace;
 
 pub use assemble::{PromptReport, prompt};
 pub use audit::{AuditFilter, AuditReport, audit};
 pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
-pub use contradictions::Conflict;
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
@@ -60,6 +54,5 @@ pub use remember::{AddOptions, AddReport, add_memory, add_observed};
 pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;
 pub use run::{RunOptions, RunReport, run};
-pub use similar::{SimilarRule, replace_rule};
 pub use test::{CaseReport, Status, TestPlan, TestReport, plan_tests, test, write_report};
 pub use trace::{TraceOptions, trace};

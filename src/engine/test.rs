@@ -23,7 +23,7 @@ use crate::store::{Scoped, Selection};
 use credit::credit;
 
 use super::assemble::assemble_layers;
-use super::rules::standing;
+use crate::rules::place::standing;
 use crate::workspace::Error;
 use crate::workspace::cases::CaseFile;
 use crate::workspace::providers::Chosen;

@@ -7,11 +7,11 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::engine::passed_on::UNUSED;
 use crate::guard;
 use crate::learn::chat::{Proposal, propose};
 use crate::learn::plain_words::plain_words;
 use crate::model::{CANDIDATE, CHAT, Kind, Record as _, Reflexion, Remark, Said, Speaker, Step};
+use crate::rules::passed_on::UNUSED;
 use crate::store::{Selection, Writer};
 use crate::workspace::{Error, stamp};
 

@@ -17,8 +17,8 @@ use crate::model::{
 };
 use crate::store::{Entry, Writer};
 
-use crate::engine::passed_on::{Lifted, follow_up, lift};
 use crate::hints::fixes::{QUARANTINED, prepare};
+use crate::rules::passed_on::{Lifted, follow_up, lift};
 use crate::workspace::Error;
 use crate::workspace::document::level;
 use crate::workspace::locate::locate;

@@ -5,10 +5,10 @@
 
 use serde::Serialize;
 
-use crate::engine::evidence::concerned;
-use crate::engine::similar::cosines;
 use crate::learn::credit::{Fault, at_fault};
 use crate::model::{Execution, Kind};
+use crate::rules::evidence::concerned;
+use crate::rules::similar::cosines;
 use crate::workspace::error::chain;
 use crate::workspace::{Error, Workspace};
 

@@ -13,9 +13,9 @@ use crate::learn::conflict::{Relation, Statement, relation};
 use crate::model::{Evidence, Kind, Reflexion, UTILITY_FLOOR};
 use crate::store::Writer;
 
-use crate::engine::contradictions::replaced_by;
-use crate::engine::evidence::counts;
-use crate::engine::rules::said_again;
+use crate::rules::contradictions::replaced_by;
+use crate::rules::evidence::counts;
+use crate::rules::place::said_again;
 use crate::workspace::Error;
 use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};

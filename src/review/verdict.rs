@@ -7,8 +7,8 @@ use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
 use super::blame::BlamedRule;
-use crate::engine::evidence;
-use crate::engine::evidence::Witness;
+use crate::rules::evidence;
+use crate::rules::evidence::Witness;
 use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};

@@ -6,14 +6,14 @@
 
 use super::CorrectOptions;
 use super::storage::Stored;
-use crate::engine::rules::own_rules;
-use crate::engine::similar::nearest;
 use crate::guard;
 use crate::learn::reflect::{
     self, CorrectionContext, Judged, Neighbour, Reflection, offline as without_model,
 };
 use crate::llm::{OnProgress, Request};
 use crate::model::{Execution, Record as _};
+use crate::rules::place::own_rules;
+use crate::rules::similar::nearest;
 use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::providers::Chosen;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::engine::contradictions::Conflict;
-use crate::engine::similar::SimilarRule;
 use crate::model::{Correction, Record as _, Reflexion, RuleRelation, Trust};
+use crate::rules::contradictions::Conflict;
+use crate::rules::similar::SimilarRule;
 
 /// Result of a correction.
 #[derive(Debug, Serialize)]

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::CorrectOptions;
-use crate::engine::evidence::{Witness, count_correction, uncounted};
-use crate::engine::passed_on::stand_for;
-use crate::engine::rules::{own_rules, standing};
 use crate::guard;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
+use crate::rules::evidence::{Witness, count_correction, uncounted};
+use crate::rules::passed_on::stand_for;
+use crate::rules::place::{own_rules, standing};
 use crate::store::{Selection, Writer};
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Error, Workspace, repair_warnings};

@@ -11,9 +11,9 @@ use crate::model::{ActionType, Execution, ExecutionLog, Kind, LogStatus, Outcome
 use crate::prompt::ids_of;
 use crate::store;
 
-use super::super::evidence;
 use super::answer::Answer;
 use super::state::RunState;
+use crate::rules::evidence;
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::{Workspace, dollars};

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::model::{Kind, Reflexion};
 use crate::store::Writer;
 
-use super::super::evidence::counts;
 use super::{CaseReport, Error, Status};
+use crate::rules::evidence::counts;
 
 /// Stores the result of a case for the rules of its skill.
 pub(crate) fn credit(

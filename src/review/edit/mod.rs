@@ -24,10 +24,10 @@ use crate::model::{Correction, Fix, Kind, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
 
 use crate::engine::assemble::suspicion;
-use crate::engine::contradictions::resolve_conflicts;
 use crate::engine::remember::timestamp;
 use crate::hints::fixes::{QUARANTINED, key_of, prepare};
 use crate::indexing::Index;
+use crate::rules::contradictions::resolve_conflicts;
 use crate::workspace::Error;
 use crate::workspace::document::level;
 use crate::workspace::execution_log_lines::raw;

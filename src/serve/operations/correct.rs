@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
+use crate::engine::{self, CorrectOptions, RelationReport};
 use crate::error::UserError;
 use crate::guard::{fence, screen};
 use crate::model::{CANDIDATE, SkillPath, Trust};
+use crate::rules::{Conflict, SimilarRule};
 use crate::store;
 use crate::workspace::Error;
 use crate::workspace::Workspace;

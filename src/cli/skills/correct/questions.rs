@@ -10,6 +10,7 @@ use crate::engine::{self, CorrectReport};
 use crate::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
+use crate::rules;
 use crate::workspace::Workspace;
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
@@ -61,8 +62,8 @@ pub(super) fn relate(
         report.rule = Some(merged.rule);
         report.duplicate_of = Some(merged.kept);
     } else {
-        let guardrails = engine::replace_rule(workspace, id, &other, &mut report.warnings)?;
-        report.conflicts.push(engine::Conflict {
+        let guardrails = rules::replace_rule(workspace, id, &other, &mut report.warnings)?;
+        report.conflicts.push(rules::Conflict {
             id: other,
             reason: "replaced by you".to_owned(),
             rule,

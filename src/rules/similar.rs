@@ -14,7 +14,6 @@ use crate::store::Selection;
 use crate::workspace::{Error, Workspace};
 
 use super::contradictions::replaced_by;
-use super::find::rounded;
 
 /// Maximum number of similar rules to show.
 const SHOWN: usize = 3;
@@ -72,6 +71,7 @@ pub(crate) fn cosines(to: &str, texts: &[&str]) -> Result<Vec<f64>, Error> {
         let pairs = vectors[0].iter().zip(vectors[at].iter());
         pairs.map(|(x, y)| f64::from(x * y)).sum()
     };
+    let rounded = |score: f64| (score * 10_000.0).round() / 10_000.0;
     Ok((1..vectors.len()).map(|at| rounded(cosine(at))).collect())
 }
 
