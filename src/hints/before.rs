@@ -8,14 +8,13 @@
 //! same counts as overridden. A fix is told before a call only if the call is exactly the one that
 //! failed, in the same project, and the fix has helped more often than not.
 
-use serde::{Deserialize, Serialize};
-
 use crate::guard;
 use crate::learn::check::Call;
 use crate::model::{CheckAction, Reflexion, Step};
 use crate::workspace::Error;
 
 use super::checks;
+use super::fired::{CheckCredit, Fired};
 use super::fixes;
 use super::ranking::Hint;
 use super::service::HintService;
@@ -71,36 +70,6 @@ pub struct Warning {
     pub action: CheckAction,
     /// Rules with that action, or all notes, one per line; empty if no rule acts.
     pub rules: String,
-}
-
-/// Rule that acted in a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Fired {
-    /// Id of the rule.
-    pub rule: String,
-    /// Hash of a matching call that would be an override; 0 if none is awaited.
-    pub awaited: u64,
-    /// `true` if a matching call ran all the same.
-    pub overridden: bool,
-    /// `true` if such a call succeeded.
-    pub needless: bool,
-    /// `true` if the action log has the firing.
-    pub logged: bool,
-}
-
-/// Addition to the counts of a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct CheckCredit {
-    /// Id of the rule.
-    pub id: String,
-    /// The check fired for the first time in the session.
-    pub fired: bool,
-    /// A matching call ran all the same, for the first time.
-    pub overridden: bool,
-    /// Such a call succeeded, for the first time.
-    pub needless: bool,
 }
 
 impl HintService<'_> {

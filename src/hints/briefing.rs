@@ -10,6 +10,7 @@ use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
 use crate::model::{Fix, Kind, Procedure, Record as _, Trust};
 use crate::store::Selection;
 
+use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
 use super::briefing_rules::{filled, lines};
 use super::fixes::is_shown;
 use super::here::Here;
@@ -17,16 +18,10 @@ use super::service::HintService;
 use crate::workspace::Error;
 use crate::workspace::approved_procedures::approved;
 
-/// Maximum number of newest records to examine.
-pub(super) const LOOKED_AT: usize = 500;
 /// Minimum number of occurrences for a fix to count as recurring.
 const REPEATED: f64 = 2.0;
-/// Maximum number of fixes, and of observed rules, in a briefing.
-pub(super) const TOLD: usize = 5;
 /// Maximum number of procedures in a briefing.
 const PROCEDURES: usize = 3;
-/// Maximum length of a line, in characters.
-pub(super) const LINE: usize = 240;
 
 /// Text for the start of a session; a part is empty if it has nothing to report.
 #[derive(Debug, Default)]
@@ -214,16 +209,6 @@ fn within(text: &str, budget: usize) -> String {
         kept.clear();
     }
     kept
-}
-
-/// Text on one line: redacted, without fence markers, and cut to `room` characters.
-pub(super) fn line(text: &str, room: usize) -> String {
-    let text = guard::unfenced(&guard::redact(text).text);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(room) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::store::Selection;
 use crate::workspace::Error;
 use crate::workspace::rules as active_rules;
 
-use super::briefing::{LINE, LOOKED_AT, TOLD, line};
+use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
 use super::here::Here;
 use super::service::HintService;
 

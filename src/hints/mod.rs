@@ -1,7 +1,7 @@
 //! Hints: from the error of a failing call to the text that an agent gets.
 //!
 //! - `service`: looks up fixes, shows hints, and credits those that helped.
-//! - `before`: answer before a call. `checks`: rules that act on calls.
+//! - `before`: answer before a call. `checks`: rules that act on calls. `fired`: their firings.
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
 //! - `fixes`, `lookup`: table from error keys to fixes. `remote`: fixes of other workspaces.
@@ -10,6 +10,7 @@
 //!   fit, in which order, and how much text.
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
+//!   `briefing_lines`: its limits and lines.
 //!   `here`: the place that the session works in.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
@@ -18,11 +19,13 @@ pub(crate) mod adoption;
 pub(crate) mod applies;
 pub(crate) mod before;
 pub(crate) mod briefing;
+mod briefing_lines;
 pub(crate) mod briefing_rules;
 pub(crate) mod budget;
 pub(crate) mod checks;
 pub(crate) mod comparison;
 pub(crate) mod failure;
+mod fired;
 pub(crate) mod fixes;
 pub(crate) mod here;
 pub(crate) mod likeness;

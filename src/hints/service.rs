@@ -22,8 +22,8 @@ use crate::learn::distil::Lesson;
 use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trial, Trust};
 use crate::store::{self, Notes, Scoped, Terms, Writer};
 
-use super::before::CheckCredit;
 use super::checks;
+use super::fired::CheckCredit;
 use super::fixes::{known, table};
 use super::{procedure_hints, remote};
 use crate::workspace::execution_log_lines::{Scribe, data};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Trial;
 
 use super::adoption::adopts;
-use super::before::{CheckCredit, Fired};
+use super::fired::{CheckCredit, Fired};
 use super::pitfall::{self, Pitfall};
 use super::ranking::Hint;
 use super::shown::{Outcome, Shown};

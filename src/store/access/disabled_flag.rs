@@ -41,6 +41,12 @@ impl Scoped {
         self
     }
 
+    /// Returns the user store; `None` if there is none here, or it is disabled.
+    pub fn user_store(&self) -> Option<&Self> {
+        let store = self.attached_user_store();
+        store.filter(|store| !is_disabled(store.directory()))
+    }
+
     /// Fails if the memory is disabled.
     pub(crate) fn must_be_enabled(&self) -> Result<(), Error> {
         if !self.regardless && is_disabled(self.directory()) {

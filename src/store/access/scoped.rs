@@ -22,7 +22,6 @@ use crate::store::files::directory::{self, Identity};
 use crate::store::trust::{Approvals, Standing};
 
 use super::access_filter::AccessFilter;
-use super::disabled_flag::is_disabled;
 
 /// Default maximum wait for another writer.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
@@ -82,10 +81,9 @@ impl Scoped {
         self
     }
 
-    /// Returns the user store; `None` if there is none here, or it is disabled.
-    pub fn user_store(&self) -> Option<&Self> {
-        let store = self.user_store.as_deref();
-        store.filter(|store| !is_disabled(&store.directory))
+    /// Returns the user store, even if it is disabled; `None` if there is none here.
+    pub(super) fn attached_user_store(&self) -> Option<&Self> {
+        self.user_store.as_deref()
     }
 
     /// Sets the user's decisions about trust. Without them every record is `observed`.

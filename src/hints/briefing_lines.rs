@@ -1,0 +1,20 @@
+//! Limits of a briefing, and its lines.
+
+use crate::guard;
+
+/// Maximum number of newest records to examine.
+pub(super) const LOOKED_AT: usize = 500;
+/// Maximum number of fixes, and of observed rules, in a briefing.
+pub(super) const TOLD: usize = 5;
+/// Maximum length of a line, in characters.
+pub(super) const LINE: usize = 240;
+
+/// Text on one line: redacted, without fence markers, and cut to `room` characters.
+pub(super) fn line(text: &str, room: usize) -> String {
+    let text = guard::unfenced(&guard::redact(text).text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(room) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
