@@ -61,6 +61,9 @@ pub struct Listed {
     /// Content and use of a fix; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<ListedFix>,
+    /// `true` for a rule that evidence does not retire.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
     /// Messages that a rule was heard in; `None` for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<ListedSaid>,
@@ -140,6 +143,8 @@ impl Listed {
             fix: (document.as_ref().map(|d| d.kind) == Some(Kind::Fix))
                 .then(|| ListedFix::of(&entry))
                 .flatten(),
+            pinned: document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion)
+                && entry.parse::<Reflexion>().is_ok_and(|rule| rule.pinned),
             said: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
                 .then(|| ListedSaid::of(&entry))
                 .flatten(),

@@ -230,6 +230,7 @@ fn candidate(
         superseded_by: String::new(),
         status: CANDIDATE.to_owned(),
         guardrails_pending: Vec::new(),
+        pinned: false,
         relations: Vec::new(),
         judgement: None,
         observed: false,

@@ -149,6 +149,13 @@ pub struct Reflexion {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub guardrails_pending: Vec<String>,
+    /// `true` if a person keeps the rule from being retired by its evidence.
+    #[serde(
+        default,
+        deserialize_with = "lenient::flag",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub pinned: bool,
     /// Relations to older rules of the skill, as a model or a person judged them.
     #[serde(
         default,
@@ -223,13 +230,14 @@ impl Reflexion {
     }
 
     /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
-    /// count of harm is missing, another program or a user set the utility, and no minimum applies.
+    /// count of harm is missing, another program or a user set the utility, and no minimum applies. A
+    /// pinned rule is never retired.
     pub fn is_retired(&self) -> bool {
         let helped = self.times_helped.unwrap_or(0.0);
         let enough = self
             .times_harmed
             .is_none_or(|harmed| harmed + helped >= OUTCOMES);
-        self.utility() < UTILITY_FLOOR && enough
+        !self.pinned && self.utility() < UTILITY_FLOOR && enough
     }
 
     /// Returns the number of sessions that the rule was heard in.

@@ -4,6 +4,7 @@
 //! - `blame`: the rule that a rejection counts against.
 //! - `check`: the calls that a rule acts on.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
+//! - `pin`: a rule that evidence does not retire.
 //! - `promote`: a record counts in every project of the user.
 //! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
@@ -14,6 +15,7 @@ pub(crate) mod check;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
 pub(crate) mod merge_rules;
+pub(crate) mod pin;
 pub(crate) mod promote;
 pub(crate) mod separate_rules;
 pub(crate) mod trust;
@@ -25,6 +27,7 @@ pub use check::{CheckReport, CheckedRule, check, checked_rule, propose_check, re
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};
+pub use pin::{PinReport, pin};
 pub use promote::{Promoted, promote};
 pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};

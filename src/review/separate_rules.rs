@@ -35,7 +35,8 @@ pub fn keep_both(workspace: &Workspace, rule: &str, other: &str) -> Result<Separ
     Ok(Separated { rule, other })
 }
 
-fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> {
+/// Returns the id of a rule, given by id or id prefix.
+pub(super) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
     if kind == Kind::Reflexion {
         return Ok(id);

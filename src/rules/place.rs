@@ -149,6 +149,7 @@ fn new_rule(
         observed: false,
         status: String::new(),
         guardrails_pending: Vec::new(),
+        pinned: false,
         relations: Vec::new(),
         judgement: None,
     }

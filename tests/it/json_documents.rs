@@ -113,6 +113,7 @@ const RECORDS: &Documents = &[
         "memory-import",
         &["memory", "import", "memory.jsonl", "--dry-run"],
     ),
+    ("memory-pin", &["memory", "pin", "REFL-001"]),
     (
         "memory-check",
         &[

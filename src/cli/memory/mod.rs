@@ -8,6 +8,7 @@ mod edit;
 mod export;
 mod import;
 mod memories;
+mod pin;
 mod promote;
 mod purge;
 mod records;
@@ -35,6 +36,7 @@ use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
 use import::{ImportArgs, import};
 use memories::{AddArgs, PruneArgs};
+use pin::{PinArgs, pin};
 use promote::{PromoteArgs, promote};
 use purge::{PurgeArgs, purge};
 use records::{ForgetArgs, ListArgs, ShowArgs};
@@ -54,6 +56,7 @@ pub(in crate::cli) enum MemoryCommand {
     Add(AddArgs),
     Approve(ApproveArgs),
     Check(CheckArgs),
+    Pin(PinArgs),
     Promote(PromoteArgs),
     Audit(AuditArgs),
     Prune(PruneArgs),
@@ -108,6 +111,7 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Add(args) => memories::add(context, args),
         MemoryCommand::Approve(args) => approve(context, &args),
         MemoryCommand::Check(args) => check(context, &args),
+        MemoryCommand::Pin(args) => pin(context, &args),
         MemoryCommand::Promote(args) => promote(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
         MemoryCommand::Prune(args) => memories::prune(context, &args),

@@ -180,6 +180,7 @@ impl Listing {
         ];
         let mut table = Table::new(&columns, &[3, 1]);
         for record in &self.report.records {
+            let pinned = if record.pinned { "pinned: " } else { "" };
             table.row([
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
@@ -187,7 +188,7 @@ impl Listing {
                 marked(
                     record.status.as_deref(),
                     record.source.as_deref(),
-                    &(record.summary.clone() + &heard(record)),
+                    &format!("{pinned}{}{}", record.summary, heard(record)),
                 ),
             ]);
         }

@@ -1,0 +1,50 @@
+//! `memory pin`: keeps a rule from being retired.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style};
+use crate::error::UserError;
+use crate::review::{self, PinReport};
+
+/// Keep a rule from being retired by its evidence
+///
+/// A rule whose utility sinks below 0.3 after five outcomes leaves the prompt. A pinned one stays,
+/// and one that has left comes back.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory pin REFL-003\n  memctl memory pin REFL-003 --remove"
+)]
+pub(in crate::cli) struct PinArgs {
+    /// Rule id, or a prefix of one
+    id: String,
+    /// Remove the pin
+    #[arg(long)]
+    remove: bool,
+}
+
+pub(in crate::cli) fn pin(context: &Context, args: &PinArgs) -> Result<Box<dyn Report>, UserError> {
+    let workspace = context.workspace(None)?;
+    Ok(Box::new(review::pin(&workspace, &args.id, !args.remove)?))
+}
+
+impl Report for PinReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let (style, done) = if self.pinned {
+            (Style::Good, "pinned")
+        } else {
+            (Style::Warn, "no longer pinned")
+        };
+        let what = format!(" {} ({})", self.id, self.status);
+        page.styled(&[(style, done), (Style::Plain, &what)]);
+        page.field("rule", &self.rule);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
