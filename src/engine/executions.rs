@@ -104,10 +104,11 @@ pub fn log_execution(
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.
     let mut blamed = Vec::new();
     if execution.outcome == Outcome::Rejected {
-        if let [only] = &evidence::concerned(&writer, &execution)?[..] {
-            blamed.push(only.reflexion_id.clone());
+        match &evidence::concerned(&writer, &execution)?[..] {
+            [] => {}
+            [only] => blamed.push(only.reflexion_id.clone()),
+            _ => execution.rules_blamed = Some(Vec::new()),
         }
-        execution.rules_blamed = Some(blamed.clone());
     }
     let stored = writer.append(execution, workspace.now)?;
     // An execution is stored even if its evidence cannot be counted.

@@ -81,8 +81,8 @@ pub struct Execution {
         skip_serializing_if = "String::is_empty"
     )]
     pub reviewer_notes: String,
-    /// Rules that the rejection of the output was counted against; `None` in executions without a
-    /// rejection, and in those of older versions.
+    /// Rules that the rejection of the output was counted against; `None` for every rule that
+    /// applied, as in older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_blamed: Option<Vec<String>>,
     /// `agent` if a program reported the outcome together with the execution. Empty if a user gave

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
-use super::blame::BlamedRule;
+use super::blame::{Blame, BlamedRule};
 use crate::rules::evidence;
 use crate::rules::evidence::Witness;
 use crate::workspace::Error;
@@ -36,13 +36,13 @@ pub struct ReviewReport {
 }
 
 /// Records a verdict. `id` is an execution id, an id prefix, or `latest`. A rejection counts against
-/// the rules in `blamed`.
+/// the rules that `blame` names.
 pub fn give_verdict(
     workspace: &Workspace,
     id: &str,
     outcome: Outcome,
     reason: Option<String>,
-    blamed: Vec<BlamedRule>,
+    blame: Blame,
 ) -> Result<ReviewReport, Error> {
     let id = workspace.store.resolve(Kind::Execution, id, None)?;
     let mut left_out = Vec::new();
@@ -66,9 +66,16 @@ pub fn give_verdict(
     if execution.reviewer_notes != notes {
         changes.push(("reviewer_notes", json!(notes)));
     }
+    let Blame {
+        candidates, blamed, ..
+    } = blame;
     let blamed_ids: Vec<String> = blamed.iter().map(|rule| rule.id.clone()).collect();
-    let is_rejected = outcome == Outcome::Rejected;
-    if is_rejected && execution.rules_blamed.as_ref() != Some(&blamed_ids) {
+    // Without the field, every rule that applied was blamed.
+    let is_known = match &execution.rules_blamed {
+        Some(known) => *known == blamed_ids,
+        None => candidates.iter().map(|(id, _)| id).eq(&blamed_ids),
+    };
+    if outcome == Outcome::Rejected && !is_known {
         changes.push(("rules_blamed", json!(blamed_ids)));
     }
     if !changes.is_empty() {

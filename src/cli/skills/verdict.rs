@@ -8,7 +8,7 @@ use crate::cli::output::{Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::model::Outcome;
-use crate::review::{self, ReviewReport};
+use crate::review::{self, Blame, ReviewReport};
 
 /// Mark an execution as right
 ///
@@ -30,7 +30,7 @@ pub(in crate::cli) fn accept(
         &args.id,
         Outcome::Accepted,
         None,
-        Vec::new(),
+        Blame::default(),
     )?))
 }
 
@@ -67,13 +67,12 @@ pub(in crate::cli) fn reject(
     if let Some(warning) = &blame.warning {
         context.printer.warn(warning);
     }
-    let blamed = blame.blamed;
     Ok(Box::new(review::give_verdict(
         &workspace,
         &args.id,
         Outcome::Rejected,
         args.reason,
-        blamed,
+        blame,
     )?))
 }
 
