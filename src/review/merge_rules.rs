@@ -14,7 +14,7 @@ use crate::model::{Evidence, Kind, Reflexion, UTILITY_FLOOR};
 use crate::store::Writer;
 
 use crate::rules::contradictions::replaced_by;
-use crate::rules::evidence::counts;
+use crate::rules::evidence::{counts, without_shared_runs};
 use crate::rules::place::said_again;
 use crate::workspace::Error;
 use crate::workspace::locate::locate;
@@ -94,7 +94,8 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
 }
 
 fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> Result<(), Error> {
-    kept.take_over(merged);
+    // A run that held both counts once.
+    kept.take_over(&without_shared_runs(writer, merged, kept)?);
     let again = std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by);
     for correction in again {
         said_again(kept, correction);

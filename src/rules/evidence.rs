@@ -10,8 +10,8 @@
 use serde_json::{Value, json};
 
 use crate::learn::credit::{applies, speaks_against};
-use crate::model::{Execution, Kind, Outcome, Reflexion};
-use crate::store::Writer;
+use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
+use crate::store::{Selection, Writer};
 
 use crate::workspace::Error;
 use crate::workspace::error::chain;
@@ -123,6 +123,58 @@ pub(crate) fn count_correction(
         })
         .collect();
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// Returns a rule without the counts of the runs that another rule of its skill was part of as well:
+/// they count once if the two become one.
+pub(crate) fn without_shared_runs(
+    writer: &Writer,
+    rule: &Reflexion,
+    other: &Reflexion,
+) -> Result<Reflexion, Error> {
+    let mut own = rule.clone();
+    let skill: Option<SkillPath> = rule.skill.parse().ok();
+    let of_skill = Selection {
+        skill: skill.as_ref(),
+        newest: None,
+    };
+    let mut runs: Vec<Execution> = Vec::new();
+    writer
+        .store()
+        .each_entry(Kind::Execution, &of_skill, &mut |entry| {
+            if let Ok(run) = entry.parse::<Execution>() {
+                let held = |id: &String| run.reflexions_injected.contains(id);
+                if is_counted(&run) && held(&rule.reflexion_id) && held(&other.reflexion_id) {
+                    runs.push(run);
+                }
+            }
+        })?;
+    for run in &runs {
+        let shown = own.times_injected.unwrap_or(0.0);
+        own.times_injected = own.times_injected.map(|_| (shown - 1.0).max(0.0));
+        let case = format!("{} {}", run.input_summary, run.output_summary);
+        let both = [rule, other];
+        let was_blamed = |id: &String| {
+            let known = run.rules_blamed.as_ref();
+            known.is_none_or(|blamed| blamed.contains(id))
+        };
+        if !both.iter().all(|rule| applies(rule, &case)) {
+            continue;
+        }
+        match helped(&run.outcome) {
+            Some(true) => own.take_back_outcome(true),
+            Some(false) if both.iter().all(|rule| was_blamed(&rule.reflexion_id)) => {
+                own.take_back_outcome(false);
+            }
+            _ => {}
+        }
+    }
+    Ok(own)
+}
+
+/// Returns true if a model answered, so that the rules of the prompt were counted.
+fn is_counted(run: &Execution) -> bool {
+    run.outcome != Outcome::Error && !run.model_used.starts_with("offline")
 }
 
 /// Evidence of a verdict: helped, harmed, or none.

@@ -458,3 +458,37 @@ fn a_rejection_blames_the_rule_that_its_reason_is_about_or_none() {
         .fails(2, "was not in the prompt");
     assert_eq!(harmed(), ["REFL-013"]);
 }
+
+#[test]
+fn a_run_that_held_both_rules_counts_once_after_their_merge() {
+    let workspace = ran();
+    correct(&workspace, "Never name competitors in the summary", &[]);
+    let run = || {
+        let args = [
+            "run",
+            SKILL,
+            "--input",
+            "fixtures/sample_input.json",
+            "--model",
+            "exec:echo {}",
+        ];
+        workspace.json(&args)["execution_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    // One run held the first rule alone, two held both.
+    workspace.run(&["accept", &run()]).succeeds();
+    correct(&workspace, "Rival vendors stay out of it", &["--as-rule"]);
+    workspace.run(&["accept", &run()]).succeeds();
+    workspace
+        .run(&["reject", &run(), "--rule", "REFL-002"])
+        .succeeds();
+    assert_eq!(counts(&workspace), [3, 2, 0]);
+    let merged = workspace.json(&["memory", "conflicts", "--merge", "REFL-001", "REFL-002"]);
+    assert_eq!(
+        merged["evidence"],
+        json!({ "shown": 3, "helped": 2, "harmed": 1 })
+    );
+    assert_eq!(counts(&workspace), [3, 2, 1]);
+}
