@@ -46,10 +46,10 @@ pub struct Measured {
     pub right: usize,
     /// Number of cases in the dataset.
     pub expected: usize,
-    /// `right / found`; 1 if nothing was found.
-    pub precision: f64,
-    /// `right / expected`; 1 if there was nothing to find.
-    pub recall: f64,
+    /// `right / found`; `None` if nothing was found.
+    pub precision: Option<f64>,
+    /// `right / expected`; `None` if there was nothing to find.
+    pub recall: Option<f64>,
 }
 
 /// Quality of the handling of corrections.
@@ -135,8 +135,7 @@ pub fn evaluate_corrections(
                 .count(),
             corrections.iter().filter(lasting).count(),
         ),
-        key_terms_kept: (!kept.is_empty())
-            .then(|| share(kept.iter().filter(|kept| **kept).count(), kept.len())),
+        key_terms_kept: share(kept.iter().filter(|kept| **kept).count(), kept.len()),
     })
 }
 
@@ -156,10 +155,6 @@ impl Measured {
     clippy::cast_precision_loss,
     reason = "counts of pairs stay far below 2^52"
 )]
-fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 {
-        1.0
-    } else {
-        (part as f64 / whole as f64 * 1000.0).round() / 1000.0
-    }
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64 * 1000.0).round() / 1000.0)
 }

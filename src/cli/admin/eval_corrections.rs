@@ -74,6 +74,11 @@ fn terms(object: &Map<String, Value>) -> Result<Vec<String>, String> {
     }
 }
 
+/// Share with three decimals; a dash without anything to measure.
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
+}
+
 impl Report for CorrectionsReport {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -105,8 +110,8 @@ impl Report for CorrectionsReport {
                 measured.found.to_string(),
                 measured.right.to_string(),
                 measured.expected.to_string(),
-                format!("{:.3}", measured.precision),
-                format!("{:.3}", measured.recall),
+                share(measured.precision),
+                share(measured.recall),
             ]);
         }
         page.table(&table);
