@@ -57,10 +57,14 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
     let before = i.checked_sub(1).and_then(|i| chars.get(i)).copied();
     let after = chars.get(i + 1).copied();
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
-    let pictures = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
     match u32::from(chars[i]) {
-        // Between two characters of a joining script, or two emoji.
-        0x200C | 0x200D => pictures(before) && foreign(after),
+        // Between two characters of a joining script, or two emoji. The first may end in a
+        // variation selector; a character that is removed itself joins nothing.
+        0x200C | 0x200D => {
+            let joins =
+                foreign(before) || (before.is_some_and(is_hidden) && is_at_home(chars, i - 1));
+            joins && foreign(after)
+        }
         // Beside letters of a right-to-left script.
         0x200E | 0x200F | 0x061C => {
             let near = &chars[i.saturating_sub(3)..(i + 4).min(chars.len())];
@@ -100,6 +104,8 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -133,6 +139,14 @@ mod tests {
         ] {
             assert!(hides(text), "{text:?}");
             assert!(visible(text).chars().count() < text.chars().count());
+        }
+    }
+    proptest! {
+        #[test]
+        fn what_is_visible_stays_so(text in "[aé1¥😀葛ש🏴❤\u{200b}\u{200c}\u{200d}\u{200f}\u{ad}\u{fe0f}\u{fe00}\u{e0067}\u{e007f}\u{e0100}]{0,12}") {
+            let once = visible(&text).into_owned();
+            let twice = visible(&once);
+            prop_assert_eq!(twice.as_ref(), once.as_str());
         }
     }
 }

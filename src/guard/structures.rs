@@ -213,10 +213,9 @@ pub(super) fn around(
     (set, least, most): (Set, usize, usize),
     parts: &[Part],
 ) -> Option<Range<usize>> {
-    let (start, count) = run_before(text, at, set, most);
-    if count < least || !can_begin(text, start) {
-        return None;
-    }
+    let (start, _) = runs_before(text, at, set, most)
+        .into_iter()
+        .find(|(start, count)| *count >= least && can_begin(text, *start))?;
     let end = if parts.is_empty() {
         end
     } else {
@@ -352,10 +351,9 @@ pub(super) fn cookie(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// `123456789:AA…`: `at` is the colon.
 pub(super) fn telegram(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let (start, digits) = run_before(text, at, Set::Digits, 12);
-    if !(8..=11).contains(&digits) || !can_begin_after_bot(text, start) {
-        return None;
-    }
+    let (start, _) = runs_before(text, at, Set::Digits, 12)
+        .into_iter()
+        .find(|(start, digits)| (8..=11).contains(digits) && can_begin_after_bot(text, *start))?;
     let end =
         end_of(text, at + 2, &[Part::Run(Set::Word, 32, 37)]).or_else(|| cut_run(text, at + 1))?;
     randomness::is_random(&text[at + 2..end]).then_some(start..end)
@@ -400,8 +398,23 @@ pub(super) fn azure_client(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
+/// Start and length of the run that ends at `at`: across line breaks, then on its own line. A key
+/// may be split over lines, and the line before a whole key may end in the same characters.
+fn runs_before(text: &[u8], at: usize, set: Set, most: usize) -> [(usize, usize); 2] {
+    let own_line = text[..at]
+        .iter()
+        .rev()
+        .take(most)
+        .take_while(|b| set.holds(**b))
+        .count();
+    [
+        run_across_breaks(text, at, set, most),
+        (at - own_line, own_line),
+    ]
+}
+
 /// Start and length of the run that ends at `at`. Breaks do not count.
-fn run_before(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
+fn run_across_breaks(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
     let (mut start, mut count) = (at, 0);
     while count < most {
         let Some(last) = start.checked_sub(1) else {

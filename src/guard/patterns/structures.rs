@@ -40,7 +40,7 @@ pub(super) const STRUCTURES: &[Pattern] = &[
     pattern("basic-auth", "Names and passwords behind `Basic`", &["basic"], Basic, &["send Basic «{b64 jane:}» now"], &["Basic knowledge of it"]),
     pattern("cookie", "Cookies", &["cookie"], Cookie, &["Cookie: «session={a32}; theme=dark»", "Set-Cookie: «sid={a32}; Path=/»"],
         &["Set-Cookie: theme=dark; Path=/", "cookie: <session>"]),
-    pattern("telegram-token", "Tokens of Telegram bots", &[":A"], Telegram, &["bot «{d10}:AA{w33}»"], &["12:AM and 1:AB"]),
+    pattern("telegram-token", "Tokens of Telegram bots", &[":A"], Telegram, &["bot «{d10}:AA{w33}»", "a0\n «{d10}:AA{w33}»"], &["12:AM and 1:AB"]),
     pattern("discord-token", "Tokens of Discord bots", &["MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT", "Oj", "Oz"], Discord,
         &["«MTIzNDU2Nzg5MDEyMzQ1Njc4.{w6}.{w38}»"], &["MTIzNDU2Nzg5MDEyMzQ1Njc4"]),
     pattern("azure-secret", "Client secrets of Azure", &["Q~"], AzureClient, &["«{a3}8Q~{a34}»"], &["1Q~a"]),
