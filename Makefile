@@ -128,6 +128,8 @@ eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, q
 
 FUZZ_TARGETS ?= store skill correction transcript guard hook fence journal
 FUZZ_SECONDS ?= 20
+# 0 takes other bytes every time.
+FUZZ_SEED ?= 0
 # Counters in this program alone, and a little optimisation, which pays at once: fuzzing is as thorough as it is fast.
 FUZZ = RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/tests/fuzz/instrument" $(CARGO) --config profile.dev.package.memctl.opt-level=1
 fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each, two at a time; needs a C++ compiler
@@ -136,7 +138,7 @@ fuzz: ## throw bytes at every reader, for FUZZ_SECONDS each, two at a time; need
 	@printf '%s\n' $(FUZZ_TARGETS) | xargs -P 2 -I '{}' sh -c '\
 		corpus=tests/fuzz/corpus/{}; mkdir -p $$corpus; \
 		FUZZ_TARGET={} $(FUZZ) run --quiet --locked --package memctl-fuzz -- $$corpus tests/fuzz/seeds/{} \
-			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 -artifact_prefix=tests/fuzz/artifacts/{}- > $$corpus.log 2>&1 \
+			-max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=10 -print_final_stats=1 -artifact_prefix=tests/fuzz/artifacts/{}- > $$corpus.log 2>&1 \
 			|| { tail -n 40 $$corpus.log; exit 1; }; \
 		echo "fuzzed {}: $$(grep -o "number_of_executed_units: [0-9]*" $$corpus.log)"'
 
