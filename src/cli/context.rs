@@ -200,6 +200,7 @@ impl Context {
                 rewrite: config.parsed("search.rewrite")?,
                 withhold: config.parsed("experiment.withhold")?,
                 audit_reads: config.parsed("audit.reads")?,
+                export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,
             },
             providers: self.providers(&config)?,

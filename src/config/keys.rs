@@ -170,6 +170,11 @@ pub(super) const KEYS: &[Key] = &[
         "true",
         "propose rules from people's messages to agents; none acts before approval",
     ),
+    Key::open(
+        "tests.export",
+        "false",
+        "also write the tests of corrections for DeepEval and Promptfoo",
+    ),
     Key::host(
         "traces.file",
         "",

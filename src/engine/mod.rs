@@ -54,5 +54,8 @@ pub use remember::{AddOptions, AddReport, add_memory, add_observed};
 pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;
 pub use run::{RunOptions, RunReport, run};
-pub use test::{CaseReport, Status, TestPlan, TestReport, plan_tests, test, write_report};
+pub use test::{
+    CaseReport, Status, TestExportReport, TestPlan, TestReport, export_tests, plan_tests, test,
+    write_report,
+};
 pub use trace::{TraceOptions, trace};

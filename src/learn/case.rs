@@ -1,9 +1,11 @@
 //! Regression case: the demands of a correction in repeatable form.
 //!
 //! Each case is a JSON file beside its skill, for people to read, review and edit. It contains the
-//! input, the assertions and, if no assertion fails on the wrong output, a rubric for a judge. The
-//! `seal` is a hash of the other fields. A matching seal means that nobody edited the file, and
-//! only such files are overwritten.
+//! input, the assertions and a rubric for a judge. The rubric is absent only if the assertions cover
+//! every demand, and one of them fails on the wrong output. The `seal` is a hash of the other fields.
+//! A matching seal means that nobody edited the file, and only such files are overwritten.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::{Correction, Execution, Reflexion};
 
-use super::assertion::{Assertion, derive};
+use super::assertion::{Assertion, Derived, demands, derive};
 
 /// Regression case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,7 +56,10 @@ impl Case {
         let parsed = |json: &RawValue| serde_json::from_str::<Value>(json.get()).ok();
         let output = parsed(&correction.original_output).unwrap_or(Value::Null);
         let expected = correction.expected_output.as_deref().and_then(parsed);
-        let assertions = derive(&correction.user_correction, &output, expected.as_ref());
+        let Derived {
+            assertions,
+            is_whole,
+        } = derive(&correction.user_correction, &output, expected.as_ref());
         // An assertion that the wrong output passes does not test the mistake.
         let decides = assertions
             .iter()
@@ -69,7 +74,7 @@ impl Case {
             correction: correction.user_correction.clone(),
             input: execution.input_summary.clone(),
             assertions,
-            rubric: (!decides).then(|| rule.rule.clone()),
+            rubric: (!decides || !is_whole).then(|| rule.rule.clone()),
             seal: String::new(),
         })
     }
@@ -101,11 +106,21 @@ impl Case {
         Ok(serde_json::to_string_pretty(&value)? + "\n")
     }
 
-    /// Failure messages of the assertions for an output.
-    pub fn wrong(&self, output: &Value) -> Vec<String> {
-        let all = self.assertions.iter();
-        all.filter_map(|assertion| assertion.check(output).err())
+    /// Failure messages of the assertions for an output, by the number of the assertion.
+    pub fn wrong(&self, output: &Value) -> BTreeMap<usize, String> {
+        let all = self.assertions.iter().enumerate();
+        all.filter_map(|(number, assertion)| Some((number, assertion.check(output).err()?)))
             .collect()
+    }
+
+    /// Returns true if the case tests every sentence of its correction. Cases of older versions, and
+    /// edited ones, may leave some out.
+    pub fn tests_all(&self) -> bool {
+        let is_asserted = |said: &str| self.assertions.iter().any(|a| a.said == said);
+        self.rubric.is_some()
+            || demands(&self.correction)
+                .iter()
+                .all(|said| is_asserted(said))
     }
 }
 
@@ -176,6 +191,9 @@ mod tests {
             (judged.assertions.len(), judged.rubric.as_deref()),
             (0, Some("The rule."))
         );
+        // One of two demands is checked.
+        let part = case("The score must be below 60. Weigh design separately.");
+        assert_eq!((part.assertions.len(), part.rubric.is_some()), (1, true));
         // Correct, but not the mistake.
         let both = case("The score must be below 80. Weigh design separately.");
         assert_eq!((both.assertions.len(), both.rubric.is_some()), (1, true));
@@ -191,6 +209,18 @@ mod tests {
         assert!(!is_untouched(&text.replace("60", "61")));
         assert!(!is_untouched("{}"));
         assert!(!is_untouched("not JSON"));
+    }
+
+    #[test]
+    fn a_case_without_a_demand_of_its_correction_is_seen() {
+        let whole = case("The score must be below 60. The score must be above 5.");
+        assert!(whole.tests_all() && whole.rubric.is_none());
+        assert!(case("The score must be below 60. Be kind.").tests_all());
+        let old = Case {
+            rubric: None,
+            ..case("The score must be below 60. Be kind.")
+        };
+        assert!(!old.tests_all());
     }
 
     #[test]

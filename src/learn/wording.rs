@@ -195,7 +195,8 @@ pub(super) fn as_rule(correction: &str) -> String {
     rule
 }
 
-fn without_interjections(mut text: &str) -> &str {
+/// Text without words at its start that demand nothing: "No, …".
+pub(super) fn without_interjections(mut text: &str) -> &str {
     'again: loop {
         for word in INTERJECTIONS {
             if let Some(rest) = strip_words(text, word)

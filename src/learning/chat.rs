@@ -214,6 +214,7 @@ fn candidate(
         confidence: Some((sureness * 100.0).round() / 100.0),
         validated_by_test: false,
         generated_test_ids: Vec::new(),
+        partial_test_ids: Vec::new(),
         breaks_test_ids: Vec::new(),
         distilled_by: "offline".to_owned(),
         utility_score: Some(UNUSED),

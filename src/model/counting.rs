@@ -83,6 +83,7 @@ impl Reflexion {
         }
         for (own, others) in [
             (&mut self.generated_test_ids, &other.generated_test_ids),
+            (&mut self.partial_test_ids, &other.partial_test_ids),
             (&mut self.breaks_test_ids, &other.breaks_test_ids),
         ] {
             let new = others.iter().filter(|id| !own.contains(id)).cloned();
@@ -90,6 +91,7 @@ impl Reflexion {
             own.extend(new);
         }
         self.validated_by_test |= !self.generated_test_ids.is_empty();
+        self.validated_by_test &= self.partial_test_ids.is_empty();
     }
 
     /// Returns `true` if `other` was merged into this rule: this rule supersedes it and covers its

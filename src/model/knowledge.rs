@@ -56,12 +56,20 @@ pub struct Reflexion {
     /// since.
     #[serde(default, deserialize_with = "lenient::number")]
     pub confidence: Option<f64>,
-    /// `true` if a test failed without the rule and passed with it.
+    /// `true` if a test failed without the rule and passed with it, and no test holds only in part.
     #[serde(default, deserialize_with = "lenient::flag")]
     pub validated_by_test: bool,
     /// Ids of the tests that validated the rule.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub generated_test_ids: Vec<String>,
+    /// Ids of the tests of which the rule satisfies some demands, not all. Absent from the reference
+    /// implementation.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub partial_test_ids: Vec<String>,
     /// Ids of the tests that fail because of the rule. Absent from the reference implementation.
     #[serde(
         default,

@@ -104,6 +104,7 @@ fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> R
     let lists = [
         ("also_corrected_by", &kept.also_corrected_by),
         ("generated_test_ids", &kept.generated_test_ids),
+        ("partial_test_ids", &kept.partial_test_ids),
         ("breaks_test_ids", &kept.breaks_test_ids),
     ];
     let lists = lists.into_iter().filter(|(_, ids)| !ids.is_empty());

@@ -132,6 +132,7 @@ fn new_rule(
         confidence: Some(draft.confidence),
         validated_by_test: false,
         generated_test_ids: Vec::new(),
+        partial_test_ids: Vec::new(),
         breaks_test_ids: Vec::new(),
         distilled_by: distilled_by.to_owned(),
         utility_score: None,

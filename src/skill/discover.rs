@@ -394,4 +394,19 @@ mod tests {
         ]);
         assert_eq!(skills.count_generated_tests(), 5);
     }
+
+    #[test]
+    fn a_correction_with_exports_is_one_test() {
+        let (_tmp, skills) = tree(&[
+            ("hr/x/SKILL.md", MINIMAL),
+            ("hr/x/tests/generated/test_correction_1.json", "{}"),
+            ("hr/x/tests/generated/test_correction_1.py", ""),
+            ("hr/x/tests/generated/test_correction_2.json", "{}"),
+            (
+                "hr/x/tests/generated/test_promptfoo.yaml",
+                "tests:\n  - metadata:\n      correction_id: 'CORR-001'\n  - vars: {}\n",
+            ),
+        ]);
+        assert_eq!(skills.count_generated_tests(), 3);
+    }
 }

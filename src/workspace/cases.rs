@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::guard;
 use crate::learn::case::{self, Case};
-use crate::learn::export;
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::skill::{MAX_BYTES, Skills};
 use crate::store::Writer;
 
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
-use crate::workspace::{Error, redacting_writer};
+use crate::workspace::{Error, exports, redacting_writer};
 
 /// Directory of the generated tests, relative to the skill.
 const DIRECTORY: &str = "tests/generated";
@@ -53,8 +52,13 @@ impl Workspace {
                 skills: &skills,
                 writer: self.writer()?,
             };
-            self.write_case(&mut files, &skill, &case, &mut written)?;
-            self.write_exports(&mut files, &skill, &case, &mut written, warnings)
+            write_case(&mut files, &skill, &case, &mut written)?;
+            if self.settings.export_tests
+                && let Some(case) = stored(&skills, &skill, &case)?
+            {
+                exports::write(&mut files, &skill, &case, &mut written, warnings)?;
+            }
+            Ok(())
         })();
         if let Err(error) = result {
             let error: Error = error;
@@ -62,133 +66,77 @@ impl Workspace {
         }
         written
     }
+}
 
-    #[expect(clippy::unused_self, reason = "a step of the verb")]
-    fn write_case(
-        &self,
-        files: &mut Files<'_>,
-        skill: &SkillPath,
-        case: &Case,
-        written: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let skills = files.skills;
-        let (path, shown) = place(skills, skill, &format!("{}.json", case.id))?;
-        // The assertions come from redacted text; the input is redacted as JSON.
-        let text = case.render().map_err(crate::store::Error::from)?;
-        let cleaned = guard::redact_json(&text);
-        let text = if cleaned.found.is_empty() {
-            text
-        } else {
-            let clean = serde_json::from_str::<Case>(&cleaned.text);
-            clean
-                .and_then(|case| case.render())
-                .map_err(crate::store::Error::from)?
-        };
-        if text.len() as u64 > MAX_BYTES {
-            return Err(crate::skill::Error::TooLarge {
-                path,
-                bytes: text.len() as u64,
-                limit: MAX_BYTES,
-            }
-            .into());
-        }
-        files.update(
-            &path,
-            &text,
-            skills.generated(&path)?.as_deref(),
-            case::is_untouched,
-        )?;
-        written.push(shown);
-        Ok(())
-    }
-
-    /// Writes the stored case in the formats of other tools.
-    fn write_exports(
-        &self,
-        files: &mut Files<'_>,
-        skill: &SkillPath,
-        case: &Case,
-        written: &mut Vec<String>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let skills = files.skills;
-        let (path, _) = place(skills, skill, &format!("{}.json", case.id))?;
-        let text = skills.generated(&path)?.unwrap_or_default();
-        // `test` reports a broken file, or one that belongs to another skill.
-        let case = match &Case::parse(&case.id, &text) {
-            Ok(known) if known.skill == case.skill => known.clone(),
-            _ => return Ok(()),
-        };
-        let case = &case;
-        for (name, text) in export::helpers() {
-            let (path, _) = place(skills, skill, name)?;
-            let before = skills.generated(&path)?;
-            files.update(&path, &text, before.as_deref(), export::is_untouched)?;
-        }
-        let (path, shown) = place(skills, skill, &format!("{}.py", case.id))?;
-        let before = skills.generated(&path)?;
-        files.update(
-            &path,
-            &export::deepeval(case),
-            before.as_deref(),
-            export::is_untouched,
-        )?;
-        written.push(shown);
-        let (path, shown) = place(skills, skill, export::PROMPTFOO)?;
-        match skills.generated(&path)? {
-            Some(before) if !export::is_untouched(&before) => {
-                if let Some(text) = export::append_to_promptfoo(&before, case) {
-                    files.write(&path, Some(&before), &text)?;
-                } else if !before.contains(&case.correction_id) {
-                    warnings.push(format!(
-                        "`{shown}` was edited by hand, and `{}` cannot be added to its end",
-                        case.id
-                    ));
-                    return Ok(());
-                }
-            }
-            before => {
-                let longer = before
-                    .as_deref()
-                    .and_then(|before| export::extend_promptfoo(before, case));
-                let text = if let Some(longer) = longer {
-                    longer
+/// Reads the case files of a skill.
+pub(crate) fn cases(skills: &Skills, skill: &SkillPath) -> Result<Vec<CaseFile>, Error> {
+    let read = |path: PathBuf| {
+        let id = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let case = skills
+            .generated(&path)
+            .map_err(|error| chain(&error))
+            .and_then(|text| Case::parse(&id, &text.unwrap_or_default()))
+            .and_then(|case| {
+                if case.skill == skill.to_string() {
+                    Ok(case)
                 } else {
-                    let files = self.cases(skills, skill)?.into_iter();
-                    let cases: Vec<Case> = files.filter_map(|file| file.case.ok()).collect();
-                    export::promptfoo(&case.skill, &cases)
-                };
-                files.update(&path, &text, before.as_deref(), |_| true)?;
-            }
-        }
-        written.push(shown);
-        Ok(())
-    }
+                    Err(format!("it is a case of `{}`", case.skill))
+                }
+            });
+        CaseFile { id, case }
+    };
+    Ok(skills.case_files(skill)?.into_iter().map(read).collect())
+}
 
-    /// Reads the case files of a skill.
-    #[expect(clippy::unused_self, reason = "a step of the verb")]
-    pub(crate) fn cases(&self, skills: &Skills, skill: &SkillPath) -> Result<Vec<CaseFile>, Error> {
-        let read = |path: PathBuf| {
-            let id = path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let case = skills
-                .generated(&path)
-                .map_err(|error| chain(&error))
-                .and_then(|text| Case::parse(&id, &text.unwrap_or_default()))
-                .and_then(|case| {
-                    if case.skill == skill.to_string() {
-                        Ok(case)
-                    } else {
-                        Err(format!("it is a case of `{}`", case.skill))
-                    }
-                });
-            CaseFile { id, case }
-        };
-        Ok(skills.case_files(skill)?.into_iter().map(read).collect())
+/// Writes the file of a case, unless a person has edited it.
+fn write_case(
+    files: &mut Files<'_>,
+    skill: &SkillPath,
+    case: &Case,
+    written: &mut Vec<String>,
+) -> Result<(), Error> {
+    let skills = files.skills;
+    let (path, shown) = place(skills, skill, &format!("{}.json", case.id))?;
+    // The assertions come from redacted text; the input is redacted as JSON.
+    let text = case.render().map_err(crate::store::Error::from)?;
+    let cleaned = guard::redact_json(&text);
+    let text = if cleaned.found.is_empty() {
+        text
+    } else {
+        let clean = serde_json::from_str::<Case>(&cleaned.text);
+        clean
+            .and_then(|case| case.render())
+            .map_err(crate::store::Error::from)?
+    };
+    if text.len() as u64 > MAX_BYTES {
+        return Err(crate::skill::Error::TooLarge {
+            path,
+            bytes: text.len() as u64,
+            limit: MAX_BYTES,
+        }
+        .into());
     }
+    files.update(
+        &path,
+        &text,
+        skills.generated(&path)?.as_deref(),
+        case::is_untouched,
+    )?;
+    written.push(shown);
+    Ok(())
+}
+
+/// Case as it stands in its file; `None` if the file is broken or belongs to another skill, which
+/// `test` reports.
+fn stored(skills: &Skills, skill: &SkillPath, case: &Case) -> Result<Option<Case>, Error> {
+    let (path, _) = place(skills, skill, &format!("{}.json", case.id))?;
+    let text = skills.generated(&path)?.unwrap_or_default();
+    let known = Case::parse(&case.id, &text).ok();
+    Ok(known.filter(|known| known.skill == case.skill))
 }
 
 /// Path of a test file, and the path to show.
@@ -204,14 +152,14 @@ pub(super) fn place(
 }
 
 /// Test files under the write lock.
-struct Files<'a> {
-    skills: &'a Skills,
-    writer: Writer,
+pub(crate) struct Files<'a> {
+    pub(crate) skills: &'a Skills,
+    pub(crate) writer: Writer,
 }
 
 impl Files<'_> {
     /// Writes a file unless a person has edited it or its text is already equal.
-    fn update(
+    pub(super) fn update(
         &mut self,
         path: &Path,
         text: &str,
@@ -225,7 +173,12 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn write(&mut self, path: &Path, before: Option<&str>, text: &str) -> Result<(), Error> {
+    pub(super) fn write(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        text: &str,
+    ) -> Result<(), Error> {
         redacting_writer::write_of_skill(&mut self.writer, self.skills, path, before, text)
             .map(drop)
     }

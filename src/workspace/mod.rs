@@ -19,6 +19,7 @@ pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
 pub(crate) mod experiment;
+pub(crate) mod exports;
 pub(crate) mod guardrails;
 pub(crate) mod locate;
 
@@ -112,6 +113,8 @@ pub struct Settings {
     pub withhold: Share,
     /// Which reads are noted in the audit.
     pub audit_reads: AuditReads,
+    /// Also writes the tests of corrections for `DeepEval` and Promptfoo.
+    pub export_tests: bool,
     /// After how many days a task memory expires where nobody says otherwise; 0 is never.
     pub task_days: u32,
 }

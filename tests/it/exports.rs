@@ -199,6 +199,7 @@ fn corrected(said: &str) -> Workspace {
         &format!("exec:python3 {}", script.display()),
     );
     workspace.set("MEMCTL", env!("CARGO_BIN_EXE_memctl"));
+    workspace.set("MEMCTL_TESTS_EXPORT", "true");
     let input = workspace.write(
         "in.json",
         r#"{"resume_text": "it's {{x}} {{env.HOME}} \"\"\" \\ true null\n日本"}"#,
@@ -245,6 +246,42 @@ fn red_and_green(
 }
 
 #[test]
+fn exports_are_written_on_request() {
+    let workspace = Workspace::sample();
+    workspace.json(&["run", SKILL]);
+    let correct = |said: &str| {
+        workspace.json(&[
+            "correct", SKILL, "--execution-id", "latest", "--model", "offline", "--correction",
+            said,
+        ])["tests"]
+            .clone()
+    };
+    let case = |n: u32| format!("{DIRECTORY}/test_correction_{n}.json");
+    assert_eq!(correct("Never say \"cheap\"."), json!([case(1)]));
+    let listed = || {
+        std::fs::read_dir(workspace.root().join(DIRECTORY))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(listed(), 1);
+    let report = workspace.json(&["test", SKILL, "--export"]);
+    let files = ["test_correction_1.py", "test_promptfoo.yaml"];
+    assert_eq!(
+        report,
+        json!({"cases": 1, "files": files.map(|name| format!("{DIRECTORY}/{name}")), "warnings": []})
+    );
+    assert_eq!(listed(), 5);
+    // The next correction writes its case alone.
+    assert_eq!(correct("Always cite the SLA tier."), json!([case(2)]));
+    assert_eq!(listed(), 6);
+    assert_eq!(workspace.json(&["test", "--export"])["cases"], 2);
+    let yaml = workspace.read(&format!("{DIRECTORY}/test_promptfoo.yaml"));
+    assert_eq!(yaml.matches("- description: 'CORR-").count(), 2, "{yaml}");
+    // One test a correction, however many files hold it.
+    assert_eq!(workspace.json(&["memory", "status"])["tests"], 2);
+}
+
+#[test]
 fn what_was_edited_by_hand_stays() {
     let workspace = corrected(SAID);
     let edited = [
@@ -274,7 +311,7 @@ fn what_was_edited_by_hand_stays() {
         }
     }
     let status = workspace.run(&["memory", "status"]);
-    assert!(status.succeeds().stdout.contains("Tests: 4"), "{status:?}");
+    assert!(status.succeeds().stdout.contains("Tests: 2"), "{status:?}");
 }
 
 #[test]

@@ -34,10 +34,11 @@ struct Repository {
 
 impl Repository {
     fn new() -> Self {
-        let repository = Self {
+        let mut repository = Self {
             workspace: Workspace::sample(),
             clock: 0,
         };
+        repository.workspace.set("MEMCTL_TESTS_EXPORT", "true");
         repository.git(&["init", "-q", "-b", "main"]);
         repository.workspace.run(&["init"]).succeeds();
         repository

@@ -63,6 +63,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             rewrite: RewriteBy::Off,
             withhold: memctl::workspace::Share::NONE,
             audit_reads: memctl::workspace::AuditReads::default(),
+            export_tests: false,
             task_days: 0,
         },
         providers: Providers::default(),

@@ -89,7 +89,8 @@ fn the_same_correction_is_one_case_and_a_hand_edit_of_it_stays() {
     workspace.write(CASE, &edited);
     workspace.json(&[&args[..], &expected].concat());
     assert_eq!(workspace.read(CASE), edited);
-    // The other forms of the case, which are unedited, follow.
+    // The exports are written from the edited case.
+    workspace.json(&["test", "--export"]);
     let python = workspace.read(&CASE.replace(".json", ".py"));
     assert!(python.contains("\"value\": 61,"), "{python}");
 }

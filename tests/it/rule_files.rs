@@ -15,7 +15,8 @@ const CASE: &str = "skills/hr/resume-screen/tests/generated/test_correction_1.js
 
 /// A project with an execution, before any correction.
 fn ran() -> Workspace {
-    let workspace = Workspace::sample();
+    let mut workspace = Workspace::sample();
+    workspace.set("MEMCTL_TESTS_EXPORT", "true");
     workspace.run(&["init"]).succeeds();
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
     workspace

@@ -191,6 +191,63 @@ fn what_nothing_can_check_is_judged() {
     );
 }
 
+/// Two demands: a score, and a kind note, which only the judge can tell.
+const TWO: &str = "The note must be written kindly. A candidate with 5 years Python but no \
+    distributed systems should score below 60.";
+
+#[test]
+fn a_rule_that_satisfies_one_of_two_demands_is_validated_in_part() {
+    let trained = Trained::new();
+    trained.correct(TWO);
+    // The rule of another correction keeps the model from kind words.
+    let stubborn = MODEL.replace("if \"kindly\" in learned", "if \"gently\" in learned");
+    trained.workspace.write("model.py", &stubborn);
+    let ran = trained.test(&[]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let document = ran.document();
+    assert_eq!(
+        (&document["partial"], &document["passed"]),
+        (&json!(1), &json!(0))
+    );
+    let case = &document["cases"][0];
+    assert_eq!(case["status"], "partial", "{case}");
+    let reason = case["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("a part of the correction: the judge says"),
+        "{reason}"
+    );
+    let rule = trained.rule(0);
+    assert_eq!(rule["validated_by_test"], false, "{rule}");
+    assert_eq!(
+        rule["partial_test_ids"],
+        json!(["test_correction_1"]),
+        "{rule}"
+    );
+    let why = trained.workspace.run(&["memory", "why", "REFL-001"]);
+    assert!(why.stdout.contains("partly validated by"), "{why:?}");
+    // A model that follows both demands validates the rule.
+    trained.workspace.write("model.py", MODEL);
+    assert_eq!(trained.test(&[]).succeeds().document()["passed"], 1);
+    let rule = trained.rule(0);
+    assert_eq!(rule["validated_by_test"], true, "{rule}");
+    assert_eq!(rule["partial_test_ids"], json!([]), "{rule}");
+}
+
+#[test]
+fn a_case_that_leaves_a_demand_out_validates_in_part() {
+    let trained = Trained::new();
+    trained.correct(TWO);
+    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
+    let mut case: Value = serde_json::from_str(&trained.workspace.read(path)).unwrap();
+    assert_eq!(case["assertions"].as_array().unwrap().len(), 1);
+    assert!(case.as_object_mut().unwrap().remove("rubric").is_some());
+    trained.workspace.write(path, case.to_string());
+    let document = trained.test(&[]).succeeds().document();
+    assert_eq!(document["cases"][0]["status"], "partial");
+    let rule = trained.rule(0);
+    assert_eq!(rule["validated_by_test"], false, "{rule}");
+}
+
 #[test]
 fn calls_have_a_cap_and_a_broken_case_fails() {
     let trained = Trained::new();

@@ -8,20 +8,24 @@ use super::junit;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
-use crate::engine::{self, CaseReport, Status, TestPlan, TestReport};
+use crate::engine::{self, CaseReport, Status, TestExportReport, TestPlan, TestReport};
 use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
 use crate::workspace::Workspace;
 
+const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
+
 /// Run the regression tests of corrections, without and with each rule
 ///
-/// A test that fails without the rule and passes with it validates the rule. A test that passes
-/// without the rule proves nothing. A rule that breaks another test is reported and loses
-/// confidence. Exits with 1 if a test fails, and with 4 if the model fails.
+/// A test that fails without the rule and passes with it validates the rule. A rule that satisfies
+/// some demands of its correction is validated in part. A test that passes without the rule proves
+/// nothing. A rule that breaks another test is reported and loses
+/// confidence. Exits with 1 if a test fails, and with 4 if the model fails. `--export` writes the
+/// tests for DeepEval and Promptfoo instead, and calls no model.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
-    memctl test --max-calls 40 --junit target/memory.xml"
+    memctl test --max-calls 40 --junit target/memory.xml\n  memctl test hr/resume-screen --export"
 )]
 pub(in crate::cli) struct TestArgs {
     /// Skill, as `domain/skill`; default: all skills
@@ -35,6 +39,9 @@ pub(in crate::cli) struct TestArgs {
     /// Also write the results as XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Write the tests as files of DeepEval and Promptfoo, beside the cases of each skill
+    #[arg(long, conflicts_with_all = ["model", "max_calls", "junit"])]
+    export: bool,
 }
 
 pub(in crate::cli) fn test(
@@ -43,6 +50,13 @@ pub(in crate::cli) fn test(
 ) -> Result<Box<dyn Report>, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
+    if args.export {
+        let mut report = engine::export_tests(&workspace, skill.as_ref())?;
+        if report.cases == 0 {
+            report.warnings.push(NO_TESTS.to_owned());
+        }
+        return Ok(Box::new(report));
+    }
     let plan = wait(engine::plan_tests(
         &workspace,
         skill.as_ref(),
@@ -81,13 +95,28 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
     let mut report = report?;
     let ran = report.cases.len() - report.skipped;
     if report.cases.is_empty() {
-        report.warnings.push(
-            "no regression tests; `memctl correct` creates one for each correction".to_owned(),
-        );
+        report.warnings.push(NO_TESTS.to_owned());
     } else if ran == 0 {
         report.warnings.push("all tests were skipped".to_owned());
     }
     Ok(report)
+}
+
+impl Report for TestExportReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for file in &self.files {
+            page.line(file);
+        }
+        page.line(format!("{} exported", plural(self.cases as u64, "test")));
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
 }
 
 impl Report for TestReport {
@@ -137,6 +166,7 @@ impl Report for TestReport {
         }
         let counts = [
             (self.passed, "passed", Style::Good),
+            (self.partial, "partial", Style::Warn),
             (self.failed, "failed", Style::Bad),
             (self.worthless, "worthless", Style::Warn),
             (self.skipped, "skipped", Style::Dim),
@@ -168,10 +198,13 @@ impl Report for TestReport {
 
     fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
-        match (self.failed, self.unanswered) {
-            (0, 0) => 0,
-            (0, _) => Kind::Model.code(),
-            _ => 1,
+        let fails = |case: &CaseReport| {
+            case.status == Status::Failed || case.with_rule == Some(Status::Failed)
+        };
+        match (self.cases.iter().any(fails), self.unanswered) {
+            (true, _) => 1,
+            (false, 0) => 0,
+            (false, _) => Kind::Model.code(),
         }
     }
 }
@@ -183,6 +216,7 @@ fn title(case: &CaseReport) -> String {
 const fn name(status: Status) -> &'static str {
     match status {
         Status::Passed => "passed",
+        Status::Partial => "partial",
         Status::Failed => "failed",
         Status::Worthless => "worthless",
         Status::Skipped => "skipped",
@@ -193,7 +227,7 @@ const fn style(status: Status) -> Style {
     match status {
         Status::Passed => Style::Good,
         Status::Failed => Style::Bad,
-        Status::Worthless => Style::Warn,
+        Status::Partial | Status::Worthless => Style::Warn,
         Status::Skipped => Style::Dim,
     }
 }

@@ -10,6 +10,8 @@ use crate::model::SkillPath;
 pub enum Status {
     /// Fails without its rule and passes with it.
     Passed,
+    /// Its rule satisfies some demands of the correction, or only some are tested.
+    Partial,
     /// Fails with its rule, or is no valid case.
     Failed,
     /// Passes without its rule too, and so proves nothing.
@@ -46,6 +48,8 @@ pub struct CaseReport {
 pub struct TestReport {
     /// Number of cases that fail without their rule and pass with it.
     pub passed: usize,
+    /// Number of cases whose rule satisfies some demands, or that test only some.
+    pub partial: usize,
     /// Number of cases that fail.
     pub failed: usize,
     /// Number of cases that were not run.

@@ -1,5 +1,8 @@
 //! Runs one case: calls the model without and with its rule, and finds the rule that breaks it.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::guard;
@@ -36,6 +39,38 @@ pub(crate) enum Stop {
     Failed(String),
 }
 
+/// Demands of a case that an answer fails.
+#[derive(Debug, Default)]
+struct Errors {
+    /// Messages, by the number of the assertion.
+    asserted: BTreeMap<usize, String>,
+    /// Objection of the judge, who is asked only if every assertion holds.
+    judged: Option<String>,
+}
+
+impl Errors {
+    fn is_empty(&self) -> bool {
+        self.asserted.is_empty() && self.judged.is_none()
+    }
+
+    /// Returns true if fewer assertions fail, and none that held `before`.
+    fn improves_on(&self, before: &Self) -> bool {
+        let failed_before = |number: &usize| before.asserted.contains_key(number);
+        self.asserted.len() < before.asserted.len() && self.asserted.keys().all(failed_before)
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages: Vec<&str> = self.asserted.values().map(String::as_str).collect();
+        f.write_str(&messages.join("; "))?;
+        match &self.judged {
+            Some(reason) => write!(f, "the judge says: {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Counter of model calls and their cost.
 pub(crate) struct Meter<'p> {
     pub(crate) left: usize,
@@ -67,32 +102,42 @@ impl Trial<'_, '_> {
         report.without_rule = Some(verdict(&before));
         let after = self.answer(rules).await?;
         report.with_rule = Some(verdict(&after));
-        (report.status, report.reason) = match (before, after) {
-            (Err(_), Ok(())) => (
+        (report.status, report.reason) = match (before.is_empty(), after.is_empty()) {
+            (false, true) if !self.case.tests_all() => (
+                Status::Partial,
+                format!("passes with `{id}`, but the test leaves demands of the correction out"),
+            ),
+            (false, true) => (
                 Status::Passed,
                 format!("fails without `{id}` and passes with it"),
             ),
-            (Ok(()), Ok(())) => (
+            (true, true) => (
                 Status::Worthless,
                 format!("passes without `{id}` too, so the test proves nothing"),
             ),
-            (Ok(()), Err(wrong)) => {
+            (true, false) => {
                 report.broken_by.push(id.clone());
                 (
                     Status::Failed,
-                    format!("`{id}` breaks it: passes without it, and with it {wrong}"),
+                    format!("`{id}` breaks it: passes without it, and with it {after}"),
                 )
             }
-            (Err(_), Err(wrong)) => {
+            (false, false) => {
                 let culprit = self.culprit(rules, rule).await?;
                 report.broken_by.extend(culprit.clone());
-                let reason = match culprit {
-                    Some(other) => format!(
-                        "`{other}` breaks it: passes with `{id}` alone, and with both {wrong}"
+                match culprit {
+                    Some(other) => (
+                        Status::Failed,
+                        format!(
+                            "`{other}` breaks it: passes with `{id}` alone, and with both {after}"
+                        ),
                     ),
-                    None => format!("`{id}` does not help: {wrong}"),
-                };
-                (Status::Failed, reason)
+                    None if after.improves_on(&before) => (
+                        Status::Partial,
+                        format!("`{id}` satisfies a part of the correction: {after}"),
+                    ),
+                    None => (Status::Failed, format!("`{id}` does not help: {after}")),
+                }
             }
         };
         Ok(())
@@ -105,14 +150,14 @@ impl Trial<'_, '_> {
         rule: &Reflexion,
     ) -> Result<Option<String>, Stop> {
         let others = all_but(rules, &rule.reflexion_id);
-        if others.is_empty() || self.answer(std::slice::from_ref(rule)).await?.is_err() {
+        if others.is_empty() || !self.answer(std::slice::from_ref(rule)).await?.is_empty() {
             return Ok(None);
         }
         for other in &others {
             if self
                 .answer(&all_but(rules, &other.reflexion_id))
                 .await?
-                .is_ok()
+                .is_empty()
             {
                 return Ok(Some(other.reflexion_id.clone()));
             }
@@ -121,7 +166,7 @@ impl Trial<'_, '_> {
     }
 
     /// Calls the model with these rules, and returns the errors in its answer.
-    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Result<(), String>, Stop> {
+    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Errors, Stop> {
         let input = self.case.input.get();
         let request = Request {
             system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input)).prompt,
@@ -132,12 +177,12 @@ impl Trial<'_, '_> {
         let text = self.meter.ask(self.llm, &request).await?;
         let answer = guard::redact_json(output(&text).get()).text.into_owned();
         let value: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let wrong = self.case.wrong(&value);
-        if !wrong.is_empty() {
-            return Ok(Err(wrong.join("; ")));
-        }
-        let Some(rubric) = &self.case.rubric else {
-            return Ok(Ok(()));
+        let mut errors = Errors {
+            asserted: self.case.wrong(&value),
+            judged: None,
+        };
+        let Some(rubric) = self.case.rubric.as_ref().filter(|_| errors.is_empty()) else {
+            return Ok(errors);
         };
         let system = self.workspace.settings.judge_prompt.as_deref();
         let request = rubric::ask(rubric, input, &answer, system.unwrap_or(rubric::PROMPT));
@@ -150,12 +195,8 @@ impl Trial<'_, '_> {
             Err(error) => return Err(failed(&error)),
         };
         let verdict = rubric::accept(&reply).map_err(cannot)?;
-        let reason = guard::redact(&verdict.reason).text.into_owned();
-        Ok(if verdict.pass {
-            Ok(())
-        } else {
-            Err(format!("the judge says: {reason}"))
-        })
+        errors.judged = (!verdict.pass).then(|| guard::redact(&verdict.reason).text.into_owned());
+        Ok(errors)
     }
 }
 
@@ -191,10 +232,11 @@ fn failed(error: &llm::Error) -> Stop {
     Stop::Failed(format!("the model failed: {}", chain(error)))
 }
 
-const fn verdict(answer: &Result<(), String>) -> Status {
-    match answer {
-        Ok(()) => Status::Passed,
-        Err(_) => Status::Failed,
+fn verdict(errors: &Errors) -> Status {
+    if errors.is_empty() {
+        Status::Passed
+    } else {
+        Status::Failed
     }
 }
 

@@ -89,7 +89,11 @@ fn correction(record: Correction) -> Told {
 
 fn rule(record: Reflexion) -> Told {
     let confidence = record.confidence.map(|c| format!("{:.0}%", c * 100.0));
-    let validated = if record.validated_by_test { "yes" } else { "" };
+    let validated = match record.partial_test_ids.is_empty() {
+        true if record.validated_by_test => "yes",
+        true => "",
+        false => "partly",
+    };
     let fields = vec![
         ("applies when", record.applies_when),
         ("mistake", record.mistake),

@@ -332,6 +332,7 @@ impl Walk<'_> {
             }
             let tests = [
                 (Relation::ValidatedBy, &rule.generated_test_ids),
+                (Relation::PartlyValidatedBy, &rule.partial_test_ids),
                 (Relation::Breaks, &rule.breaks_test_ids),
             ];
             for (relation, ids) in tests {

@@ -9,7 +9,7 @@ pub(super) struct Token {
     pub(super) lower: String,
     /// Enclosed in quotation marks or backticks.
     pub(super) quoted: bool,
-    /// Followed by a comma, colon or dash.
+    /// Followed by a comma, colon, dash or parenthesis.
     pub(super) pauses: bool,
 }
 
@@ -30,8 +30,12 @@ const HEDGES: &[&str] = &[
 ];
 /// Words that begin a condition.
 const CONDITIONS: &[&str] = &[
-    "when", "if", "whenever", "without", "where", "while", "with", "for",
+    "when", "whenever", "if", "unless", "while", "until", "once", "except", "before", "after",
 ];
+/// Words that begin a condition or describe the subject: "a candidate with five years of Python".
+const DESCRIPTIONS: &[&str] = &["without", "where", "with", "for"];
+/// Words between two demands of a sentence.
+const CONJUNCTIONS: &[&str] = &["and", "but", "then", "plus"];
 
 impl Sentence {
     pub(super) fn is_hedged(&self) -> bool {
@@ -45,10 +49,70 @@ impl Sentence {
         })
     }
 
+    /// Returns true if the sentence states a condition, or describes what it applies to.
+    pub(super) fn is_limited(&self) -> bool {
+        self.is_conditional() || self.has(DESCRIPTIONS)
+    }
+
+    /// Returns true if the sentence states a condition.
     pub(super) fn is_conditional(&self) -> bool {
-        self.tokens
-            .iter()
-            .any(|token| !token.quoted && CONDITIONS.contains(&token.lower.as_str()))
+        self.has(CONDITIONS)
+    }
+
+    /// Returns true if a clause begins like a subject: with a determiner, a relative pronoun, or a
+    /// noun that a description follows. Such a clause before a demand says what it applies to.
+    pub(super) fn is_subject(&self) -> bool {
+        const DETERMINERS: &[&str] = &[
+            "a", "an", "the", "any", "all", "every", "each", "no", "those", "these", "such",
+            "somebody", "someone", "anybody", "anyone", "everybody", "everyone",
+        ];
+        const RELATIVES: &[&str] = &["who", "which", "that", "whose", "from", "of"];
+        let is = |at: usize, words: &[&[&str]]| {
+            let token = self.tokens.get(at).filter(|token| !token.quoted);
+            token.is_some_and(|t| words.iter().any(|words| words.contains(&t.lower.as_str())))
+        };
+        is(0, &[DETERMINERS, RELATIVES]) || is(1, &[DESCRIPTIONS, RELATIVES])
+    }
+
+    /// The sentence without its conditions: each from its first word to the next pause or `then`.
+    /// What a condition says is no demand.
+    pub(super) fn without_conditions(&self) -> Self {
+        let mut inside = false;
+        let mut tokens = Vec::new();
+        for token in &self.tokens {
+            let is = |words: &[&str]| !token.quoted && words.contains(&token.lower.as_str());
+            inside |= is(CONDITIONS);
+            if !inside {
+                tokens.push(token.clone());
+            }
+            inside &= !token.pauses && !is(&["then"]);
+        }
+        let text = self.text.clone();
+        Self { text, tokens }
+    }
+
+    /// Parts of the sentence that may hold a demand each: it is split at pauses and conjunctions.
+    pub(super) fn clauses(&self) -> Vec<Self> {
+        let mut clauses: Vec<Vec<Token>> = vec![Vec::new()];
+        for (at, token) in self.tokens.iter().enumerate() {
+            // "between 0 and 60" is one demand.
+            let is_range = self.tokens.get(at + 1).is_some_and(|t| number(t).is_some());
+            let is_conjunction = !token.quoted && CONJUNCTIONS.contains(&token.lower.as_str());
+            let joins = is_conjunction && !is_range;
+            let pauses = token.pauses;
+            if !joins && let Some(clause) = clauses.last_mut() {
+                clause.push(token.clone());
+            }
+            if joins || pauses {
+                clauses.push(Vec::new());
+            }
+        }
+        clauses.retain(|tokens| !tokens.is_empty());
+        let clause = |tokens| Self {
+            text: self.text.clone(),
+            tokens,
+        };
+        clauses.into_iter().map(clause).collect()
     }
 
     pub(super) fn has(&self, words: &[&str]) -> bool {
@@ -84,6 +148,10 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
         }
         let length = token_length(rest);
         let (token, end) = token(&rest[..length]);
+        let opens = rest.starts_with('(') || token.is_none();
+        if let Some(last) = tokens.last_mut().filter(|_| opens) {
+            last.pauses = true;
+        }
         tokens.extend(token);
         at += length;
         if let Some(mark) = end {

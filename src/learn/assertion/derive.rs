@@ -1,18 +1,22 @@
 //! Derives assertions from the text of a correction.
 //!
 //! Precision comes first. A sentence yields no assertion if it is ambiguous, if it hedges
-//! ("unless", "preferably"), or if it names nothing in the output; a judge then decides the case.
+//! ("unless", "preferably"), or if it names nothing in the output. A judge then decides the case, as
+//! it does if an assertion covers a part of its sentence only: [`Derived::is_whole`] is false.
 //! Text must be English, except inside quotation marks.
 //!
-//! Two outputs serve as evidence. An assertion that the expected output fails is dropped. A
-//! conditional or ambiguous assertion counts only if the corrected output fails it.
+//! Two outputs serve as evidence. An assertion that the expected output fails is dropped. A limited
+//! or ambiguous assertion counts only if the corrected output fails it. A condition ("if the
+//! customer is new") holds for the corrected output only if its sentence is the whole correction; in
+//! longer ones it may speak of other inputs, and is left to the judge.
 
 mod comparisons;
 mod texts;
 mod values;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::super::wording;
 use super::clause::{Sentence, Token, sentences};
 use super::fields::{Field, fields, meant};
 use super::{Assertion, Check, Operator, Path, expected, whole};
@@ -24,8 +28,17 @@ struct Found {
     needs_witness: bool,
 }
 
-/// Assertions from a correction of `output`. `expected` is the correct output, if known.
-pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec<Assertion> {
+/// Assertions of a correction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    /// Assertions, in the order of the text, then those of the expected output.
+    pub assertions: Vec<Assertion>,
+    /// True if the assertions surely cover every demand of the text.
+    pub is_whole: bool,
+}
+
+/// Derives assertions from a correction of `output`. `expected` is the correct output, if known.
+pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Derived {
     let output = whole(output);
     let expected = expected.map(whole);
     let reader = Reader {
@@ -33,13 +46,15 @@ pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec
         fields: fields(output),
         expected,
     };
+    let sentences = sentences(wording::without_interjections(correction));
+    let is_only = sentences.len() == 1;
     let mut found: Vec<(Assertion, bool)> = Vec::new();
-    for sentence in sentences(correction) {
-        if sentence.is_hedged() {
+    for sentence in &sentences {
+        if sentence.is_hedged() || (sentence.is_conditional() && !is_only) {
             continue;
         }
-        for demand in reader.read(&sentence) {
-            let needs_witness = demand.needs_witness || sentence.is_conditional();
+        for demand in reader.read(sentence) {
+            let needs_witness = demand.needs_witness || sentence.is_limited();
             let assertion = Assertion {
                 check: demand.check,
                 said: sentence.text.clone(),
@@ -59,6 +74,10 @@ pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec
         .filter(|(assertion, needs_witness)| !needs_witness || assertion.check(output).is_err())
         .map(|(assertion, _)| assertion)
         .collect();
+    let is_whole = !assertions.is_empty()
+        && sentences
+            .iter()
+            .all(|sentence| reader.is_covered(sentence, &assertions));
     if let Some(expected) = expected {
         let covered: Vec<Path> = assertions
             .iter()
@@ -66,7 +85,19 @@ pub fn derive(correction: &str, output: &Value, expected: Option<&Value>) -> Vec
             .collect();
         assertions.extend(expected::derive(output, expected, &covered));
     }
-    assertions
+    Derived {
+        assertions,
+        is_whole,
+    }
+}
+
+/// Sentences of a correction that may demand something: all but questions and interjections.
+pub fn demands(correction: &str) -> Vec<String> {
+    let sentences = sentences(wording::without_interjections(correction));
+    sentences
+        .into_iter()
+        .map(|sentence| sentence.text)
+        .collect()
 }
 
 /// Removes contradictory demands on one field. Each applies to other inputs, and the text does not
@@ -125,7 +156,44 @@ struct Reader<'v> {
 }
 
 impl Reader<'_> {
+    /// Returns true if assertions cover a sentence: each of its clauses gives one of them, holds
+    /// nothing but words of them, or says what they apply to. In doubt it is false, and a judge is
+    /// asked, too.
+    fn is_covered(&self, sentence: &Sentence, assertions: &[Assertion]) -> bool {
+        let checks: Vec<&Check> = assertions
+            .iter()
+            .filter(|assertion| assertion.said == sentence.text)
+            .map(|assertion| &assertion.check)
+            .collect();
+        let words = json!(checks).to_string().to_lowercase();
+        let is_explained = |token: &Token| {
+            FILLERS.contains(&token.lower.as_str())
+                || is_word(token, "or")
+                || words.contains(&token.lower)
+        };
+        let gives_one = |clause: &Sentence| {
+            let mut found = self.read(clause).into_iter();
+            let mut quoted = clause.tokens.iter().filter(|token| token.quoted);
+            quoted.all(is_explained) && found.any(|demand| checks.contains(&&demand.check))
+        };
+        let clauses = sentence.clauses();
+        let first = clauses.iter().position(gives_one);
+        let is_contrast = |clause: &Sentence| {
+            let first = clause.tokens.first();
+            first.is_some_and(|first| is_word(first, "not"))
+        };
+        !checks.is_empty()
+            && clauses.iter().enumerate().all(|(at, clause)| {
+                gives_one(clause)
+                    || is_contrast(clause)
+                    || clause.is_conditional()
+                    || (first.is_some_and(|first| at < first) && clause.is_subject())
+                    || clause.tokens.iter().all(is_explained)
+            })
+    }
+
     fn read(&self, sentence: &Sentence) -> Vec<Found> {
+        let sentence = &sentence.without_conditions();
         let mut found = self.comparisons(sentence);
         found.extend(self.values(sentence));
         found.extend(self.required(sentence));

@@ -5,7 +5,8 @@
 //! and must decide alike. The definitions of word, text and equality in this module are therefore
 //! authoritative.
 //!
-//! [`derive()`] creates assertions. Demands that need judgement are not assertions.
+//! [`derive()`] creates assertions, and says whether they cover the whole correction. Demands that
+//! need judgement are not assertions.
 
 mod clause;
 mod derive;
@@ -18,7 +19,7 @@ use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-pub use derive::derive;
+pub use derive::{Derived, demands, derive};
 pub use path::Path;
 use text::{has_words, same, text_of};
 
@@ -70,11 +71,13 @@ pub enum Check {
     Type { path: Path, is: JsonType },
     /// The value's text contains this, from the start of a word, ignoring case.
     Contains { path: Path, text: String },
-    /// The value's text does not contain this as separate words, ignoring case.
+    /// The value's text does not contain this as separate words, ignoring case. An output without
+    /// text fails at the path `$`: an empty answer is no better answer.
     NotContains { path: Path, text: String },
     /// The value's text contains a match of this regular expression.
     Matches { path: Path, pattern: String },
-    /// The value's text contains no match of this regular expression.
+    /// The value's text contains no match of this regular expression. An output without text fails
+    /// at the path `$`.
     NotMatches { path: Path, pattern: String },
 }
 
@@ -175,8 +178,12 @@ impl Check {
 
     fn decide(&self, output: &Value) -> Result<(), String> {
         let path = self.path();
+        let forbids = matches!(self, Self::NotContains { .. } | Self::NotMatches { .. });
         for found in path.select(output) {
             let value = found.ok_or_else(|| format!("there is no `{path}`"))?;
+            if forbids && path.steps().is_empty() && text_of(value).trim().is_empty() {
+                return Err("the output is empty".to_owned());
+            }
             self.holds(value)
                 .map_err(|reason| format!("`{path}` {reason}"))?;
         }

@@ -144,6 +144,11 @@ def same(a, b):
     return type(a) is type(b) and a == b
 
 
+def is_empty(assertion, value):
+    """An output without text, which satisfies no assertion on the whole output."""
+    return assertion["path"] == "$" and not text_of(value).strip()
+
+
 COMPARE = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -173,9 +178,9 @@ CHECKS = {
     "required": lambda a, v: v is not None,
     "type": lambda a, v: TYPES[a["is"]](v),
     "contains": lambda a, v: has_words(text_of(v), a["text"], False),
-    "not_contains": lambda a, v: not has_words(text_of(v), a["text"], True),
+    "not_contains": lambda a, v: not is_empty(a, v) and not has_words(text_of(v), a["text"], True),
     "matches": lambda a, v: re.search(a["pattern"], text_of(v)) is not None,
-    "not_matches": lambda a, v: re.search(a["pattern"], text_of(v)) is None,
+    "not_matches": lambda a, v: not is_empty(a, v) and re.search(a["pattern"], text_of(v)) is None,
 }
 
 

@@ -171,6 +171,9 @@ function same(a, b) {
   return a === b;
 }
 
+/** An output without text, which satisfies no assertion on the whole output. */
+const isEmpty = (assertion, value) => assertion.path === '$' && textOf(value).trim() === '';
+
 const COMPARE = {
   '<': (a, b) => a < b,
   '<=': (a, b) => a <= b,
@@ -202,9 +205,9 @@ const CHECKS = {
   required: (a, v) => v !== null,
   type: (a, v) => TYPES[a.is](v),
   contains: (a, v) => hasWords(textOf(v), a.text, false),
-  not_contains: (a, v) => !hasWords(textOf(v), a.text, true),
+  not_contains: (a, v) => !isEmpty(a, v) && !hasWords(textOf(v), a.text, true),
   matches: (a, v) => new RegExp(a.pattern, 'u').test(textOf(v)),
-  not_matches: (a, v) => !new RegExp(a.pattern, 'u').test(textOf(v)),
+  not_matches: (a, v) => !isEmpty(a, v) && !new RegExp(a.pattern, 'u').test(textOf(v)),
 };
 
 /** Whether an output is as an assertion demands. */

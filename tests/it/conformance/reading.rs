@@ -113,7 +113,7 @@ fn case_11_a_directory_below_uses_the_store_of_the_project() {
     assert!(!workspace.root().join("src/.agentura").exists());
     assert_eq!(
         status_line(&workspace),
-        "Executions: 1  |  Corrections: 1  |  Reflexions: 1  |  Tests: 2"
+        "Executions: 1  |  Corrections: 1  |  Reflexions: 1  |  Tests: 1"
     );
 }
 

@@ -188,7 +188,8 @@ enum Object {
 
 /// A workspace with one of everything, to be copied.
 fn learnt() -> Workspace {
-    let workspace = Workspace::sample();
+    let mut workspace = Workspace::sample();
+    workspace.set("MEMCTL_TESTS_EXPORT", "true");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let session = root.join("fixtures/sessions/claude-code-stock.jsonl");
     fs::copy(session, workspace.root().join("session.jsonl")).unwrap();
@@ -235,7 +236,8 @@ struct Attacked {
 
 impl Attacked {
     fn new(learnt: &Workspace, names: &[String], object: Object) -> Self {
-        let workspace = Workspace::empty();
+        let mut workspace = Workspace::empty();
+        workspace.set("MEMCTL_TESTS_EXPORT", "true");
         fs::remove_dir(workspace.root()).unwrap();
         copy(&learnt.root(), &workspace.root());
         let places = names.iter().map(|name| workspace.root().join(name));

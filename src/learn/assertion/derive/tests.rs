@@ -4,6 +4,7 @@ use super::derive;
 
 fn found(said: &str, output: &Value, expected: Option<&Value>) -> Vec<String> {
     derive(said, output, expected)
+        .assertions
         .iter()
         .map(|assertion| {
             let json = json!(assertion.check);
@@ -252,7 +253,7 @@ fn texts_are_said_or_not() {
     check(
         "The reply must always mention “data protection”.",
         &output,
-        &["contains $ data protection"],
+        &["contains $.reply data protection"],
     );
     check("Never say \"cheap\".", &output, &["not_contains $ cheap"]);
     check("never say cheap", &output, &["not_contains $ cheap"]);
@@ -335,4 +336,117 @@ fn what_is_expected_says_what_was_meant() {
         found("Should score below 50.", &output, Some(&expected)),
         ["equals $.recommendation hold"]
     );
+}
+
+#[test]
+fn a_demand_on_one_field_looks_at_that_field() {
+    let output = json!({"summary": "A cheap offer", "note": "cheap", "title": "x", "score": 3});
+    for said in [
+        "Never say \"cheap\" in the summary",
+        "never say cheap in the summary",
+        "The summary must not say \"cheap\"",
+        "Never use the word \"cheap\" in the summary field.",
+    ] {
+        check(said, &output, &["not_contains $.summary cheap"]);
+    }
+    check(
+        "Use \"inexpensive\" instead of \"cheap\" in the summary",
+        &output,
+        &["not_contains $.summary cheap"],
+    );
+    check(
+        "The title must mention \"GDPR\"",
+        &output,
+        &["contains $.title GDPR"],
+    );
+    // The output has no such part.
+    check("Never say \"cheap\" in the footer", &output, &[]);
+    check(
+        "Never say \"cheap\" in emails",
+        &json!({"raw_output": "so cheap"}),
+        &["not_contains $ cheap"],
+    );
+    check(
+        "Use ISO dates for `due`",
+        &json!({"due": "31.01.2026", "born": "01.02.1980"}),
+        &["matches $.due ^[0-9]{4}-[0-9]{2}-[0-9]{2}"],
+    );
+}
+
+#[test]
+fn a_condition_among_other_demands_is_left_to_the_judge() {
+    let output = json!({"priority": "low", "cause": "load", "score": 72});
+    // A condition demands nothing.
+    let four = json!({"questions": [1, 2], "logic": ""});
+    check("When more than 3 questions are asked, stop.", &four, &[]);
+    check(
+        "Return an empty string if the price field is missing",
+        &four,
+        &[],
+    );
+    check(
+        "Never commit secrets (use `logic`)",
+        &json!({"a": "logic"}),
+        &[],
+    );
+    // The person corrects this output, so the only condition holds for it.
+    check(
+        "If the customer is new, the priority must be high.",
+        &output,
+        &["equals $.priority high"],
+    );
+    check(
+        "Always name the tier. If the customer is new, the priority must be high.",
+        &output,
+        &[],
+    );
+    check(
+        "Always say \"SLA\". Say \"unknown\" if it is not in the timeline.",
+        &output,
+        &["contains $ SLA"],
+    );
+}
+
+#[test]
+fn a_correction_is_whole_if_every_demand_is_asserted() {
+    let output = json!({"overall_score": 72, "status": "open", "reply": "a cheap offer"});
+    let check = |said: &str, expected: bool| {
+        let derived = derive(said, &output, None);
+        assert!(!expected || !derived.assertions.is_empty(), "{said}");
+        assert_eq!(derived.is_whole, expected, "{said} {derived:?}");
+    };
+    for whole in [
+        "The score must be below 60.",
+        "No, wrong. The score must be below 60!",
+        "The score must be between 0 and 60",
+        "The score must be below 60 and the status must be closed",
+        "status must be approved, rejected or hold",
+        "Never say \"cheap\". The score must be below 60.",
+        "The status should be closed, not open",
+        "When there is no degree, the score must be below 60",
+        "A candidate with 5 years Python but no distributed systems should score below 60.",
+        "Candidates without a degree, who also lack Kafka, should score below 60",
+    ] {
+        check(whole, true);
+    }
+    for part in [
+        // One sentence of two.
+        "When screening for senior roles, design should be weighted separately. A candidate \
+         without distributed systems should score below 60.",
+        "The score must be below 60. Weigh design separately.",
+        // One clause of two.
+        "The score must be below 60 and the reply polite",
+        "Never say \"cheap\", and answer in German",
+        "Greet warmly, and the score must be below 60",
+        "Never say \"cheap\" - name the price",
+        "Say `inexpensive` instead of `cheap`",
+        // Hedged, contradictory, or with a condition among others.
+        "The score must be below 60. Preferably mention the degree.",
+        "The score must be below 60. The score must be above 80.",
+        "Never say \"cheap\". If there is no degree, the score must be below 60.",
+        "Be kinder.",
+        "",
+    ] {
+        check(part, false);
+    }
 }
