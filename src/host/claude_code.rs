@@ -20,6 +20,11 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook {
+        event: "UserPromptSubmit",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
         event: "PreToolUse",
         of_tools: true,
         seconds: 5,
@@ -49,7 +54,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "PreToolUse" => fields.before_tool(),
-        "UserPromptSubmit" => Some(Event {
+        "UserPromptSubmit" if is_typed(fields) => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?
         }),
@@ -77,4 +82,10 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         }
         _ => None,
     }
+}
+
+/// Returns `true` if a person wrote the prompt, and no timer or program of the host.
+fn is_typed(fields: &Fields<'_>) -> bool {
+    let source = fields.text("source");
+    source.is_none_or(|source| ["user", "sdk"].contains(&source.as_str()))
 }

@@ -26,6 +26,11 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook {
+        event: "UserPromptSubmit",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
         event: "PreToolUse",
         of_tools: true,
         seconds: 5,

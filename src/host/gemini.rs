@@ -19,6 +19,11 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook {
+        event: "BeforeAgent",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
         event: "BeforeTool",
         of_tools: true,
         seconds: 5,

@@ -19,6 +19,8 @@ use super::learn::{clean, kept};
 
 /// Maximum length of the last call, in bytes.
 const AFTER: usize = 120;
+/// Turn of a message in a session that is still running: a hook does not know how many came before.
+const RUNNING: u64 = 0;
 
 /// Rule heard in a session.
 #[derive(Debug)]
@@ -63,13 +65,9 @@ impl Listener {
             return;
         }
         self.turns += 1;
-        let text = clean(&remark.text).into_string();
-        let Some(proposal) = propose(&text) else {
+        let Some(proposal) = proposal(&remark.text) else {
             return;
         };
-        if guard::admit(&proposal.quote).quarantine.is_some() {
-            return;
-        }
         let after = self.last.clone().unwrap_or_default();
         self.heard.push(Heard {
             proposal,
@@ -87,6 +85,30 @@ impl Listener {
         }
         self.heard
     }
+}
+
+/// Returns the rule that a message proposes; `None` for one that looks like a prompt injection.
+fn proposal(message: &str) -> Option<Proposal> {
+    let proposal = propose(&clean(message).into_string())?;
+    let is_clean = guard::admit(&proposal.quote).quarantine.is_none();
+    is_clean.then_some(proposal)
+}
+
+/// Returns `true` if a message proposes a rule.
+pub(crate) fn proposes_rule(message: &str) -> bool {
+    proposal(message).is_some()
+}
+
+/// Reads a message of a running session, of a project; `None` if it proposes no rule. The end of the
+/// session adds the turn, and the call before it.
+pub(crate) fn hear(message: &str, project: &str) -> Option<Heard> {
+    let proposal = proposal(message)?;
+    Some(Heard {
+        proposal,
+        turn: RUNNING,
+        after: String::new(),
+        workspace: kept(project),
+    })
 }
 
 /// Candidate rule of a session.
@@ -187,11 +209,20 @@ fn words(text: &str) -> String {
 
 /// Adds a message to a candidate. Returns `false` if the message is counted already.
 fn say_again(rule: &mut Reflexion, said: Said) -> bool {
-    let is_same = |known: &Said| known.session == said.session && known.turn == said.turn;
-    if rule.said.iter().any(is_same) {
-        return false;
+    let mut of_session = rule.said.iter_mut().filter(|k| k.session == said.session);
+    let known = of_session.find(|known| {
+        if known.turn == RUNNING || said.turn == RUNNING {
+            known.quote == said.quote
+        } else {
+            known.turn == said.turn
+        }
+    });
+    match known {
+        // The session file knows more than the hook did.
+        Some(known) if known.turn == RUNNING && said.turn != RUNNING => *known = said,
+        Some(_) => return false,
+        None => rule.said.push(said),
     }
-    rule.said.push(said);
     true
 }
 

@@ -21,7 +21,8 @@ pub struct Said {
         skip_serializing_if = "String::is_empty"
     )]
     pub workspace: String,
-    /// Ordinal of the message among those of the person in the session, from 1.
+    /// Ordinal of the message among those of the person in the session, from 1; 0 until the session
+    /// file is read.
     #[serde(default)]
     pub turn: u64,
     /// Last call of the agent before the message, shortened; empty if there was none.

@@ -19,7 +19,10 @@ use crate::cli::off::Off;
 use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
 use crate::hints::HintService;
+use crate::hints::failure::project_of;
 use crate::host::{EventKind, Host, respond};
+use crate::learning::at_once::hear_at_once;
+use crate::learning::chat::proposes_rule;
 use crate::learning::{self, LearnOptions};
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
@@ -100,6 +103,9 @@ fn answer(
         return None;
     }
     let event = host.event(&bytes)?;
+    if event.kind == EventKind::Prompt && (read_only || !proposes_rule(&event.output)) {
+        return None;
+    }
     let mut environment = environment.clone();
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
@@ -122,6 +128,7 @@ fn answer(
             | EventKind::ToolFailed
             | EventKind::SessionStart
             | EventKind::SessionEnd
+            | EventKind::Prompt
     );
     // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells
@@ -154,6 +161,22 @@ fn answer(
             .and_then(|config| config.parsed("experiment.withhold").ok())
             .unwrap_or_default(),
     };
+    // Without readable settings, nobody has agreed to it.
+    let chat = config
+        .as_ref()
+        .is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
+    if event.kind == EventKind::Prompt {
+        if chat {
+            let project = event
+                .cwd
+                .as_deref()
+                .and_then(project_of)
+                .unwrap_or_default();
+            let origin = (event.session_id.as_str(), project.as_str());
+            hear_at_once(&store, &event.output, origin, environment.now, random).ok()?;
+        }
+        return None;
+    }
     let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
     if read_only {
@@ -166,8 +189,6 @@ fn answer(
             Some(primary) => store.backed_by(primary),
             None => store,
         };
-        // Without readable settings, nobody has agreed to it.
-        let chat = config.is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
         learn(environment.now, &store, (session, transcript), chat);
     }
     answer

@@ -453,7 +453,11 @@ impl Walk<'_> {
     /// Adds links to the messages that a rule was heard in, newest first.
     fn said(&mut self, said: &[Said], from: Step<'_>) {
         for said in said.iter().rev().take(NAMED) {
-            let mut summary = format!("message {}: \"{}\"", said.turn, said.quote);
+            let turn = match said.turn {
+                0 => String::new(),
+                turn => format!(" {turn}"),
+            };
+            let mut summary = format!("message{turn}: \"{}\"", said.quote);
             if !said.workspace.is_empty() {
                 summary.extend([" in `", &said.workspace, "`"]);
             }
