@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync
+.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -71,6 +71,9 @@ test-faults: ## a fault in every write of every verb that writes, one after the 
 
 test-remote-scale: ## the shared store's indexes at 100,000 rows, on a real server: some minutes and 2 GB of disk
 	$(CARGO) test --locked --test it postgres::search -- --ignored --nocapture
+
+bench-remote: ## rates of writes through `memctl serve` on files and over a database, beside pgbench: two minutes
+	$(CARGO) test --release --locked --test it postgres::rates -- --ignored --nocapture
 
 bench-sync: ## rates of `memctl sync` at 100,000 and a million records, beside COPY: some minutes and 3 GB of disk
 	$(CARGO) test --release --locked --test it postgres::sync::rates -- --ignored --nocapture

@@ -205,6 +205,8 @@ impl Context {
             },
             providers: self.providers(&config)?,
             spare_dir: self.environment.temp_dir.clone(),
+            group_commit: std::sync::Arc::default(),
+            seen_memories: std::sync::Arc::default(),
             now: self.environment.now,
             random,
         })

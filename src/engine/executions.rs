@@ -54,6 +54,18 @@ pub struct LoggedExecution {
     pub warnings: Vec<String>,
 }
 
+impl LoggedExecution {
+    fn of(stored: Execution, warnings: Vec<String>) -> Self {
+        Self {
+            execution_id: stored.execution_id,
+            skill: stored.skill,
+            timestamp: stored.timestamp,
+            outcome: stored.outcome,
+            warnings,
+        }
+    }
+}
+
 /// Complete records of one kind.
 #[derive(Debug)]
 pub struct Records<R> {
@@ -72,16 +84,7 @@ pub fn log_execution(
     let skill = options.skill.to_string();
     let is_judged = matches!(options.outcome, Outcome::Accepted | Outcome::Rejected);
     let judged_by = if is_judged { AGENT } else { "" }.to_owned();
-    let mut writer = workspace.writer()?;
-    for id in &options.reflexions_injected {
-        let rule = writer.store().get::<Reflexion>(id)?;
-        if rule.skill != skill {
-            let kind = Some(Kind::Reflexion);
-            let (id, similar) = (id.clone(), Vec::new());
-            return Err(store::Error::NotFound { kind, id, similar }.into());
-        }
-    }
-    let mut execution = Execution {
+    let execution = Execution {
         execution_id: String::new(),
         skill,
         timestamp: workspace.timestamp(),
@@ -101,6 +104,30 @@ pub fn log_execution(
         rules_blamed: None,
         judged_by,
     };
+    if !execution.reflexions_injected.is_empty() {
+        return log_with_rules(workspace, execution);
+    }
+    let added = workspace.add(execution, None)?;
+    let stored = added.record.ok_or(store::Error::Abandoned)?;
+    let repaired = repair_warnings(added.repairs);
+    let warnings = repaired.chain(redaction_warning(added.left_out)).collect();
+    Ok(LoggedExecution::of(stored, warnings))
+}
+
+/// Stores an execution, and counts it as evidence for the rules in its prompt.
+fn log_with_rules(
+    workspace: &Workspace,
+    mut execution: Execution,
+) -> Result<LoggedExecution, Error> {
+    let mut writer = workspace.writer()?;
+    for id in &execution.reflexions_injected {
+        let rule = writer.store().get::<Reflexion>(id)?;
+        if rule.skill != execution.skill {
+            let kind = Some(Kind::Reflexion);
+            let (id, similar) = (id.clone(), Vec::new());
+            return Err(store::Error::NotFound { kind, id, similar }.into());
+        }
+    }
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.
     let mut blamed = Vec::new();
     if execution.outcome == Outcome::Rejected {
@@ -125,13 +152,7 @@ pub fn log_execution(
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     warnings.extend(redaction_warning(writer.take_left_out()));
     warnings.extend(counted.err().map(|error| evidence::uncounted(&error)));
-    Ok(LoggedExecution {
-        execution_id: stored.execution_id,
-        skill: stored.skill,
-        timestamp: stored.timestamp,
-        outcome: stored.outcome,
-        warnings,
-    })
+    Ok(LoggedExecution::of(stored, warnings))
 }
 
 /// Returns the newest records of a kind that the caller may see.

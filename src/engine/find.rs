@@ -197,6 +197,7 @@ fn search(
         text,
         vector: asking.map(|asking| asking.vector.as_slice()),
         fusion: options.fusion,
+        floor: options.floor,
         limit: options.limit,
         weight,
     };

@@ -7,20 +7,23 @@
 //! A memory from an agent has trust `observed` until a person approves or repeats it. It is
 //! screened like tool output, and refused if it has a tombstone.
 
+mod known;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::json::compact;
 use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
-use crate::store::{Selection, Writer};
+use crate::store::Writer;
 
 use crate::model::OBSERVED;
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings, stamp};
+
+use known::{same, unless_known, was_removed};
 
 /// Memory to add.
 #[derive(Debug)]
@@ -52,6 +55,19 @@ pub struct AddReport {
     pub added: bool,
     /// Non-fatal problems, and oddities of the memory.
     pub warnings: Vec<String>,
+}
+
+impl AddReport {
+    fn of(memory: Memory, added: bool, warnings: Vec<String>) -> Self {
+        Self {
+            id: memory.id,
+            memory_type: memory.memory_type,
+            user_id: memory.user_id,
+            expires_at: memory.expires_at,
+            added,
+            warnings,
+        }
+    }
 }
 
 /// Adds a typed memory from a person.
@@ -119,7 +135,6 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
         });
     }
     warnings.extend(odd_names(memory_type, &metadata));
-    let mut writer = workspace.writer()?;
     let new = Memory {
         id: String::new(),
         user_id: workspace.store.viewer().user_id().map(str::to_owned),
@@ -135,7 +150,30 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
         updated_at: workspace.timestamp(),
         expires_at: end.map(timestamp),
     };
-    let (memory, added) = match same(&writer, &new, &mut warnings)? {
+    // Most memories are new. They are written together with those of other requests.
+    if let Some(unless) = unless_known(workspace, &new)? {
+        let removed = was_removed(&workspace.store, &new)?;
+        let added = workspace.add(new.clone(), Some(unless))?;
+        if let Some(memory) = added.record {
+            warnings.extend(removed);
+            warnings.extend(repair_warnings(added.repairs));
+            warnings.extend(redaction_warning(added.left_out));
+            return Ok(AddReport::of(memory, true, warnings));
+        }
+    }
+    add_again(workspace, new, options, trust, warnings)
+}
+
+/// Adds a memory under the lock, or renews the equal one.
+fn add_again(
+    workspace: &Workspace,
+    new: Memory,
+    options: &AddOptions,
+    trust: Trust,
+    mut warnings: Vec<String>,
+) -> Result<AddReport, Error> {
+    let mut writer = workspace.writer()?;
+    let (memory, added) = match same(writer.store(), &new, &mut warnings)? {
         Some(same) => {
             if same.trust() < trust {
                 let is_said = [("trust", raw(&"user")?)];
@@ -154,14 +192,7 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
     };
     warnings.extend(repair_warnings(writer.take_repairs()));
     warnings.extend(redaction_warning(writer.take_left_out()));
-    Ok(AddReport {
-        id: memory.id,
-        memory_type,
-        user_id: memory.user_id,
-        expires_at: memory.expires_at,
-        added,
-        warnings,
-    })
+    Ok(AddReport::of(memory, added, warnings))
 }
 
 /// Default expiry of a memory of this type.
@@ -196,44 +227,6 @@ fn say_again(
         memory.expires_at = end;
     }
     Ok(memory)
-}
-
-/// Returns the equal memory, if there is one. Warns about an equal text with other metadata, and
-/// about an equal memory that was removed.
-fn same(
-    writer: &Writer,
-    new: &Memory,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Memory>, Error> {
-    let content = guard::redact(&new.content).text;
-    let metadata = compact(&guard::redact_json(new.metadata.get()).text);
-    let known = writer
-        .store()
-        .list::<Memory>(&Selection::default())?
-        .records;
-    let alike = known.into_iter().filter(|known| {
-        known.content == content
-            && known.memory_type == new.memory_type
-            && known.user_id == new.user_id
-    });
-    let mut other = None;
-    for known in alike {
-        if compact(known.metadata.get()) == metadata {
-            warnings.push(format!("`{}` says the same already", known.id));
-            return Ok(Some(known));
-        }
-        other = Some(known.id);
-    }
-    if let Some(id) = other {
-        warnings.push(format!(
-            "`{id}` says the same with other metadata: memctl memory edit {id}"
-        ));
-    } else if let Some(removed) = writer.store().buried(Kind::Memory, &content)? {
-        let day = removed.at.split('T').next().unwrap_or_default();
-        let id = &removed.id;
-        warnings.push(format!("the same was removed on {day}, as `{id}`"));
-    }
-    Ok(None)
 }
 
 /// Formats a time as stored in memories.

@@ -34,6 +34,7 @@ impl Explain for store::Error {
                 Some("give a `--scope` that covers it".to_owned()),
             ),
             Self::Damaged(_) => (Kind::Store, Some("memctl doctor --repair".to_owned())),
+            Self::Group(error) => error.explain(),
             Self::NewerFormat { .. } => (
                 Kind::Store,
                 Some("install a newer memctl; this one can only read the file".to_owned()),
@@ -62,7 +63,7 @@ impl Explain for store::Error {
                 Some(error) => error.explain(),
                 None => (Kind::Remote, None),
             },
-            Self::Serialize(_) => (Kind::Internal, None),
+            Self::Serialize(_) | Self::Abandoned => (Kind::Internal, None),
             Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Kind::Store, None),
         }
     }

@@ -132,6 +132,7 @@ pub fn evaluate(
             text: kin.as_deref().unwrap_or(text),
             vector: vector.as_deref(),
             fusion,
+            floor: None,
             limit: DEPTH,
             weight: |_| 1.0,
         };

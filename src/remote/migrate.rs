@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -34,6 +34,7 @@ const MIGRATIONS: [Migration; 7] = [
     migration(5, "functions", include_str!("schema/005_functions.sql")),
     migration(6, "primary", include_str!("schema/006_primary.sql")),
     migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
+    migration(8, "procedures", include_str!("schema/008_procedures.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.

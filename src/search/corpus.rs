@@ -28,6 +28,7 @@ impl Corpus {
             text: query,
             vector: None,
             fusion: Fusion::Keyword,
+            floor: None,
             limit: self.texts.len(),
             weight: |_| 1.0,
         };

@@ -8,7 +8,7 @@ use crate::model::Kind;
 
 use super::fusion::fuse::{Fusion, coverage, rrf};
 use super::fusion::top_k::{Best, Hit, Ladder};
-use super::fusion::view::{Half, View};
+use super::fusion::view::{FLOOR, Half, View};
 use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
@@ -43,6 +43,8 @@ pub struct Question<'a> {
     pub vector: Option<&'a [f32]>,
     /// Method of combining the two rankings.
     pub fusion: Fusion,
+    /// Minimum cosine of a document without a query word; `None` for 0.3.
+    pub floor: Option<f32>,
     /// Maximum number of results.
     pub limit: usize,
     /// Factor for the score, by kind of the document.
@@ -129,6 +131,7 @@ impl<'a> Ranker<'a> {
             documents: part.segment.len(),
             words: words.of.get(of).map_or(&[], Vec::as_slice),
             cosines: cosines.get(of).map_or(&[], Vec::as_slice),
+            floor: question.floor.unwrap_or(FLOOR),
         };
         let views: Vec<View<'_>> = self.parts.iter().zip(0..).map(view).collect();
         let fused = self.fused(&views, words.ceiling, question);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -122,6 +123,12 @@ pub enum Error {
     /// The primary database reported an error.
     #[error(transparent)]
     Primary(Fault),
+    /// A write failed that several requests share.
+    #[error(transparent)]
+    Group(Arc<Error>),
+    /// The thread that should have written the record has ended.
+    #[error("the write ended without an answer")]
+    Abandoned,
     /// A record could not be serialized as JSON.
     #[error("cannot write the record as JSON")]
     Serialize(#[from] serde_json::Error),

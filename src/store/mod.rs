@@ -73,7 +73,9 @@ pub use redaction::{Redacted, redact};
 pub use trust::{Approvals, Basis, Note, Standing};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
+pub use writer::append::{Compared, Repeats, Unless};
 pub use writer::expire::Expired;
+pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::moving::Moving;
 pub use writer::puller::Puller;
 pub use writer::raw_transfer::{
@@ -81,3 +83,4 @@ pub use writer::raw_transfer::{
 };
 pub use writer::repair::{Cleaned, Repaired};
 pub use writer::revert::{Returning, Reverted};
+pub use writer::seen_entries::SeenEntries;

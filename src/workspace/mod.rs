@@ -38,12 +38,14 @@ pub use read_audit::{AuditReads, InvalidReads};
 pub use rule_files::RuleFiles;
 pub use session_error::SessionError;
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::learn::rewrite::RewriteBy;
 use crate::model::{SkillPath, split_origin};
 use crate::skill::{Skill, Skills};
-use crate::store::{Problem, Scoped, Writer};
+use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
 /// A workspace, opened, and what the verbs need from outside.
 #[derive(Debug, Clone)]
@@ -62,6 +64,10 @@ pub struct Workspace {
     pub now: DateTime<Utc>,
     /// Makes a random name.
     pub random: fn() -> String,
+    /// Writes that requests of this process share; a program with one request shares with nobody.
+    pub group_commit: Arc<GroupCommit>,
+    /// Digests of the memories, for all requests of this process.
+    pub seen_memories: Arc<SeenEntries>,
 }
 
 /// Records of a workspace with the clock: enough for verbs that use no skill, setting or model.

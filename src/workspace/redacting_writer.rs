@@ -7,9 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::guard;
+use crate::model::Record;
 use crate::platform::{Directory, named};
 use crate::skill::Skills;
-use crate::store::{self, Writer, atomic};
+use crate::store::{self, Added, Unless, Writer, atomic};
 
 use super::Error;
 use crate::workspace::Workspace;
@@ -138,6 +139,16 @@ impl Workspace {
 
     pub(crate) fn writer(&self) -> Result<Writer, Error> {
         self.records().writer()
+    }
+
+    /// Adds a record, in one write with the records of other requests of this process.
+    pub(crate) fn add<R: Record + Send + 'static>(
+        &self,
+        record: R,
+        unless: Option<Unless>,
+    ) -> Result<Added<R>, Error> {
+        let group = &self.group_commit;
+        Ok(group.add(&self.store, record, unless, self.now, self.random)?)
     }
 
     /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.

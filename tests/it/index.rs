@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use chrono::Utc;
@@ -68,6 +69,8 @@ pub(crate) fn engine(store: Scoped) -> Opened {
         },
         providers: Providers::default(),
         spare_dir: PathBuf::from("/nonexistent"),
+        group_commit: Arc::default(),
+        seen_memories: Arc::default(),
         now: Utc::now(),
         random: || "random".to_owned(),
     }
@@ -80,6 +83,7 @@ fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
         limit: 5,
         filter: Filter::default(),
         fusion: Fusion::Keyword,
+        floor: None,
         rewrite: Rewrite::Not,
         explain: false,
     };
@@ -369,6 +373,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             limit: 20,
             filter: Filter::default(),
             fusion: Fusion::Keyword,
+            floor: None,
             rewrite: Rewrite::Not,
             explain: false,
         };

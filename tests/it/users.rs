@@ -154,6 +154,7 @@ fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<S
         limit: 9,
         filter: Filter::default(),
         fusion: Fusion::Semantic,
+        floor: None,
         rewrite: Rewrite::Not,
         explain: false,
     };

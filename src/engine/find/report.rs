@@ -18,6 +18,8 @@ pub struct FindOptions {
     pub filter: Filter,
     /// Method to merge the keyword and the semantic ranking. `Keyword` alone loads no embedder.
     pub fusion: Fusion,
+    /// Minimum cosine of a record without a query word; `None` for the usual one.
+    pub floor: Option<f32>,
     /// Rewriting of the query.
     pub rewrite: Rewrite,
     /// Adds an explanation to each result.
@@ -32,6 +34,7 @@ impl FindOptions {
             limit,
             filter: Filter::default(),
             fusion: Fusion::default(),
+            floor: None,
             rewrite: Rewrite::Not,
             explain: false,
         }

@@ -6,10 +6,13 @@
 //! second session still works. So every transaction checks for changes that this writer has not
 //! read before it stores anything.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
+use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -34,6 +37,8 @@ const LONGEST_TURN: Duration = Duration::from_mins(10);
 pub(super) struct Sessions {
     lock: Connection,
     data: Connection,
+    /// Prepared statements of the second session, by their SQL.
+    statements: HashMap<String, Statement>,
 }
 
 impl Sessions {
@@ -48,7 +53,11 @@ impl Sessions {
 
     async fn open(shared: &Shared) -> Result<Self, Error> {
         let (lock, data) = tokio::try_join!(shared.open(), shared.open())?;
-        Ok(Self { lock, data })
+        Ok(Self {
+            lock,
+            data,
+            statements: HashMap::new(),
+        })
     }
 
     fn is_open(&self) -> bool {
@@ -79,16 +88,15 @@ impl Sessions {
             limit.as_millis().max(1),
             LONGEST_TURN.as_millis()
         );
-        client.batch_execute(&begin).await.map_err(&failed)?;
         let origin = &shared.name.origin;
         let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(origin, Type::TEXT)];
-        let row = client
-            .query_typed(
-                "select tombstone_key is not null from memctl.origins
-                 where user_id = (select memctl.current_user_id()) and origin = $1 for update",
-                &parameters,
-            )
-            .await;
+        let turn = client.query_typed(
+            "select tombstone_key is not null from memctl.origins
+             where user_id = (select memctl.current_user_id()) and origin = $1 for update",
+            &parameters,
+        );
+        let (is_open, row) = tokio::join!(client.batch_execute(&begin), turn);
+        is_open.map_err(&failed)?;
         match row {
             Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(()),
             Ok(_) => Err(Error::NoMemory(origin.clone())),
@@ -110,32 +118,68 @@ impl Sessions {
         all: &[&[(&(dyn ToSql + Sync), Type)]],
     ) -> Result<Reached, Error> {
         let failed = self.data.failed("records cannot be stored");
-        let transaction = self.data.begin().await?;
-        // Blocks other writers of this user's rows until the transaction ends.
-        transaction
-            .execute_typed("select memctl.begin_write()", &[])
-            .await
-            .map_err(&failed)?;
         let asked = format!("select {}", has_changed());
-        let known: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&after, Type::INT8)];
-        let row = transaction.query_typed_one(&asked, &known).await;
-        if row.map_err(&failed)?.get(0) {
-            return Err(Error::Overtaken(origin.to_owned()));
-        }
-        for parameters in all {
-            transaction
-                .execute_typed(statement, parameters)
-                .await
-                .map_err(&failed)?;
-        }
+        let asked = self.prepared(&asked, &[Type::TEXT, Type::INT8]).await?;
+        let types = all.first().into_iter().flat_map(|first| first.iter());
+        let types: Vec<Type> = types.map(|(_, of)| of.clone()).collect();
+        let statement = self.prepared(statement, &types).await?;
         let reached = format!("select memctl.clock(), {}", last_change());
-        let row = transaction.query_typed_one(&reached, &[]).await;
-        let row = row.map_err(&failed)?;
-        transaction.commit().await.map_err(&failed)?;
-        Ok(Reached {
-            clock: row.get(0),
-            seq: row.get(1),
-        })
+        let reached = self.prepared(&reached, &[]).await?;
+        let client = &self.data.client;
+        // All statements are sent at once, and the server runs them in this order. The first blocks
+        // other writers of this user's rows until the transaction ends.
+        let opened = async {
+            let begin = "rollback; begin; select memctl.begin_write()";
+            client.batch_execute(begin).await.map_err(&failed)
+        };
+        let has_changed = async {
+            let row = client.query_one(&asked, &[&origin, &after]).await;
+            Ok(row.map_err(&failed)?.get::<_, bool>(0))
+        };
+        let stored = all.iter().map(|parameters| async {
+            let parameters: Vec<_> = parameters.iter().map(|(value, _)| *value).collect();
+            let done = client.execute(&statement, &parameters).await;
+            done.map(drop).map_err(&failed)
+        });
+        let reached = async {
+            let row = client.query_one(&reached, &[]).await.map_err(&failed)?;
+            Ok(Reached {
+                clock: row.get(0),
+                seq: row.get(1),
+            })
+        };
+        // The first error is the cause; those of later statements follow from it.
+        let (opened, changed, stored, reached) =
+            tokio::join!(opened, has_changed, join_all(stored), reached);
+        let outcome = opened
+            .and(changed)
+            .and_then(|has_changed| {
+                if has_changed {
+                    return Err(Error::Overtaken(origin.to_owned()));
+                }
+                stored.into_iter().collect::<Result<(), _>>()
+            })
+            .and(reached);
+        let end = if outcome.is_ok() {
+            "commit"
+        } else {
+            "rollback"
+        };
+        let ended = client.batch_execute(end).await.map_err(&failed);
+        let reached = outcome?;
+        ended.map(|()| reached)
+    }
+
+    /// Prepares a statement on the writing session, once.
+    async fn prepared(&mut self, sql: &str, types: &[Type]) -> Result<Statement, Error> {
+        if let Some(known) = self.statements.get(sql) {
+            return Ok(known.clone());
+        }
+        let failed = self.data.failed("records cannot be stored");
+        let prepared = self.data.client.prepare_typed(sql, types).await;
+        let prepared = prepared.map_err(failed)?;
+        self.statements.insert(sql.to_owned(), prepared.clone());
+        Ok(prepared)
     }
 
     async fn put(

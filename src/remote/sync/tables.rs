@@ -183,7 +183,13 @@ pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
             let document = record.document();
             json!({
                 "content": document.content,
-                "metadata": {"id": document.id, "skill": document.skill, "trust": document.trust},
+                "metadata": {
+                    "status": record.status,
+                    "data": value(&record.data),
+                    "id": document.id,
+                    "skill": document.skill,
+                    "trust": document.trust,
+                },
                 "created": time(&document.created),
             })
         }

@@ -2,8 +2,8 @@
 
 use super::top_k::Hit;
 
-/// Minimum cosine of a document without a query word. Unrelated texts have cosines of 0 to 0.2.
-const FLOOR: f32 = 0.3;
+/// Default minimum cosine of a document without a query word. Unrelated texts have cosines of 0 to 0.2.
+pub(crate) const FLOOR: f32 = 0.3;
 
 /// Scores of one part's documents.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,8 @@ pub(crate) struct View<'v> {
     pub(crate) words: &'v [f64],
     /// Cosines, or empty.
     pub(crate) cosines: &'v [f32],
+    /// Minimum cosine of a document without a query word.
+    pub(crate) floor: f32,
 }
 
 /// One of the two rankings.
@@ -50,7 +52,7 @@ impl View<'_> {
     /// or against that word.
     pub(crate) fn meaning(&self, place: usize) -> Option<f64> {
         let cosine = self.cosine(place)?;
-        let counts = cosine >= FLOOR || self.words(place).is_some();
+        let counts = cosine >= self.floor || self.words(place).is_some();
         counts.then(|| f64::from(cosine))
     }
 
@@ -60,7 +62,10 @@ impl View<'_> {
             ([], []) => 0..0,
             _ => 0..self.documents,
         };
-        let near = |place| self.cosine(place).is_some_and(|cosine| cosine >= FLOOR);
+        let near = |place| {
+            self.cosine(place)
+                .is_some_and(|cosine| cosine >= self.floor)
+        };
         places.filter(move |place| self.words(*place).is_some() || near(*place))
     }
 

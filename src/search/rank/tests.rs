@@ -48,6 +48,7 @@ fn rank(query: &str, vector: Option<&[f32]>, fusion: Fusion) -> Vec<Ranked> {
         text: query,
         vector,
         fusion,
+        floor: None,
         limit: 10,
         weight: |_| 1.0,
     };
@@ -107,6 +108,7 @@ fn what_is_not_admitted_has_no_part_in_anything() {
         text: "compliance",
         vector: None,
         fusion: Fusion::Keyword,
+        floor: None,
         limit: 10,
         weight: |_| 1.0,
     };

@@ -70,7 +70,7 @@ impl Metrics {
         self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn text(&self, listeners: usize, records: &[(Kind, u64)]) -> String {
+    pub(super) fn text(&self, listeners: usize, commits: u64, records: &[(Kind, u64)]) -> String {
         let mut text = String::new();
         let head = |text: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -148,6 +148,12 @@ impl Metrics {
                 "counter",
                 "Idle connections closed for new ones.",
                 evicted.to_string(),
+            ),
+            (
+                "memctl_group_commits_total",
+                "counter",
+                "Writes that requests shared to add records.",
+                commits.to_string(),
             ),
         ];
         for (name, kind, help, value) in numbers {

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::arguments::Invalid;
-use crate::error::{Kind, UserError};
+use crate::error::{Explain as _, Kind, UserError};
 use crate::serve::token::Refused;
 use crate::workspace::Error;
 use crate::{skill, store};
@@ -266,6 +266,12 @@ impl From<Error> for Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl Problem {
+    fn of_store(error: &store::Error) -> Self {
         use store::Error as Of;
         let message = error.to_string();
         match error {
@@ -289,24 +295,23 @@ impl From<store::Error> for Problem {
                 Self::busy("another program is writing to the memory", 1)
             }
             Of::Disabled { .. } => Self::disabled(),
+            Of::Group(error) => Self::of_store(error),
             Of::Primary(error) => Self {
-                inner: Some(chain(&*error)),
+                inner: Some(chain(&**error)),
                 ..Self::busy("the database of the memory does not answer", 2)
             },
             // Every other error is a failure of the server.
             error => {
-                let UserError { kind, message, .. } = error.into();
-                let kind = match kind {
-                    Kind::Internal => kind,
+                let kind = match error.explain().0 {
+                    kind @ Kind::Internal => kind,
                     _ => Kind::Store,
                 };
-                Self::fault(kind.name(), "the memory cannot be read or written", message)
+                let message = "the memory cannot be read or written";
+                Self::fault(kind.name(), message, chain(error))
             }
         }
     }
-}
 
-impl Problem {
     /// Returns the error for a disabled memory.
     pub(super) fn disabled() -> Self {
         Self {

@@ -32,7 +32,8 @@ pub(super) async fn metrics(
         Ok(counts?)
     });
     let records = work.await?;
-    let text = server.metrics().text(server.events().listeners(), &records);
+    let listeners = server.events().listeners();
+    let text = server.metrics().text(listeners, server.commits(), &records);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

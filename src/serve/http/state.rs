@@ -18,7 +18,9 @@ use crate::platform::Directory;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::{Approvals, AuditContext, Primary, Scoped, is_disabled};
+use crate::store::{
+    Approvals, AuditContext, GroupCommit, Primary, Scoped, SeenEntries, is_disabled,
+};
 use crate::workspace::Providers;
 use crate::workspace::{Settings, Workspace};
 
@@ -34,6 +36,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maximum number of concurrent write-only requests: one has the lock, the others are prepared.
 const WRITERS: usize = 4;
+
+/// Maximum number of concurrent requests that only add records. They share their writes, and each
+/// takes a thread while it waits.
+const ADDITIONS: usize = 64;
 
 /// Maximum wait for the lock, shorter than the time limit of a request.
 const LOCK: Duration = Duration::from_secs(10);
@@ -74,6 +80,8 @@ struct Inner {
     providers: Providers,
     spare_dir: PathBuf,
     random: fn() -> String,
+    group_commit: Arc<GroupCommit>,
+    seen_memories: Arc<SeenEntries>,
     clock: Clock,
     verifier: Verifier,
     origins: Origins,
@@ -82,6 +90,8 @@ struct Inner {
     slots: Arc<Semaphore>,
     /// Queue of writers: few at a time and in order, because the lock of the directory is not fair.
     turns: Semaphore,
+    /// Queue of additions, which share their writes.
+    additions: Arc<Semaphore>,
     metrics: Metrics,
     events: Events,
     log: Log,
@@ -114,12 +124,15 @@ impl Server {
             },
             spare_dir: workspace.spare_dir,
             random: workspace.random,
+            group_commit: workspace.group_commit,
+            seen_memories: workspace.seen_memories,
             clock: options.clock,
             verifier: options.verifier,
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
             slots: Arc::new(Semaphore::new(options.limits.at_once)),
             turns: Semaphore::new(WRITERS),
+            additions: Arc::new(Semaphore::new(ADDITIONS)),
             limits: options.limits,
             metrics: Metrics::default(),
             events,
@@ -146,6 +159,8 @@ impl Server {
             spare_dir: self.0.spare_dir.clone(),
             now,
             random: self.0.random,
+            group_commit: Arc::clone(&self.0.group_commit),
+            seen_memories: Arc::clone(&self.0.seen_memories),
         }
     }
 
@@ -194,6 +209,28 @@ impl Server {
         let slot = self.slot().await?;
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || Ok(server.caught_up(&caller, why)?);
+        Self::call(slot, open, work).await
+    }
+
+    /// Runs work that only adds records: many at a time, because they share their writes. The writer
+    /// fetches what the other copies of the memory have written.
+    pub(super) async fn add<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        why: &'static str,
+        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let slot = self.permit(&self.0.additions).await?;
+        let (server, caller) = (self.clone(), caller.clone());
+        let open = move || Ok(server.workspace(&caller, why));
+        Self::call(slot, open, async move |workspace| work(workspace)).await
+    }
+
+    async fn call<T: Send + 'static>(
+        slot: OwnedSemaphorePermit,
+        open: impl FnOnce() -> Result<Workspace, Problem> + Send + 'static,
+        work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
         let done = blocking::call(open, async move |workspace| {
             // The client may be gone: the slot is taken until the work is done.
             let _slot = slot;
@@ -222,7 +259,11 @@ impl Server {
 
     /// Waits for the permit to use the memory.
     pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let slots = Arc::clone(&self.0.slots);
+        self.permit(&self.0.slots).await
+    }
+
+    async fn permit(&self, slots: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+        let slots = Arc::clone(slots);
         let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
         let Ok(Ok(slot)) = slot else {
             return Err(Problem::busy("the server is overloaded", 1));
@@ -255,6 +296,11 @@ impl Server {
 
     pub(super) fn rates(&self) -> &Rates {
         &self.0.rates
+    }
+
+    /// Returns the number of shared writes.
+    pub(super) fn commits(&self) -> u64 {
+        self.0.group_commit.commits()
     }
 
     pub(super) fn metrics(&self) -> &Metrics {

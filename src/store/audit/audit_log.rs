@@ -25,24 +25,47 @@ pub(crate) struct AuditLog<'a> {
 impl AuditLog<'_> {
     /// Appends a line. Without a key there is no memory to audit.
     pub(crate) fn append(self, did: AuditAction, touched: &[Touched<'_>]) -> Result<(), Error> {
-        let audit_context = self.audit_context;
+        self.append_lines(did, &[(self.audit_context, touched)])
+    }
+
+    /// Appends a line for each caller and record.
+    pub(crate) fn append_each(
+        self,
+        did: AuditAction,
+        touched: &[(&AuditContext, Touched<'_>)],
+    ) -> Result<(), Error> {
+        let lines = touched.iter();
+        let lines: Vec<_> = lines
+            .map(|(audit_context, touched)| (*audit_context, std::slice::from_ref(touched)))
+            .collect();
+        self.append_lines(did, &lines)
+    }
+
+    fn append_lines(
+        self,
+        did: AuditAction,
+        lines: &[(&AuditContext, &[Touched<'_>])],
+    ) -> Result<(), Error> {
         let Some(identity) = directory::identity(self.directory) else {
             return Ok(());
         };
-        let mut of: Vec<String> = Vec::new();
-        for (_, user) in touched {
-            let other =
-                user.filter(|user| *user != audit_context.who && !of.iter().any(|o| o == user));
-            of.extend(other.map(str::to_owned));
-        }
-        let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
         let mut chain = Chain::open(self.directory, self.lock_limit, &identity.tombstone_key)?;
         // A purge removes the log itself.
         let is_missed = did != AuditAction::Purged && chain.is_blank();
         if is_missed && self.approvals.remembers_audit(&identity.origin) {
             chain.doubt();
         }
-        chain.append(audit_context, did, records, of)
+        for (audit_context, touched) in lines {
+            let mut of: Vec<String> = Vec::new();
+            for (_, user) in *touched {
+                let other =
+                    user.filter(|user| *user != audit_context.who && !of.iter().any(|o| o == user));
+                of.extend(other.map(str::to_owned));
+            }
+            let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
+            chain.append(audit_context, did, records, of)?;
+        }
+        Ok(())
     }
 
     /// Begins the audit log of a workspace with a new identity: an anchor and no line. From then

@@ -19,6 +19,8 @@ pub(crate) struct AtPrimary {
     there: Reached,
     /// `true` if a file write has failed, so that the change must be fetched again.
     is_behind: bool,
+    /// `true` while the database has a change that is not in a file yet.
+    is_ahead: bool,
 }
 
 impl AtPrimary {
@@ -42,6 +44,7 @@ impl AtPrimary {
             turn,
             there,
             is_behind: false,
+            is_ahead: false,
         }))
     }
 }
@@ -58,6 +61,7 @@ impl AtPrimary {
             .collect();
         let done = self.turn.put(self.there.seq, kind, &rows);
         self.there = done.map_err(Error::Primary)?;
+        self.is_ahead = true;
         Ok(())
     }
 
@@ -68,18 +72,20 @@ impl AtPrimary {
         }
         let done = self.turn.bury(self.there.seq, kind, gone);
         self.there = done.map_err(Error::Primary)?;
+        self.is_ahead = true;
         Ok(())
     }
 
-    /// Records a failure to write to a file what the database has already.
-    pub(crate) fn fall_behind(&mut self) {
-        self.is_behind = true;
+    /// Records that a file has what was sent last, or has failed to take it.
+    pub(crate) fn followed(&mut self, is_written: bool) {
+        self.is_behind |= !is_written;
+        self.is_ahead = false;
     }
 
     /// Saves the progress of the files.
     pub(crate) fn keep_reached(&self, directory: &Directory) {
         let known = reached(directory).unwrap_or_default();
-        if !self.is_behind && self.there != known {
+        if !self.is_behind && !self.is_ahead && self.there != known {
             keep(directory, self.there);
         }
     }

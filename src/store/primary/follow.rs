@@ -34,10 +34,17 @@ impl Scoped {
             self.must_be_enabled()?;
         }
         let clock = primary.clock().map_err(Error::Primary)?;
-        if reached(self.directory()).is_some_and(|reached| reached.clock == clock) {
+        let before = reached(self.directory());
+        if before.is_some_and(|before| before.clock == clock) {
             return Ok(false);
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
+        // Another thread or process may have brought the changes, or made them. Nothing is asked
+        // then, because writers wait for the lock.
+        let now = reached(self.directory());
+        if now != before && now.is_some_and(|now| now.clock >= clock) {
+            return Ok(true);
+        }
         fetch(self, &lock, primary.as_ref())?;
         Ok(true)
     }

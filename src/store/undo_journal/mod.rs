@@ -59,22 +59,39 @@ pub(crate) fn append(
     key: Option<&UserKey>,
     step: Step,
 ) -> Result<(), Error> {
-    if audit_context.change.is_empty() {
+    append_each(lock, key, std::iter::once((audit_context, step)))
+}
+
+/// Appends lines of several callers in one write, except those without a change id.
+pub(crate) fn append_each<'a>(
+    lock: &Lock,
+    key: Option<&UserKey>,
+    steps: impl Iterator<Item = (&'a AuditContext, Step)>,
+) -> Result<(), Error> {
+    let mut lines = Vec::new();
+    let mut last = "";
+    for (audit_context, step) in steps {
+        if audit_context.change.is_empty() {
+            continue;
+        }
+        let line = Line {
+            change: audit_context.change.clone(),
+            at: audit_context.at.clone(),
+            who: audit_context.who.clone(),
+            why: audit_context.why.clone(),
+            step,
+            mac: None,
+        };
+        lines.push(serde_json::to_string(&line.signed(key)?)?);
+        last = &audit_context.change;
+    }
+    if lines.is_empty() {
         return Ok(());
     }
-    let line = Line {
-        change: audit_context.change.clone(),
-        at: audit_context.at.clone(),
-        who: audit_context.who.clone(),
-        why: audit_context.why.clone(),
-        step,
-        mac: None,
-    };
-    let line = line.signed(key)?;
-    log::append_all(lock, FILE, &[serde_json::to_string(&line)?], Sync::Leave)?;
+    log::append_all(lock, FILE, &lines, Sync::Leave)?;
     let length = length(lock.directory());
     if length > LONGEST {
-        shorten(lock, &audit_context.change)?;
+        shorten(lock, last)?;
     }
     Ok(())
 }

@@ -1,4 +1,10 @@
 //! Adding of records, with ids from the store.
+//!
+//! Additions of one kind are written together: one transaction of the database, one append to the
+//! file, one wait for the disk. Each has its own caller, so that the records of several requests can
+//! share a write.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
@@ -9,108 +15,306 @@ use crate::store::audit::audit_event::AuditAction;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::NewEntry;
+use crate::store::files::data::offsets::Header;
+use crate::store::redaction::redact;
 use crate::store::trust::acts;
 use crate::store::undo_journal::step::Step;
 
 use super::Writer;
 
-impl Writer {
-    /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if
-    /// it is taken. On return the record is on disk.
-    pub fn append<R: Record>(&mut self, mut record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        if !self.store.access().covers_skill(R::KIND, record.skill()) {
+/// Record to add, of any type.
+pub(crate) trait Addition {
+    fn kind(&self) -> Kind;
+    /// Returns the store of the caller, with their access and audit context.
+    fn store(&self) -> &Scoped;
+    /// Returns the id; empty until one is assigned.
+    fn id(&self) -> &str;
+    /// Returns `true` if the caller has chosen the id.
+    fn is_numbered(&self) -> bool;
+    fn number(&mut self, id: String);
+    fn skill(&self) -> &str;
+    fn user_id(&self) -> Option<&str>;
+    fn now(&self) -> DateTime<Utc>;
+    /// Returns the text for the file, and leaves the record as it is stored.
+    fn text(&mut self) -> Result<String, Error>;
+    /// Returns `true` if an entry says the same, so that nothing is to be added.
+    fn repeats(&self, entry: &[u8]) -> bool;
+    /// Position up to which the caller knows that no entry says the same.
+    fn compared(&self) -> Option<Compared>;
+    fn state(&mut self) -> &mut State;
+}
+
+/// Progress of an addition.
+#[derive(Debug, Default)]
+pub(crate) enum State {
+    #[default]
+    Waiting,
+    /// The text was written and then not found, because another program saved the file.
+    Unsure(String),
+    Refused(Error),
+    Repeated,
+}
+
+/// State of a file at which it was searched for an entry that says the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compared {
+    generation: u64,
+    end: u64,
+}
+
+impl Compared {
+    pub(super) fn of(header: &Header) -> Self {
+        Self {
+            generation: header.generation,
+            end: header.tail,
+        }
+    }
+
+    /// Returns the position behind which entries came until `now`; `None` if the file was replaced.
+    pub(super) fn until(self, now: Self) -> Option<u64> {
+        let is_longer = self.generation == now.generation && self.end <= now.end;
+        is_longer.then_some(self.end)
+    }
+}
+
+/// Returns `true` for the JSON text of an entry that says the same.
+pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
+
+/// Condition on which a record is not added.
+pub struct Unless {
+    /// State of the file in which no entry said the same.
+    pub compared: Compared,
+    /// Comparison with the record.
+    pub repeats: Box<Repeats>,
+}
+
+/// Record of one type to add.
+pub(crate) struct New<R> {
+    pub(crate) record: R,
+    pub(crate) state: State,
+    /// Kinds of secrets redacted from it.
+    pub(crate) left_out: Vec<&'static str>,
+    store: Scoped,
+    unless: Option<Unless>,
+    is_numbered: bool,
+    now: DateTime<Utc>,
+}
+
+impl<R: Record> New<R> {
+    /// Checks that the caller of `store` may add the record.
+    pub(crate) fn of(
+        store: Scoped,
+        mut record: R,
+        now: DateTime<Utc>,
+        unless: Option<Unless>,
+    ) -> Result<Self, Error> {
+        if !store.access().covers_skill(R::KIND, record.skill()) {
             let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
             return Err(Error::OutOfScope { what });
         }
-        self.claim(&mut record)?;
-        let mut own = Numbered {
-            is_given: !record.id().is_empty(),
-            written: None,
-        };
-        self.redone(R::KIND, |writer, snapshot| {
-            writer.append_to(snapshot, &mut record, &mut own, now)
-        })?;
-        if record.trust() != model::Trust::Observed {
-            self.vouch(R::KIND, record.id())?;
-        }
-        Ok(record)
+        claim(&store, &mut record)?;
+        Ok(Self {
+            is_numbered: !record.id().is_empty(),
+            record,
+            state: State::default(),
+            left_out: Vec::new(),
+            store,
+            unless,
+            now,
+        })
+    }
+}
+
+impl<R: Record> Addition for New<R> {
+    fn kind(&self) -> Kind {
+        R::KIND
     }
 
-    fn append_to<R: Record>(
+    fn store(&self) -> &Scoped {
+        &self.store
+    }
+
+    fn id(&self) -> &str {
+        self.record.id()
+    }
+
+    fn is_numbered(&self) -> bool {
+        self.is_numbered
+    }
+
+    fn number(&mut self, id: String) {
+        self.record.set_id(id);
+    }
+
+    fn skill(&self) -> &str {
+        self.record.skill().unwrap_or_default()
+    }
+
+    fn user_id(&self) -> Option<&str> {
+        self.record.user_id()
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    fn text(&mut self) -> Result<String, Error> {
+        let text = serde_json::to_string(&self.record)?;
+        let redacted = redact(&text);
+        if !redacted.found.is_empty() {
+            self.record = serde_json::from_str(&redacted.text)?;
+            claim(&self.store, &mut self.record)?;
+        }
+        let text = json::pretty(&redacted.text, 2);
+        self.left_out.extend(redacted.found);
+        Ok(text)
+    }
+
+    fn repeats(&self, entry: &[u8]) -> bool {
+        let unless = self.unless.as_ref();
+        unless.is_some_and(|unless| (unless.repeats)(entry))
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        self.unless.as_ref().map(|unless| unless.compared)
+    }
+
+    fn state(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+/// Assigns a record to the viewer. Fails if it belongs to another user.
+fn claim<R: Record>(store: &Scoped, record: &mut R) -> Result<(), Error> {
+    let viewer = store.viewer();
+    if R::KIND.has_user()
+        && let Some(own) = viewer.user_id().filter(|_| record.user_id().is_none())
+    {
+        record.set_user_id(own);
+    }
+    if R::KIND.has_user() && !viewer.sees(record.user_id()) {
+        let what = record.user_id().unwrap_or(R::KIND.name()).to_owned();
+        return Err(Error::OutOfScope { what });
+    }
+    Ok(())
+}
+
+impl Writer {
+    /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if
+    /// it is taken. On return the record is on disk.
+    pub fn append<R: Record>(&mut self, record: R, now: DateTime<Utc>) -> Result<R, Error> {
+        let mut new = New::of(self.store.clone(), record, now, None)?;
+        self.append_each(R::KIND, &mut [&mut new])?;
+        if let State::Refused(error) = new.state {
+            return Err(error);
+        }
+        self.left_out.append(&mut new.left_out);
+        if new.record.trust() != model::Trust::Observed {
+            self.vouch(R::KIND, new.record.id())?;
+        }
+        Ok(new.record)
+    }
+
+    /// Adds records of one kind in one write. What happened to each is in its state. An error means
+    /// that none was added, or that it is not known.
+    pub(crate) fn append_each(
+        &mut self,
+        kind: Kind,
+        all: &mut [&mut dyn Addition],
+    ) -> Result<(), Error> {
+        self.redone(kind, |writer, snapshot| {
+            writer.append_to(snapshot, kind, all)
+        })
+    }
+
+    fn append_to(
         &mut self,
         snapshot: &Snapshot,
-        record: &mut R,
-        own: &mut Numbered,
-        now: DateTime<Utc>,
+        kind: Kind,
+        all: &mut [&mut dyn Addition],
     ) -> Result<(), Error> {
-        if let Some(text) = own.written.take()
-            && self.is_there(snapshot, R::KIND, record.id(), &text)?
-        {
-            // Another program has saved the record that it found here.
-            let (kind, id) = (R::KIND, record.id().to_owned());
-            self.journal(Step::Added { kind, id });
+        let mut ids = Ids::of(snapshot, kind);
+        let mut steps = Vec::new();
+        let mut texts: Vec<(usize, String)> = Vec::new();
+        for (at, new) in all.iter_mut().enumerate() {
+            let added = |new: &dyn Addition| Step::Added {
+                kind,
+                id: new.id().to_owned(),
+            };
+            let written = match std::mem::take(new.state()) {
+                State::Unsure(text) => Some(text),
+                State::Waiting => None,
+                state => {
+                    *new.state() = state;
+                    continue;
+                }
+            };
+            if let Some(text) = written
+                && is_there(new.store(), snapshot, kind, new.id(), &text)?
+            {
+                // Another program has saved the record that it found here.
+                steps.push((at, added(*new)));
+                continue;
+            }
+            if is_repeated(snapshot, *new, &texts)? {
+                *new.state() = State::Repeated;
+                continue;
+            }
+            match entry_of(snapshot, &mut ids, *new) {
+                Ok(text) => {
+                    steps.push((at, added(*new)));
+                    texts.push((at, text));
+                }
+                Err(error) => *new.state() = State::Refused(error),
+            }
+        }
+        self.journal_each(steps.into_iter().map(|(at, step)| (all[at].store(), step)));
+        if texts.is_empty() {
             return Ok(());
         }
-        if !own.is_given {
-            record.set_id(free_id(snapshot, R::KIND, now)?);
-        } else if Scoped::holds(snapshot, R::KIND, record.id())? {
-            return Err(Error::Exists {
-                id: record.id().to_owned(),
-            });
-        }
-        let (text, is_less) = self.redacted(record)?;
-        if is_less {
-            // Return the record as stored.
-            *record = serde_json::from_str(&text)?;
-            self.claim(record)?;
-        }
-        let text = json::pretty(&text, 2);
-        let skill = record.skill().unwrap_or_default();
-        let (kind, id) = (R::KIND, record.id().to_owned());
-        self.note(
-            Step::Added { kind, id },
-            AuditAction::Added,
-            record.user_id(),
-        )?;
-        let entry = NewEntry {
-            text: &text,
-            id: record.id(),
-            skill,
-        };
-        self.send(kind, &[(record.id(), &text)])?;
-        let done = self.store.file(kind).append(snapshot, &[entry]);
+        self.audit_added(texts.iter().map(|(at, _)| &*all[*at] as &dyn Addition))?;
+        let entries: Vec<NewEntry<'_>> = texts
+            .iter()
+            .map(|(at, text)| NewEntry {
+                text,
+                id: all[*at].id(),
+                skill: all[*at].skill(),
+            })
+            .collect();
+        let rows: Vec<_> = entries.iter().map(|entry| (entry.id, entry.text)).collect();
+        self.send(kind, &rows)?;
+        let done = self.store.file(kind).append(snapshot, &entries);
         if matches!(done, Err(Error::Changing { .. })) {
-            own.written = Some(text);
+            for (at, text) in texts {
+                *all[at].state() = State::Unsure(text);
+            }
         }
         self.followed(done)
     }
 
-    /// Returns `true` if the file already holds the record, in any layout.
-    fn is_there(
-        &self,
-        snapshot: &Snapshot,
-        kind: Kind,
-        id: &str,
-        text: &str,
-    ) -> Result<bool, Error> {
-        let Some((_, entry)) = self.store.find_in(snapshot, kind, id)? else {
-            return Ok(false);
-        };
-        let value = serde_json::from_slice::<serde_json::Value>;
-        Ok(match (value(&entry.text), value(text.as_bytes())) {
-            (Ok(there), Ok(own)) => there == own,
-            _ => entry.text == text.as_bytes(),
-        })
+    /// Writes one event for each caller and record.
+    fn audit_added<'a>(&self, added: impl Iterator<Item = &'a dyn Addition>) -> Result<(), Error> {
+        let events: Vec<_> = added
+            .map(|new| (new.store().audit_context(), (new.id(), new.user_id())))
+            .collect();
+        self.store
+            .audit_log()
+            .append_each(AuditAction::Added, &events)
     }
 
     /// Records that this user vouches for the current text of a record. It then counts as theirs in
     /// every copy of the workspace on this machine. Does nothing for kinds that do not act on an
     /// agent.
     pub fn vouch(&mut self, kind: Kind, id: &str) -> Result<(), Error> {
+        self.vouch_in(&self.store, kind, id)
+    }
+
+    /// Vouches for a record that the caller of `store` may see.
+    pub(crate) fn vouch_in(&self, store: &Scoped, kind: Kind, id: &str) -> Result<(), Error> {
         if !acts(kind) {
             return Ok(());
         }
-        match (&self.key, self.store.find(kind, id)?) {
+        match (&self.key, store.find(kind, id)?) {
             (Some(key), Some(entry)) => self.store.approvals().approve_with(key, &[entry]),
             _ => Ok(()),
         }
@@ -126,54 +330,127 @@ impl Writer {
             _ => Ok(()),
         }
     }
-
-    /// Assigns a record to the viewer. Fails if it belongs to another user.
-    fn claim<R: Record>(&self, record: &mut R) -> Result<(), Error> {
-        let viewer = self.store.viewer();
-        if R::KIND.has_user()
-            && let Some(own) = viewer.user_id().filter(|_| record.user_id().is_none())
-        {
-            record.set_user_id(own);
-        }
-        if R::KIND.has_user() && !viewer.sees(record.user_id()) {
-            let what = record.user_id().unwrap_or(R::KIND.name()).to_owned();
-            return Err(Error::OutOfScope { what });
-        }
-        Ok(())
-    }
 }
 
-/// A record to be written.
-struct Numbered {
-    /// `true` if the caller has chosen its id.
-    is_given: bool,
-    /// Text of an attempt that was not found in the file afterwards.
-    written: Option<String>,
+/// Returns `true` if the file already holds the record, in any layout.
+fn is_there(
+    store: &Scoped,
+    snapshot: &Snapshot,
+    kind: Kind,
+    id: &str,
+    text: &str,
+) -> Result<bool, Error> {
+    let Some((_, entry)) = store.find_in(snapshot, kind, id)? else {
+        return Ok(false);
+    };
+    let value = serde_json::from_slice::<serde_json::Value>;
+    Ok(match (value(&entry.text), value(text.as_bytes())) {
+        (Ok(there), Ok(own)) => there == own,
+        _ => entry.text == text.as_bytes(),
+    })
 }
 
-/// Returns the next id, from the table's header; scans only if the clock went back.
-fn free_id(snapshot: &Snapshot, kind: Kind, now: DateTime<Utc>) -> Result<String, Error> {
-    let highest = snapshot.table.header.highest;
-    if !kind.is_timestamped() {
-        return Ok(model::numbered(kind, highest.number + 1));
+/// Returns `true` if an entry that the caller has not seen, or an earlier addition, says the same.
+fn is_repeated(
+    snapshot: &Snapshot,
+    new: &dyn Addition,
+    earlier: &[(usize, String)],
+) -> Result<bool, Error> {
+    let Some(compared) = new.compared() else {
+        return Ok(false);
+    };
+    if earlier.iter().any(|(_, text)| new.repeats(text.as_bytes())) {
+        return Ok(true);
     }
-    let plain = model::timestamped(kind, now, 1);
-    let shape = IdShape::of(kind, &plain).unwrap_or_default();
-    if shape > highest {
-        return Ok(plain);
-    }
-    if shape.number == highest.number {
-        return Ok(model::timestamped(kind, now, highest.suffix + 1));
-    }
-    let mut taken = 0;
-    snapshot.each(false, &mut |row| {
-        let id = String::from_utf8_lossy(row.id());
-        if let Some(other) = IdShape::of(kind, &id)
-            && other.number == shape.number
-        {
-            taken = taken.max(other.suffix);
+    let from = compared.until(Compared::of(&snapshot.table.header));
+    let from = from.unwrap_or(0);
+    let (mut found, mut failed) = (false, None);
+    snapshot.each(true, &mut |row| {
+        if row.at < from {
+            return false;
         }
-        true
+        match snapshot.read(row) {
+            Ok(entry) => found = new.repeats(&entry),
+            Err(error) => failed = Some(error),
+        }
+        !found && failed.is_none()
     })?;
-    Ok(model::timestamped(kind, now, taken + 1))
+    failed.map_or(Ok(found), Err)
+}
+
+/// Assigns an id, unless there is one, and returns the text of the entry.
+fn entry_of(
+    snapshot: &Snapshot,
+    ids: &mut Ids<'_>,
+    new: &mut dyn Addition,
+) -> Result<String, Error> {
+    if !new.is_numbered() {
+        let id = ids.next(new.now())?;
+        new.number(id);
+    } else if Scoped::holds(snapshot, new.kind(), new.id())? {
+        return Err(Error::Exists {
+            id: new.id().to_owned(),
+        });
+    }
+    new.text()
+}
+
+/// Free ids of a kind.
+struct Ids<'a> {
+    snapshot: &'a Snapshot,
+    kind: Kind,
+    highest: IdShape,
+    /// Highest suffix of each time that an id was assigned for.
+    assigned: HashMap<u64, u32>,
+}
+
+impl<'a> Ids<'a> {
+    fn of(snapshot: &'a Snapshot, kind: Kind) -> Self {
+        let highest = snapshot.table.header.highest;
+        Self {
+            snapshot,
+            kind,
+            highest,
+            assigned: HashMap::new(),
+        }
+    }
+
+    /// Returns the next id, from the table's header; scans only if the clock went back.
+    fn next(&mut self, now: DateTime<Utc>) -> Result<String, Error> {
+        let (kind, highest) = (self.kind, self.highest);
+        if !kind.is_timestamped() {
+            self.highest.number += 1;
+            return Ok(model::numbered(kind, self.highest.number));
+        }
+        let plain = model::timestamped(kind, now, 1);
+        let shape = IdShape::of(kind, &plain).unwrap_or_default();
+        let taken = if shape > highest {
+            0
+        } else if shape.number == highest.number {
+            highest.suffix
+        } else if let Some(assigned) = self.assigned.get(&shape.number) {
+            *assigned
+        } else {
+            self.taken(shape.number)?
+        };
+        let suffix = taken + 1;
+        self.assigned.insert(shape.number, suffix);
+        self.highest = highest.max(IdShape { suffix, ..shape });
+        Ok(model::timestamped(kind, now, suffix))
+    }
+
+    /// Returns the highest suffix of a time; 0 if its id is free.
+    fn taken(&self, number: u64) -> Result<u32, Error> {
+        let mut taken = 0;
+        self.snapshot.each(false, &mut |row| {
+            let id = String::from_utf8_lossy(row.id());
+            if let Some(other) = IdShape::of(self.kind, &id)
+                && other.number == number
+            {
+                taken = taken.max(other.suffix);
+            }
+            true
+        })?;
+        Ok(taken)
+    }
 }

@@ -3,7 +3,8 @@
 //! A [`Writer`] holds the lock and writes the undo journal, the audit log and the primary database
 //! before a file. The other files extend it by one verb each:
 //!
-//! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these.
+//! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these. `group_commit`:
+//!   additions of several requests in one write. `seen_entries`: search for an equal entry.
 //! - `raw_transfer`: byte-for-byte export and import. `remove_all`: purge.
 //! - `puller`: remote records. `moving`: move of a memory to a database. `replica`: name of this
 //!   copy.
@@ -11,6 +12,7 @@
 
 pub(crate) mod append;
 pub(crate) mod expire;
+pub(crate) mod group_commit;
 pub(crate) mod moving;
 pub(crate) mod puller;
 pub(crate) mod raw_transfer;
@@ -19,6 +21,7 @@ pub(crate) mod remove_all;
 pub(crate) mod repair;
 pub(crate) mod replica;
 pub(crate) mod revert;
+pub(crate) mod seen_entries;
 pub(crate) mod update;
 
 use std::time::Duration;
@@ -216,6 +219,16 @@ impl Writer {
         ));
     }
 
+    /// Journals writes for several callers.
+    pub(crate) fn journal_each<'a>(&self, steps: impl Iterator<Item = (&'a Scoped, Step)>) {
+        let steps = steps.map(|(store, step)| (store.audit_context(), step));
+        drop(undo_journal::append_each(
+            &self.lock,
+            self.key.as_ref(),
+            steps,
+        ));
+    }
+
     /// Adds the kinds of redacted secrets to the list.
     pub(crate) fn leave_out(&mut self, found: Vec<&'static str>) {
         self.left_out.extend(found);
@@ -250,12 +263,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Records a failure to write to a file what the database has already.
+    /// Records if a file has what was sent to the database before.
     pub(crate) fn followed<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
-        if done.is_err()
-            && let Some(at) = self.at_primary()
-        {
-            at.fall_behind();
+        if let Some(at) = self.at_primary() {
+            at.followed(done.is_ok());
         }
         done
     }

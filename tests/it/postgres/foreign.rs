@@ -164,7 +164,7 @@ fn a_schema_of_another_time_is_told_from_ours() {
     let (url, admin) = (&store.database.url, store.database.admin());
     let init = || store.workspace.run(&["remote", "init", "--url", url]);
     admin.run("insert into memctl.migrations values (99, 'of tomorrow', 'x')");
-    init().fails(6, "has the schema 99; this memctl knows 7");
+    init().fails(6, "has the schema 99; this memctl knows 8");
     store
         .workspace
         .run(&["remote", "user", "add", "x", "--url", url])

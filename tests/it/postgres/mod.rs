@@ -8,6 +8,7 @@ mod commands;
 mod foreign;
 mod isolation;
 mod primary;
+mod rates;
 mod sabotage;
 mod search;
 pub(crate) mod server;
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 use crate::workspace::{Ran, Workspace};
 pub(crate) use client::Client;
-use server::{Database, PASSWORD, server};
+use server::{Database, PASSWORD, Server, server};
 
 /// The tables with rows of all users.
 pub(crate) const TABLES: [&str; 8] = [
@@ -44,7 +45,12 @@ pub(crate) struct Store {
 impl Store {
     /// `None` where there is no server.
     pub(crate) fn new() -> Option<Self> {
-        let database = server()?.database();
+        server().map(Self::of)
+    }
+
+    /// A prepared database of this server.
+    pub(crate) fn of(server: &Server) -> Self {
+        let database = server.database();
         let workspace = Workspace::empty();
         workspace.json(&["remote", "init", "--url", &database.url]);
         let add = |name: &str, id: &str| {
@@ -54,12 +60,12 @@ impl Store {
             ];
             Client::connect(workspace.json(&command)["url"].as_str().unwrap())
         };
-        Some(Self {
+        Self {
             ann: add("ann", ANN),
             ben: add("ben", BEN),
             database,
             workspace,
-        })
+        }
     }
 
     /// A new role of the server with the common password, unknown to the store.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::sync::{CUT, Done, correct, records};
 use super::{ANN, BEN, OVER_POSTGRES, Store, server};
 use crate::serve::events::Listener;
+use crate::serve::load::Client;
 use crate::serve::{Served, execution, token};
 use crate::workspace::Workspace;
 
@@ -228,6 +229,66 @@ fn a_database_that_goes_away_anywhere_loses_and_doubles_nothing() {
     println!(
         "{cuts:?} cuts, {failed} calls failed, {} were acknowledged",
         acknowledged.len()
+    );
+}
+
+/// Requests share their commits here, and a failure meets all of them.
+#[test]
+fn servers_and_sessions_that_are_killed_lose_and_double_nothing() {
+    const CLIENTS: usize = 16;
+    let Some(store) = Store::new() else { return };
+    let copies = [ANN, ANN].map(|user| store.copy(user, "killed"));
+    let mut acknowledged = BTreeSet::new();
+    let (mut refused, mut asked) = (0, 0);
+    for round in 0..4 {
+        let copy = &copies[round % 2];
+        let served = Served::start(copy, &["--rate-limit", "0"]);
+        let (done, cuts) = (AtomicBool::new(false), AtomicU32::new(0));
+        let answers: Vec<(u16, Value)> = std::thread::scope(|scope| {
+            scope.spawn(|| store.cut(120, &done, &cuts));
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|n| {
+                    let served = &served;
+                    scope.spawn(move || {
+                        let token = token(copy, &format!("user-{n}"), "hr");
+                        let mut client = Client::new(served, &token);
+                        let body = json!({"skill": SKILL, "input": {"client": n}, "output": {}});
+                        let mut ask = || client.ask("POST", "/v1/executions", &body.to_string());
+                        std::iter::from_fn(&mut ask).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(1_500));
+            served.signal("-KILL");
+            done.store(true, Ordering::Relaxed);
+            let clients = clients.into_iter();
+            clients.flat_map(|client| client.join().unwrap()).collect()
+        });
+        for (status, answer) in answers {
+            match status {
+                201 => assert!(
+                    acknowledged.insert(answer["execution_id"].as_str().unwrap().to_owned())
+                ),
+                503 => refused += 1,
+                _ => panic!("{status} {answer}"),
+            }
+        }
+        // Each client had one request in flight when the server was killed.
+        asked += CLIENTS;
+    }
+    let [one, two] = copies.each_ref().map(|copy| ids_of(copy, "executions"));
+    assert_eq!(one, two);
+    assert!(acknowledged.is_subset(&one) && acknowledged.len() > 100);
+    // What failed or was in flight may be there; nothing else is.
+    assert!(one.len() <= acknowledged.len() + refused + asked);
+    for copy in &copies {
+        copy.run(&["doctor"]).succeeds();
+        copy.run(&["memory", "audit", "verify"]).succeeds();
+    }
+    println!(
+        "{} acknowledged, {refused} refused, {} stored",
+        acknowledged.len(),
+        one.len()
     );
 }
 

@@ -27,6 +27,7 @@ pub(crate) const PASSWORD: &str = "cl4ret-superuser";
 pub(crate) struct Server {
     port: u16,
     log: PathBuf,
+    programs: PathBuf,
     databases: AtomicU32,
     _alive: ChildStdin,
 }
@@ -34,17 +35,27 @@ pub(crate) struct Server {
 /// The server; `None`, and said so, where there can be none.
 pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
-    match SERVER.get_or_init(Server::start) {
-        Ok(server) => Some(server),
-        Err(reason) => {
-            println!("skipped: no PostgreSQL with pgvector: {reason}");
-            None
-        }
-    }
+    // Nothing outlives the tests, and some read the log.
+    started(SERVER.get_or_init(|| Server::start("fsync=off", "log_statement=all")))
+}
+
+/// A server that is set up as in use, for measurements; `None`, and said so, where there can be none.
+pub(crate) fn measured_server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    started(SERVER.get_or_init(|| Server::start("fsync=on", "log_statement=none")))
+}
+
+fn started(server: &'static Result<Server, String>) -> Option<&'static Server> {
+    let reason = match server {
+        Ok(server) => return Some(server),
+        Err(reason) => reason,
+    };
+    println!("skipped: no PostgreSQL with pgvector: {reason}");
+    None
 }
 
 impl Server {
-    fn start() -> Result<Self, String> {
+    fn start(fsync: &str, logged: &str) -> Result<Self, String> {
         let base = base()?;
         let programs = install(&base)?;
         let data = base.join(format!("data-{}", std::process::id()));
@@ -65,8 +76,8 @@ impl Server {
             shell
                 .arg("-c")
                 .arg(
-                    r#""$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 -c fsync=off \
-                         -c log_statement=all -c max_connections=200 -c shared_buffers=256MB \
+                    r#""$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 \
+                         -c "$4" -c "$5" -c max_connections=200 -c shared_buffers=256MB \
                          -c maintenance_work_mem=1GB -c scram_iterations=16 >"$3" 2>&1 &
                        cat >/dev/null
                        kill -QUIT $!; wait; rm -rf "$1" "$3""#,
@@ -74,6 +85,7 @@ impl Server {
                 .args([programs.as_os_str(), data.as_os_str()])
                 .arg(port.to_string())
                 .arg(&log)
+                .args([fsync, logged])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -82,6 +94,7 @@ impl Server {
             let server = Self {
                 port,
                 log: log.clone(),
+                programs: programs.clone(),
                 databases: AtomicU32::new(0),
                 _alive: child.stdin.take().unwrap(),
             };
@@ -95,6 +108,11 @@ impl Server {
         }
         let said = fs::read_to_string(&log).unwrap_or_default();
         Err(format!("the server does not start: {said}"))
+    }
+
+    /// A program of the server, such as `pgbench`.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        Command::new(self.programs.join(name))
     }
 
     /// The URL of a database for the administrator.

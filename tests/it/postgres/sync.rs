@@ -654,6 +654,48 @@ fn a_connection_that_is_cut_anywhere_loses_and_doubles_nothing() {
     }
 }
 
+/// Procedures carry the document of the seeds, also rows that an older version has sent.
+#[test]
+fn a_procedure_has_its_status_and_its_eight_fields_in_the_database() {
+    let Some(store) = Store::new() else { return };
+    let laptop = store.laptop(ANN);
+    laptop.json(&["learn", "fixtures/sessions"]);
+    laptop.json(&["sync"]);
+    let own = laptop.stored("procedural_memory.json")["entries"].clone();
+    let own = own.as_array().unwrap();
+    assert!(!own.is_empty());
+    let admin = store.database.admin();
+    let row = |id: &str, column: &str| {
+        admin.value(&format!(
+            "select {column} from context_eng_memories where entry_id = '{id}'"
+        ))
+    };
+    let check = || {
+        for entry in own {
+            let id = entry["procedure_id"].as_str().unwrap();
+            let metadata: Value = serde_json::from_str(&row(id, "metadata")).unwrap();
+            assert_eq!(metadata["status"], entry["status"]);
+            assert_eq!(metadata["data"], entry["data"]);
+            assert_eq!(metadata["data"].as_object().unwrap().len(), 8);
+        }
+    };
+    check();
+    let id = own[0]["procedure_id"].as_str().unwrap();
+    let state = || [row(id, "seq"), row(id, "hash"), row(id, "fts")];
+    let clock = "select sum(writes) from memctl.clocks";
+    admin.run(
+        "alter table context_eng_memories disable trigger user;
+         update context_eng_memories set metadata = jsonb_build_object('id', entry_id);
+         alter table context_eng_memories enable trigger user;
+         delete from memctl.migrations where version = 8",
+    );
+    let before = (state(), admin.value(clock));
+    laptop.json(&["remote", "init", "--url", &store.database.url]);
+    check();
+    assert_eq!((state(), admin.value(clock)), before);
+    assert_eq!(laptop.json(&["sync"])["by_kind"], json!({}));
+}
+
 /// Rates at a size that nobody has every day: `make bench-sync`.
 #[test]
 #[ignore = "takes minutes and some gigabytes: make bench-sync"]

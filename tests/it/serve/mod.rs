@@ -14,7 +14,7 @@ mod clients;
 mod defect;
 pub(crate) mod events;
 mod keys;
-mod load;
+pub(crate) mod load;
 mod native;
 mod shapes;
 

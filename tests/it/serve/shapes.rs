@@ -324,3 +324,33 @@ fn what_an_analyst_inserts_is_found_the_next_time() {
     workspace.run(&["memory", "forget", "PROC-001"]).succeeds();
     insert(&row, &[]).is(410);
 }
+
+#[test]
+fn the_threshold_of_the_caller_is_the_only_one() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "hr");
+    for content in [
+        "Tone: short sentences, no jargon, friendly.",
+        "Invoices are due after thirty days.",
+    ] {
+        let body = json!({ "content": content, "memory_type": "brand_memory" });
+        served
+            .post(&ann, "/functions/v1/agent-memory-write", &body)
+            .is(200);
+    }
+    let read = |threshold: f64| {
+        let body = json!({ "query": "how does the brand speak", "match_threshold": threshold });
+        let reply = served.post(&ann, "/functions/v1/agent-memory-read", &body);
+        reply.is(200).json()["results"].as_array().unwrap().clone()
+    };
+    let all = read(-1.0);
+    let similarity = |n: usize| all[n]["similarity"].as_f64().unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(all[0]["content"].as_str().unwrap().starts_with("Tone:"));
+    assert!(similarity(1) < 0.3 && similarity(0) > 0.3, "{all:?}");
+    assert_eq!(read(similarity(0) - 1e-3), all[..1]);
+    assert_eq!(read(similarity(0) + 1e-3), Vec::<Value>::new());
+    assert_eq!(read(similarity(1) - 1e-3), all);
+    assert_eq!(read(0.7), Vec::<Value>::new());
+}

@@ -148,7 +148,9 @@ pub(crate) async fn write(
         expires_at: body.expires_at,
     };
     let is_agent = caller.is_agent();
-    let work = server.write(&caller, "serve agent-memory-write", move |workspace| {
+    let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
+        // A memory that another copy has deleted must not be learnt again.
+        workspace.store.catch_up()?;
         let report = if is_agent {
             engine::add_observed(workspace, &options)?
         } else {

@@ -135,6 +135,9 @@ impl Near {
                 ..Filter::default()
             },
             fusion: Fusion::Semantic,
+            // The rows are compared exactly below; this only lets all of them through.
+            #[expect(clippy::cast_possible_truncation, reason = "rounded down")]
+            floor: Some((self.match_threshold as f32).next_down()),
             explain: true,
             ..FindOptions::new(self.query, self.match_count)
         };

@@ -14,6 +14,7 @@ use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::serve::operations::screened;
 use crate::serve::token::Caller;
 use crate::store;
+use crate::workspace::Workspace;
 
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
@@ -155,10 +156,14 @@ pub(crate) async fn log_execution(
         }),
         reflexions_injected: body.reflexions_injected,
     };
-    let work = server.write(&caller, "serve executions", move |workspace| {
-        Ok(engine::log_execution(workspace, options)?)
-    });
-    let logged: LoggedExecution = work.await?;
+    let has_rules = !options.reflexions_injected.is_empty();
+    let why = "serve executions";
+    let work = move |workspace: &Workspace| Ok(engine::log_execution(workspace, options)?);
+    let logged: LoggedExecution = if has_rules {
+        server.write(&caller, why, work).await?
+    } else {
+        server.add(&caller, why, work).await?
+    };
     Ok((StatusCode::CREATED, reply(&logged)?))
 }
 
