@@ -34,7 +34,7 @@ const OLLAMA: &str = "http://127.0.0.1:11434";
 const LARGEST_BATCH: usize = 512;
 
 pub(super) struct Context {
-    pub(super) environment: Environment,
+    pub(in crate::cli) environment: Environment,
     pub(super) places: Places,
     pub(super) printer: Printer,
     /// Reason why memory is switched off; `None` while it is on.

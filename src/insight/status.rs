@@ -17,6 +17,8 @@ pub struct StatusReport {
     /// `CompositeStore`: files shared through a database. `PgStore`: a database, of which the files
     /// are a copy.
     pub store: &'static str,
+    /// Reason for this kind of store, one sentence.
+    pub store_reason: String,
     /// Path of the memory directory.
     pub directory: String,
     pub executions: u64,
@@ -80,14 +82,23 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         }
     }
     let skills = Skills::open(&workspace.skills_dir).ok();
+    let (store, store_reason) = match workspace.store.primary_name()? {
+        Some(name) => (
+            "PgStore",
+            format!(
+                "the memory `{}` is in the database {} (`memctl remote join`)",
+                name.origin, name.shown
+            ),
+        ),
+        None if workspace.store.is_shared() => (
+            "CompositeStore",
+            "the files are shared by `memctl sync`".to_owned(),
+        ),
+        None => ("JSONStore", "the records are in files here".to_owned()),
+    };
     Ok(StatusReport {
-        store: if workspace.store.primary_name()?.is_some() {
-            "PgStore"
-        } else if workspace.store.is_shared() {
-            "CompositeStore"
-        } else {
-            "JSONStore"
-        },
+        store,
+        store_reason,
         directory: workspace.store.directory().display().to_string(),
         executions,
         corrections,

@@ -24,6 +24,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural, product};
+use crate::cli::primary;
 use crate::engine::{self, PromptReport};
 use crate::error::UserError;
 use crate::insight::{self, StatusReport};
@@ -146,6 +147,16 @@ pub(in crate::cli) struct StatusArgs {}
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
     let mut report = insight::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
+    let database = primary::DATABASE
+        .iter()
+        .find(|name| context.environment.var(name).is_some());
+    if let ("JSONStore", Some(name)) = (report.store, database) {
+        report.store_reason.extend([
+            "; `",
+            name,
+            "` is set, and used by: memctl sync, or memctl remote join NAME",
+        ]);
+    }
     Ok(Box::new(report))
 }
 
@@ -184,6 +195,7 @@ impl Report for StatusReport {
             let workspaces = plural(self.pulled.workspaces as u64, "other workspace");
             page.line(format!("Pulled: {records} of {workspaces}"));
         }
+        page.styled(&[(Style::Dim, &self.store_reason)]);
         page.styled(&[(Style::Dim, &self.directory)]);
         if !self.enabled {
             page.styled(&[
