@@ -25,12 +25,12 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         name: "Learn",
-        first: &["hooks", "learn", "hint"],
-        others: &["consolidate", "backtest", "record", "hook"],
+        first: &["hooks", "learn"],
+        others: &["hint", "consolidate", "backtest", "record", "hook"],
     },
     Group {
         name: "Review",
-        first: &["stats"],
+        first: &["review", "stats"],
         others: &["watch"],
     },
     Group {

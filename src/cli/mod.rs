@@ -3,7 +3,7 @@
 //! One file per command, with its argument struct (its doc comments are the help), its function
 //! and its page. Decisions about memory belong to the verbs.
 //!
-//! - `start`, `skills`, `learning`, `insight`, `memory`, `session`, `share`, `admin`: commands, by
+//! - `start`, `skills`, `learning`, `review`, `insight`, `memory`, `session`, `share`, `admin`: commands, by
 //!   the groups of the help.
 //! - `context`: the workspace that a command works on. `output`: pages, tables and JSON.
 //! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
@@ -26,6 +26,7 @@ mod output;
 mod primary;
 mod progress;
 mod question;
+mod review;
 mod session;
 mod share;
 mod skills;
@@ -90,6 +91,7 @@ enum Command {
     Consolidate(learning::consolidate::ConsolidateArgs),
     Backtest(learning::backtest::BacktestArgs),
     Stats(insight::stats::StatsArgs),
+    Review(review::ReviewArgs),
     #[command(flatten)]
     Records(memory::RecordsCommand),
     #[command(subcommand)]
@@ -262,6 +264,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Learn(args) => learning::learn::learn(context, &args)?,
         Command::Consolidate(args) => learning::consolidate::consolidate(context, &args)?,
         Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
+        Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => insight::stats::stats(context, &args)?,
         Command::Records(command) => {
             memory::memory(context, memory::MemoryCommand::Records(command))?

@@ -60,6 +60,7 @@ impl Explain for Error {
             Self::NothingToUndo | Self::NoChange(_) => missing("memctl memory undo --list"),
             Self::NotUndoable { .. } => input("memctl memory undo --list"),
             Self::NotApprovable { .. }
+            | Self::NotRejectable { .. }
             | Self::NotMergeable { .. }
             | Self::NotARule { .. }
             | Self::NotCheckable { .. }
@@ -151,6 +152,7 @@ fn of_review(error: &Error) -> String {
             format!("memctl accept {id}")
         }
         Error::NotApprovable { .. } => "memctl memory list fixes".to_owned(),
+        Error::NotRejectable { id, .. } => format!("memctl memory forget {id}"),
         Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
         Error::NotCheckable {
             id,

@@ -154,10 +154,7 @@ fn waiting_notice(waiting: usize) -> String {
         1 => ("1 rule", "waits"),
         _ => (&*format!("{waiting} rules"), "wait"),
     };
-    format!(
-        "{rules} from the user's chats {wait} for their approval: \
-         memctl memory list rules --status candidate\n"
-    )
+    format!("{rules} from the user's chats {wait} for their approval: memctl review\n")
 }
 
 /// Id of a procedure, and its name and steps on one line.

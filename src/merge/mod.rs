@@ -32,7 +32,7 @@ pub use ids::NewId;
 pub(crate) use pending::unfinished;
 pub use pending::{Finished, Pending, finish, give_back, pending, remember_pending};
 use records::{Union, Versions as RecordVersions};
-pub(crate) use resolve::open_conflicts;
+pub(crate) use resolve::{open_conflicts, open_fields};
 pub use side::Files;
 use side::Side;
 pub use skills::is_of_corrections;

@@ -136,7 +136,7 @@ pub(crate) fn open_conflicts(store: &Scoped) -> Result<Vec<Conflict>, Error> {
 }
 
 /// Open fields of a record, with the values of the incoming side.
-fn open_fields(text: &str) -> serde_json::Map<String, Value> {
+pub(crate) fn open_fields(text: &str) -> serde_json::Map<String, Value> {
     let open = raw_field(text, CONFLICT);
     open.and_then(|open| serde_json::from_str(&open).ok())
         .unwrap_or_default()

@@ -82,9 +82,7 @@ pub fn conflicts(
                 .push(format!("compared by words alone: {error}"));
             Vec::new()
         });
-        let mut found = pairs(&texts, &vectors);
-        found.retain(|(a, b, _)| judged_relation(rules[*a], rules[*b]).is_none());
-        found.extend(judged_pairs(&rules));
+        let found = relations(&rules, &texts, &vectors);
         for (a, b, finding) in found {
             let pair = RulePair {
                 a: rules[a].reflexion_id.clone(),
@@ -103,8 +101,21 @@ pub fn conflicts(
     Ok(report)
 }
 
+/// Pairs of rules that are the same or contradictory: as a person or a model judged, else by
+/// comparison.
+pub(super) fn relations(
+    rules: &[&Reflexion],
+    texts: &[&str],
+    vectors: &[Vector],
+) -> Vec<(usize, usize, Finding)> {
+    let mut found = pairs(texts, vectors);
+    found.retain(|(a, b, _)| judged_relation(rules[*a], rules[*b]).is_none());
+    found.extend(judged_pairs(rules));
+    found
+}
+
 /// Judgement of a person or a model on two rules; `None` if there is none.
-fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
+pub(super) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
     let on = |rule: &'r Reflexion, other: &Reflexion| {
         let mut relations = rule.relations.iter().rev();
         relations.find(|related| related.id == other.reflexion_id)

@@ -6,6 +6,7 @@
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
 //! - `pin`: a rule that evidence does not retire.
 //! - `promote`: a record counts in every project of the user.
+//! - `queue`: everything that waits for a decision. `reject`: a proposal is of no use.
 //! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
 
@@ -17,6 +18,8 @@ pub(crate) mod edit;
 pub(crate) mod merge_rules;
 pub(crate) mod pin;
 pub(crate) mod promote;
+pub mod queue;
+pub(crate) mod reject;
 pub(crate) mod separate_rules;
 pub(crate) mod trust;
 pub(crate) mod verdict;
@@ -29,6 +32,7 @@ pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};
 pub use pin::{PinReport, pin};
 pub use promote::{Promoted, promote};
+pub use reject::{Rejected, reject};
 pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
 pub use verdict::{ReviewReport, give_verdict};

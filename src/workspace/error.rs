@@ -178,6 +178,16 @@ pub enum Error {
         /// Kind of the record.
         kind: Kind,
     },
+    /// Records of this kind, or with this trust, cannot be rejected.
+    #[error(
+        "{kind} `{id}` cannot be rejected: only candidate rules and observed fixes are proposals"
+    )]
+    NotRejectable {
+        /// Id of the record.
+        id: String,
+        /// Kind of the record.
+        kind: Kind,
+    },
     /// Record does not belong into the user store.
     #[error("{kind} `{id}` cannot be promoted: {reason}")]
     NotPromotable {

@@ -95,10 +95,7 @@ fn a_correction_in_the_chat_is_told_after_its_approval() {
         told.contains("1 rule from the user's chats waits"),
         "{told}"
     );
-    assert!(
-        told.contains("memctl memory list rules --status candidate"),
-        "{told}"
-    );
+    assert!(told.contains("approval: memctl review"), "{told}");
     assert!(!told.contains("pnpm"), "a candidate is not told: {told}");
     let list = ["memory", "list", "rules", "--status", "candidate"];
     let listed = workspace.json(&list)["records"][0].clone();

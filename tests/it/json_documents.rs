@@ -130,8 +130,14 @@ const SESSIONS: &Documents = &[
     ("backtest", &["backtest", "past"]),
     ("learn-dry-run", &["learn", "past", "--dry-run"]),
     ("learn", &["learn", "past"]),
+    ("review", &["review"]),
     ("consolidate", &["consolidate"]),
     ("memory-list-fixes", &["memory", "list", "fixes"]),
+    (
+        "reject-fix",
+        &["reject", "FIX-002", "--reason", "only in this branch"],
+    ),
+    ("memory-undo-reject", &["memory", "undo"]),
     ("memory-approve", &["memory", "approve", "FIX-001"]),
     ("memory-promote", &["memory", "promote", "FIX-001"]),
     (

@@ -62,6 +62,7 @@ mod procedures;
 mod purge;
 mod readme;
 mod regression;
+mod review;
 mod rewriting;
 mod rule_files;
 mod rule_relations;

@@ -178,10 +178,7 @@ impl Report for AgentsMdReport {
         }
         let left_out = [
             (self.other_projects, "of other projects"),
-            (
-                self.candidates,
-                "waiting for approval: memctl memory list rules --status candidate",
-            ),
+            (self.candidates, "waiting for approval: memctl review"),
         ];
         for (count, reason) in left_out {
             if count > 0 {

@@ -1,4 +1,4 @@
-//! `accept` and `reject`: a person's verdict on an execution.
+//! `accept` and `reject`: a person's verdict on an execution, or on a proposal.
 
 use clap::Args;
 use dialoguer::Select;
@@ -7,8 +7,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::model::Outcome;
-use crate::review::{self, Blame, ReviewReport};
+use crate::model::{Kind, Outcome};
+use crate::review::{self, Blame, Rejected, ReviewReport};
 
 /// Mark an execution as right
 ///
@@ -34,14 +34,18 @@ pub(in crate::cli) fn accept(
     )?))
 }
 
-/// Mark an execution as wrong, without a correction
+/// Mark an execution as wrong, or a learned record as useless
+///
+/// A candidate rule or an unapproved fix stays in its file with the reason, and is not proposed
+/// again; a fix is no hint any more.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
-    memctl reject latest --rule REFL-003"
+    memctl reject latest --rule REFL-003\n  \
+    memctl reject FIX-007 --reason \"only in this branch\""
 )]
 pub(in crate::cli) struct RejectArgs {
-    /// Execution id, a prefix of one, or `latest`
+    /// Id of an execution, a candidate rule or a fix, a prefix of one, or `latest`
     id: String,
     /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]
@@ -57,6 +61,9 @@ pub(in crate::cli) fn reject(
 ) -> Result<Box<dyn Report>, UserError> {
     let workspace = context.workspace(None)?;
     let reason = args.reason.as_deref().unwrap_or_default();
+    if Kind::of_id(&args.id).is_some_and(|kind| kind != Kind::Execution) {
+        return Ok(Box::new(review::reject(&workspace, &args.id, reason)?));
+    }
     let mut blame = review::blame(&workspace, &args.id, reason, &args.rules)?;
     if blame.blamed.is_empty() && !blame.candidates.is_empty() && context.is_interactive() {
         let named: Vec<String> = which_rule(&blame.candidates)?.into_iter().collect();
@@ -86,6 +93,24 @@ fn which_rule(rules: &[(String, String)]) -> Result<Option<String>, UserError> {
         .default(0);
     let answer = ask(|| question.interact_opt())?.unwrap_or(0);
     Ok(answer.checked_sub(1).map(|at| rules[at].0.clone()))
+}
+
+impl Report for Rejected {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[(Style::Bad, "rejected "), (Style::Plain, &self.id)]);
+        page.field(self.kind.name(), &self.summary);
+        if !self.reason.is_empty() {
+            page.field("reason", &self.reason);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
 }
 
 impl Report for ReviewReport {

@@ -1,0 +1,97 @@
+//! `review`: everything that waits for a person, in one queue.
+//!
+//! On a terminal, a full-screen view with one key for each decision; through a pipe, one line for
+//! each entry with the command that decides about it.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, end};
+use crate::error::UserError;
+use crate::model::SkillPath;
+use crate::review::queue::{Queue, Rest, Waiting};
+use crate::workspace::Workspace;
+
+/// Width of a title on a line.
+const TITLE: usize = 60;
+
+/// Review what was learned: approve, edit, reject, merge
+///
+/// Lists candidate rules, fixes and procedures from sessions, contradictions and similar rules,
+/// rules with evidence against them, guardrails that differ from their rule, and open merge
+/// conflicts. Prints one line for each, with the command that decides about it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
+    memctl review --json | jq '.waiting[] | {kind, id, title}'"
+)]
+pub(in crate::cli) struct ReviewArgs {
+    /// Review only the rules and procedures of this skill, as `domain/skill`
+    #[arg(long = "skills", alias = "skill", value_name = "SKILL")]
+    skill: Option<String>,
+}
+
+pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserError> {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    let workspace = context.workspace(None)?;
+    let queue = whole(context, &workspace, skill.as_ref())?;
+    context.printer.show(&queue)
+}
+
+/// Reads the whole queue.
+fn whole(
+    context: &Context,
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+) -> Result<Queue, UserError> {
+    let mut queue = Queue::read(workspace, skill)?;
+    let bar = context.printer.bar("rules");
+    let rest = Rest::read(workspace, skill, &queue.rules, &mut |done, of| {
+        bar.reach(done, of);
+    });
+    drop(bar);
+    queue.add(rest?);
+    queue.screen();
+    Ok(queue)
+}
+
+/// Ids of an entry: one, or two with a comma.
+fn ids(waiting: &Waiting) -> String {
+    match &waiting.other {
+        Some(other) => format!("{},{other}", waiting.id),
+        None => waiting.id.clone(),
+    }
+}
+
+impl Report for Queue {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.waiting.is_empty() {
+            page.line("Nothing waits for a decision.");
+            return;
+        }
+        let all: Vec<String> = self.waiting.iter().map(ids).collect();
+        let kinds = self.waiting.iter().map(|one| one.kind.name().len());
+        let widths = (
+            kinds.max().unwrap_or_default(),
+            all.iter().map(String::len).max().unwrap_or_default(),
+        );
+        for (waiting, ids) in self.waiting.iter().zip(&all) {
+            page.line(format!(
+                "{:<2$}  {ids:<3$}  {}  → {4}",
+                waiting.kind.name(),
+                end(&waiting.title, TITLE),
+                widths.0,
+                widths.1,
+                waiting.command
+            ));
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

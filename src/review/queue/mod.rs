@@ -1,0 +1,213 @@
+//! Queue of everything that waits for a decision of a person.
+//!
+//! [`Queue::read`] reads rules, fixes, procedures and memories, each file once. [`Rest::read`] adds
+//! what takes longer: pairs of rules, which are compared by meaning, guardrail files, and open merge
+//! conflicts of other records. A screen shows the first part at once.
+//!
+//! Pure data: texts are as stored, and callers sanitize and redact them. Nothing is written.
+//!
+//! Deliberately absent:
+//! - decisions, which the other modules of `review` make;
+//! - episodes, which are no advice;
+//! - outputs of skills, which `accept` and `reject` judge;
+//! - results of tests that no record holds: a run of `memctl test` stores only which rules it
+//!   validated and which rules break a test.
+
+mod files;
+mod learned;
+mod pairs;
+mod rules;
+mod waiting;
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+
+use crate::merge::CONFLICT;
+use crate::model::{Fix, Kind, Memory, Procedure, Record, Reflexion, SkillPath};
+use crate::store::{Entry, Scoped, Selection, Standing};
+use crate::workspace::document::document;
+use crate::workspace::{Error, Workspace};
+
+pub use waiting::{Backing, NearRule, Part, Provenance, Waiting, WaitingKind};
+
+/// Everything that waits, in order.
+#[derive(Debug, Default, Serialize)]
+pub struct Queue {
+    /// Entries, by kind and surest first.
+    pub waiting: Vec<Waiting>,
+    /// Number of entries of each kind.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+    /// Rules in use and candidates, for [`Rest::read`].
+    #[serde(skip)]
+    pub rules: Vec<Reflexion>,
+}
+
+/// Entries that take longer to find.
+#[derive(Debug, Default)]
+pub struct Rest {
+    waiting: Vec<Waiting>,
+    near: Vec<(String, NearRule)>,
+    warnings: Vec<String>,
+}
+
+impl Queue {
+    /// Reads what single records tell, of one skill if given. Records without a skill wait only in
+    /// the whole queue.
+    pub fn read(workspace: &Workspace, skill: Option<&SkillPath>) -> Result<Self, Error> {
+        Self::of_store(&workspace.store, skill)
+    }
+
+    fn of_store(store: &Scoped, skill: Option<&SkillPath>) -> Result<Self, Error> {
+        let standing = store.standing();
+        let selection = Selection {
+            skill,
+            newest: None,
+        };
+        let mut queue = Self::default();
+        let mut with_fix = HashSet::new();
+        for kind in [Kind::Fix, Kind::Procedure, Kind::Reflexion, Kind::Memory] {
+            if skill.is_some() && matches!(kind, Kind::Fix | Kind::Memory) {
+                continue;
+            }
+            let problems = store.each_entry(kind, &selection, &mut |entry| match kind {
+                Kind::Fix => {
+                    if let Ok(fix) = entry.parse::<Fix>() {
+                        queue.waiting.extend(learned::of_fix(&fix, &standing));
+                        queue.conflict(&entry, || fix.summary());
+                        with_fix.insert(fix.procedure_id);
+                    }
+                }
+                Kind::Reflexion => {
+                    if let Ok(rule) = entry.parse::<Reflexion>() {
+                        queue.waiting.extend(rules::of_rule(&rule, &standing));
+                        queue.conflict(&entry, || rule.summary());
+                        if rule.is_in_use() || rule.is_candidate() {
+                            queue.rules.push(rule);
+                        }
+                    }
+                }
+                _ => {
+                    let is_alone = !with_fix.contains(&entry.id);
+                    let found = of_entry(&entry, &standing);
+                    queue.waiting.extend(found.into_iter().filter(|_| is_alone));
+                    queue.conflict(&entry, || title(&entry));
+                }
+            })?;
+            queue
+                .warnings
+                .extend(problems.iter().map(ToString::to_string));
+        }
+        queue.sort();
+        Ok(queue)
+    }
+
+    /// Adds what takes longer to find.
+    pub fn add(&mut self, rest: Rest) {
+        self.waiting.extend(rest.waiting);
+        self.warnings.extend(rest.warnings);
+        let mut near: BTreeMap<String, NearRule> = rest.near.into_iter().collect();
+        for waiting in &mut self.waiting {
+            if waiting.kind == WaitingKind::Candidate {
+                waiting.near = near.remove(&waiting.id);
+            }
+        }
+        self.sort();
+    }
+
+    /// Looks for prompt injection in all entries.
+    pub fn screen(&mut self) {
+        self.waiting.iter_mut().for_each(Waiting::screen);
+    }
+
+    fn conflict(&mut self, entry: &Entry, title: impl FnOnce() -> String) {
+        if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
+            let waiting = files::merge_conflict(entry, &title());
+            self.waiting.extend(waiting);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.waiting.sort_by(Waiting::place);
+        self.counts.clear();
+        for waiting in &self.waiting {
+            *self.counts.entry(waiting.kind.name()).or_default() += 1;
+        }
+    }
+}
+
+impl Rest {
+    /// Reads what takes longer to find. `rules` are those of [`Queue::rules`]. `progress` gets the
+    /// number of rules compared and the total.
+    pub fn read(
+        workspace: &Workspace,
+        skill: Option<&SkillPath>,
+        rules: &[Reflexion],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, Error> {
+        let mut rest = Self::default();
+        let (differing, warnings) = files::guardrails(workspace, rules);
+        rest.waiting.extend(differing);
+        rest.warnings.extend(warnings);
+        let selection = Selection {
+            skill,
+            newest: None,
+        };
+        for kind in files::OTHERS {
+            let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
+                if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
+                    rest.waiting
+                        .extend(files::merge_conflict(&entry, &title(&entry)));
+                }
+            })?;
+            let problems = problems.iter().map(ToString::to_string);
+            rest.warnings.extend(problems);
+        }
+        let found = pairs::pairs(rules, progress);
+        rest.waiting.extend(found.waiting);
+        rest.warnings.extend(found.warnings);
+        rest.near = found.near;
+        Ok(rest)
+    }
+}
+
+/// Returns the entries about one record, as it is now: empty if it does not wait any more.
+pub fn waiting_for(workspace: &Workspace, kind: Kind, id: &str) -> Result<Vec<Waiting>, Error> {
+    let Some(entry) = workspace.store.find(kind, id)? else {
+        return Ok(Vec::new());
+    };
+    let mut found = of_entry(&entry, &workspace.store.standing());
+    found.extend(files::merge_conflict(&entry, &title(&entry)));
+    Ok(found)
+}
+
+/// Entries about one record, but for open merge conflicts.
+fn of_entry(entry: &Entry, standing: &Standing) -> Vec<Waiting> {
+    fn one<R: Record>(entry: &Entry, of: impl FnOnce(&R) -> Option<Waiting>) -> Vec<Waiting> {
+        let record = entry.parse::<R>().ok();
+        record.and_then(|record| of(&record)).into_iter().collect()
+    }
+    match entry.kind {
+        Kind::Fix => one(entry, |fix: &Fix| learned::of_fix(fix, standing)),
+        Kind::Procedure => one(entry, |procedure: &Procedure| {
+            learned::of_procedure(procedure, standing)
+        }),
+        Kind::Memory => one(entry, |memory: &Memory| {
+            learned::of_memory(memory, standing)
+        }),
+        Kind::Reflexion => match entry.parse::<Reflexion>() {
+            Ok(rule) => rules::of_rule(&rule, standing),
+            Err(_) => Vec::new(),
+        },
+        Kind::Execution | Kind::Correction | Kind::Session => Vec::new(),
+    }
+}
+
+fn title(entry: &Entry) -> String {
+    document(entry).map(|d| d.summary).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

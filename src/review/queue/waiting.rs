@@ -1,0 +1,255 @@
+//! Entries of the queue: data for any display.
+
+use serde::Serialize;
+
+use crate::guard;
+use crate::model::{Evidence, Judgement, Kind, Verdict};
+
+/// Reason for an entry. The order is that of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingKind {
+    /// Two rules in use that cannot both be obeyed.
+    Contradiction,
+    /// Rule that an agent proposed, that was heard in a chat, or that came with the files of others.
+    Candidate,
+    /// Fix that looks like a prompt injection or is dangerous, and is not shown.
+    Quarantined,
+    /// Fix from a session.
+    Fix,
+    /// Procedure from a session, without a fix.
+    Procedure,
+    /// Imported memory.
+    Memory,
+    /// Two rules in use that may say the same.
+    Similar,
+    /// Approved record with evidence against it.
+    Doubtful,
+    /// Rule that makes a regression test fail.
+    Test,
+    /// Section of a guardrail file that says something else than its rule.
+    Guardrail,
+    /// Fields that two branches have set to different values.
+    Merge,
+}
+
+impl WaitingKind {
+    /// All kinds, in the order of the queue.
+    pub const ALL: [Self; 11] = [
+        Self::Contradiction,
+        Self::Candidate,
+        Self::Quarantined,
+        Self::Fix,
+        Self::Procedure,
+        Self::Memory,
+        Self::Similar,
+        Self::Doubtful,
+        Self::Test,
+        Self::Guardrail,
+        Self::Merge,
+    ];
+
+    /// Returns the name, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Contradiction => "contradiction",
+            Self::Candidate => "candidate",
+            Self::Quarantined => "quarantined",
+            Self::Fix => "fix",
+            Self::Procedure => "procedure",
+            Self::Memory => "memory",
+            Self::Similar => "similar",
+            Self::Doubtful => "doubtful",
+            Self::Test => "test",
+            Self::Guardrail => "guardrail",
+            Self::Merge => "merge",
+        }
+    }
+}
+
+/// Text of an entry with its name, such as `quote`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Name of the text.
+    pub name: &'static str,
+    /// Text as stored: callers sanitize it.
+    pub text: String,
+}
+
+/// Origin of a record. Empty texts are unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// Source of a rule: `correction`, `agent`, `chat`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Session of the newest observation.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub session: String,
+    /// Project: name of the working directory.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// Tool of the failing call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// Time of the last observation, else of creation: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub at: String,
+}
+
+/// Use of a record, and how often it was observed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Backing {
+    /// Uses and their outcomes.
+    #[serde(flatten)]
+    pub uses: Evidence,
+    /// Number of observations.
+    pub times: u64,
+    /// Number of sessions with an observation.
+    pub sessions: u64,
+    /// Confidence of a rule, from 0 to 1; `None` for other records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+/// Rule of the same skill that is nearest to a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Cosine of the vectors of both rules, from 0 to 1.
+    pub score: f64,
+}
+
+/// One entry of the queue.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Waiting {
+    /// Reason for the entry.
+    pub kind: WaitingKind,
+    /// Id of the record; of a pair, that of the older rule.
+    pub id: String,
+    /// Kind of the record.
+    pub record: Kind,
+    /// Id of the newer rule of a pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
+    /// Skill; `None` if the record has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// Record on one line.
+    pub title: String,
+    /// Reason in words; empty if the kind says all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Reason why a text of the record looks like a prompt injection; `None` if none does, or if
+    /// nobody has looked yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspicious: Option<String>,
+    /// Texts of the record.
+    pub parts: Vec<Part>,
+    /// Origin of the record.
+    pub origin: Provenance,
+    /// Evidence for the record.
+    pub evidence: Backing,
+    /// Judgement of a model or of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Judgement>,
+    /// Nearest rule in use, for a candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<NearRule>,
+    /// Command that decides about the entry.
+    pub command: String,
+    /// Order within a kind: the greatest comes first.
+    #[serde(skip)]
+    pub(super) weight: [f64; 3],
+}
+
+impl Waiting {
+    /// Entry about one record.
+    pub(super) fn about(kind: WaitingKind, record: Kind, id: &str, command: String) -> Self {
+        Self {
+            kind,
+            id: id.to_owned(),
+            record,
+            other: None,
+            skill: None,
+            title: String::new(),
+            reason: String::new(),
+            suspicious: None,
+            parts: Vec::new(),
+            origin: Provenance::default(),
+            evidence: Backing::default(),
+            advice: None,
+            near: None,
+            command,
+            weight: [0.0; 3],
+        }
+    }
+
+    /// Adds a text, unless it is blank.
+    pub(super) fn part(&mut self, name: &'static str, text: &str) {
+        if !text.trim().is_empty() {
+            self.parts.push(Part {
+                name,
+                text: text.to_owned(),
+            });
+        }
+    }
+
+    /// Returns the text of this name.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let part = self.parts.iter().find(|part| part.name == name)?;
+        Some(&part.text)
+    }
+
+    /// Looks for prompt injection in the texts, unless that is done. Screening takes some time, and a
+    /// screen shows few entries.
+    pub fn screen(&mut self) {
+        if self.suspicious.is_none() && self.waits_for_approval() {
+            let mut reasons = self
+                .parts
+                .iter()
+                .filter_map(|part| guard::admit(&part.text).quarantine);
+            self.suspicious = reasons.next();
+        }
+    }
+
+    /// Returns `true` if an approval decides about the entry.
+    pub fn waits_for_approval(&self) -> bool {
+        use WaitingKind as Of;
+        matches!(
+            self.kind,
+            Of::Candidate | Of::Quarantined | Of::Fix | Of::Procedure | Of::Memory
+        )
+    }
+
+    /// Returns `true` if the entry is about this record.
+    pub fn names(&self, id: &str) -> bool {
+        self.id == id || self.other.as_deref() == Some(id)
+    }
+
+    /// Returns `true` if a model or the program found the record to be of no use.
+    fn is_advised_against(&self) -> bool {
+        self.advice
+            .as_ref()
+            .is_some_and(|advice| advice.verdict == Verdict::Discard)
+    }
+
+    /// Compares two entries by their place in the queue: by kind, then surest first, then newest
+    /// first.
+    pub(super) fn place(&self, other: &Self) -> std::cmp::Ordering {
+        let against = |waiting: &Self| waiting.is_advised_against();
+        let weights = || other.weight.iter().zip(&self.weight);
+        self.kind
+            .cmp(&other.kind)
+            .then(against(self).cmp(&against(other)))
+            .then_with(|| {
+                let mut orders = weights().map(|(b, a)| b.total_cmp(a));
+                let decides = orders.find(|order| order.is_ne());
+                decides.unwrap_or(std::cmp::Ordering::Equal)
+            })
+            .then_with(|| other.origin.at.cmp(&self.origin.at))
+            .then_with(|| self.id.cmp(&other.id))
+    }
+}

@@ -1,0 +1,88 @@
+//! Rejects a record that was learned or proposed: a person found that it is of no use.
+//!
+//! The record stays in its file with the reason, so that nothing proposes it again. A rejected fix is
+//! retired. `memory forget` deletes a record instead.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::guard;
+use crate::hints::fixes::prepare;
+use crate::model::{Fix, Judgement, Kind, Record as _, Reflexion, Trust, Verdict};
+use crate::workspace::document::level;
+use crate::workspace::locate::locate;
+use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Error, Workspace, repair_warnings};
+
+/// Author of a judgement that a person made.
+pub(super) const PERSON: &str = "user";
+
+/// Outcome of [`reject()`].
+#[derive(Debug, Serialize)]
+pub struct Rejected {
+    /// Id of the record.
+    pub id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Record on one line.
+    pub summary: String,
+    /// Reason of the rejection, as stored.
+    pub reason: String,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Rejects a candidate rule or an observed fix, given by id or id prefix.
+///
+/// # Errors
+///
+/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memory forget`
+/// deletes it.
+pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let mut writer = workspace.writer()?;
+    let entry = writer.store().find(kind, &id)?;
+    let entry = entry.ok_or_else(|| crate::store::Error::NotFound {
+        kind: Some(kind),
+        id: id.clone(),
+        similar: Vec::new(),
+    })?;
+    let is_observed = level(writer.store(), &entry) == Trust::Observed;
+    let redacted = guard::redact(reason.trim());
+    let reason = redacted.text.into_owned();
+    let judgement = Judgement {
+        verdict: Verdict::Discard,
+        into: String::new(),
+        reason: reason.clone(),
+        by: PERSON.to_owned(),
+        at: workspace.timestamp(),
+    };
+    let mut changes: Vec<(&str, Value)> = vec![("judgement", json!(judgement))];
+    let summary = match kind {
+        Kind::Fix if is_observed => {
+            changes.push(("status", json!("retired")));
+            writer.store().get::<Fix>(&id)?.summary()
+        }
+        Kind::Reflexion => {
+            let rule: Reflexion = writer.store().get(&id)?;
+            if !rule.is_candidate() {
+                return Err(Error::NotRejectable { id, kind });
+            }
+            rule.summary()
+        }
+        _ => return Err(Error::NotRejectable { id, kind }),
+    };
+    writer.update(kind, &id, &changes)?;
+    if kind == Kind::Fix {
+        prepare(writer.store())?;
+    }
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(redacted.found));
+    Ok(Rejected {
+        id,
+        kind,
+        summary,
+        reason,
+        warnings,
+    })
+}

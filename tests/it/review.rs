@@ -1,0 +1,130 @@
+//! `review` from outside: the queue through a pipe, and decisions with the keys of a real terminal.
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const SKILL: &str = "hr/resume-screen";
+
+/// A project in which two fixes, two candidates and a contradiction wait.
+fn waiting() -> Workspace {
+    let workspace = Workspace::sample().trusted();
+    workspace.run(&["init"]).succeeds();
+    let rule = |id: &str, rule: &str, more: Value| {
+        let mut record = json!({"reflexion_id": id, "skill": SKILL, "rule": rule,
+            "created_at": "2026-02-01T00:00:00+00:00", "confidence": 0.8});
+        for (name, value) in more.as_object().unwrap() {
+            record[name] = value.clone();
+        }
+        record
+    };
+    let said = json!([{"quote": "no, use pnpm here", "session": "s1", "workspace": "shop", "turn": 2,
+        "after": "Bash: npm install left-pad"}]);
+    let rules = [
+        rule("REFL-001", "ALWAYS name the salary range.", json!({})),
+        rule("REFL-002", "NEVER name the salary range.", json!({})),
+        rule(
+            "REFL-003",
+            "Use pnpm here",
+            json!({"skill": "", "status": "candidate", "source": "chat", "said": said}),
+        ),
+        rule(
+            "REFL-004",
+            "Ask before\u{1b}[2J you push.",
+            json!({"skill": "", "status": "candidate", "source": "agent"}),
+        ),
+    ];
+    let fix = |id: &str, error: &str, failing: &str, working: &str, sessions: &[&str]| {
+        let origins: Vec<Value> = sessions
+            .iter()
+            .map(|session| json!({"session": session, "workspace": "shop", "step": 3}))
+            .collect();
+        json!({"fix_id": id, "created_at": "2026-02-03T00:00:00+00:00", "error_key": error,
+            "failing_code": failing, "working_code": working, "success_output": "done",
+            "tool": "bash", "status": "active", "occurrences": sessions.len(), "origins": origins})
+    };
+    let fixes = [
+        fix(
+            "FIX-001",
+            "error: externally-managed-environment",
+            "pip install flask",
+            "pip install --user flask",
+            &["a"],
+        ),
+        fix(
+            "FIX-002",
+            "unknown flag --watch-all",
+            "npm test --watch-all",
+            "npm test --watchAll",
+            &["a", "b"],
+        ),
+    ];
+    workspace.write(
+        ".agentura/reflexion_entries.json",
+        json!({"entries": rules}).to_string(),
+    );
+    workspace.write(
+        ".agentura/fixes.json",
+        json!({"entries": fixes}).to_string(),
+    );
+    workspace
+}
+
+#[test]
+fn a_pipe_gets_a_line_for_each_entry_with_the_command_to_type() {
+    let workspace = waiting();
+    let ran = workspace.run(&["review"]);
+    let text = &ran.succeeds().stdout;
+    let lines: Vec<&str> = text.lines().collect();
+    let begins: Vec<Vec<&str>> = lines
+        .iter()
+        .map(|line| line.split_whitespace().take(2).collect())
+        .collect();
+    assert_eq!(
+        begins,
+        [
+            ["contradiction", "REFL-001,REFL-002"],
+            ["candidate", "REFL-003"],
+            ["candidate", "REFL-004"],
+            ["fix", "FIX-002"],
+            ["fix", "FIX-001"],
+        ]
+    );
+    assert!(lines[0].ends_with("→ memctl memory conflicts --merge REFL-001 REFL-002"));
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let of_skill = workspace.run(&["review", "--skills", SKILL]);
+    assert_eq!(of_skill.succeeds().stdout.lines().count(), 1);
+}
+
+#[test]
+fn each_command_takes_its_entry_out_of_the_queue() {
+    let workspace = waiting();
+    let left = || -> Vec<Value> {
+        let queue = workspace.json(&["review"]);
+        let waiting = queue["waiting"].as_array().unwrap().iter();
+        waiting.map(|one| one["id"].clone()).collect()
+    };
+    let rejected = workspace.json(&["reject", "REFL-004", "--reason", "one task"]);
+    assert_eq!(rejected["kind"], "reflexion");
+    workspace.json(&["reject", "FIX-001", "--reason", "one machine"]);
+    workspace.json(&["memory", "approve", "REFL-003"]);
+    workspace.json(&["memory", "conflicts", "--keep-both", "REFL-001", "REFL-002"]);
+    assert_eq!(left(), ["FIX-002"]);
+    let fixes = workspace.stored("fixes.json");
+    let fix = &fixes["entries"][0];
+    assert_eq!(
+        (
+            &fix["status"],
+            &fix["judgement"]["by"],
+            &fix["judgement"]["reason"]
+        ),
+        (&json!("retired"), &json!("user"), &json!("one machine"))
+    );
+    // What counts is not rejected but forgotten.
+    let error = workspace.run(&["reject", "REFL-003", "--reason", "no"]);
+    assert_eq!(error.code, 2);
+    assert!(
+        error.stderr.contains("memctl memory forget REFL-003"),
+        "{error:?}"
+    );
+}
