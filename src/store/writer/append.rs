@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use crate::json;
-use crate::model::{self, IdShape, Kind, Record, Reflexion};
+use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_event::AuditAction;
+use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::NewEntry;
@@ -35,6 +36,8 @@ pub(crate) trait Addition {
     fn skill(&self) -> &str;
     fn user_id(&self) -> Option<&str>;
     fn now(&self) -> DateTime<Utc>;
+    /// Returns `true` if the record counts as this user's own word.
+    fn is_own_word(&self) -> bool;
     /// Returns the text for the file, and leaves the record as it is stored.
     fn text(&mut self) -> Result<String, Error>;
     /// Returns `true` if an entry says the same, so that nothing is to be added.
@@ -158,6 +161,10 @@ impl<R: Record> Addition for New<R> {
         self.now
     }
 
+    fn is_own_word(&self) -> bool {
+        self.record.trust() != Trust::Observed
+    }
+
     fn text(&mut self) -> Result<String, Error> {
         let text = serde_json::to_string(&self.record)?;
         let redacted = redact(&text);
@@ -209,9 +216,6 @@ impl Writer {
             return Err(error);
         }
         self.left_out.append(&mut new.left_out);
-        if new.record.trust() != model::Trust::Observed {
-            self.vouch(R::KIND, new.record.id())?;
-        }
         Ok(new.record)
     }
 
@@ -222,16 +226,23 @@ impl Writer {
         kind: Kind,
         all: &mut [&mut dyn Addition],
     ) -> Result<(), Error> {
+        let mut vouched = Vec::new();
         self.redone(kind, |writer, snapshot| {
-            writer.append_to(snapshot, kind, all)
-        })
+            writer.append_to(snapshot, kind, all, &mut vouched)
+        })?;
+        match &self.key {
+            Some(key) if acts(kind) => self.store.approvals().approve_with(key, &vouched),
+            _ => Ok(()),
+        }
     }
 
+    /// Appends to the file as it was read. Adds what counts as this user's own word to `vouched`.
     fn append_to(
         &mut self,
         snapshot: &Snapshot,
         kind: Kind,
         all: &mut [&mut dyn Addition],
+        vouched: &mut Vec<Entry>,
     ) -> Result<(), Error> {
         let mut ids = Ids::of(snapshot, kind);
         let mut steps = Vec::new();
@@ -254,6 +265,7 @@ impl Writer {
             {
                 // Another program has saved the record that it found here.
                 steps.push((at, added(*new)));
+                vouched.extend(entry(*new, &text));
                 continue;
             }
             if is_repeated(snapshot, *new, &texts)? {
@@ -281,6 +293,10 @@ impl Writer {
                 skill: all[*at].skill(),
             })
             .collect();
+        let own: Vec<Entry> = texts
+            .iter()
+            .filter_map(|(at, text)| entry(&*all[*at], text))
+            .collect();
         let rows: Vec<_> = entries.iter().map(|entry| (entry.id, entry.text)).collect();
         self.send(kind, &rows)?;
         let done = self.store.file(kind).append(snapshot, &entries);
@@ -289,7 +305,9 @@ impl Writer {
                 *all[at].state() = State::Unsure(text);
             }
         }
-        self.followed(done)
+        self.followed(done)?;
+        vouched.extend(own);
+        Ok(())
     }
 
     /// Writes one event for each caller and record.
@@ -306,15 +324,10 @@ impl Writer {
     /// every copy of the workspace on this machine. Does nothing for kinds that do not act on an
     /// agent.
     pub fn vouch(&mut self, kind: Kind, id: &str) -> Result<(), Error> {
-        self.vouch_in(&self.store, kind, id)
-    }
-
-    /// Vouches for a record that the caller of `store` may see.
-    pub(crate) fn vouch_in(&self, store: &Scoped, kind: Kind, id: &str) -> Result<(), Error> {
         if !acts(kind) {
             return Ok(());
         }
-        match (&self.key, store.find(kind, id)?) {
+        match (&self.key, self.store.find(kind, id)?) {
             (Some(key), Some(entry)) => self.store.approvals().approve_with(key, &[entry]),
             _ => Ok(()),
         }
@@ -330,6 +343,17 @@ impl Writer {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the entry of a record that counts as this user's own word; `None` for one that is only
+/// observed.
+fn entry(new: &dyn Addition, text: &str) -> Option<Entry> {
+    new.is_own_word().then(|| Entry {
+        kind: new.kind(),
+        id: new.id().to_owned(),
+        text: text.as_bytes().to_vec(),
+        offset: 0,
+    })
 }
 
 /// Returns `true` if the file already holds the record, in any layout.

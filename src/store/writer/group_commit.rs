@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use crate::model::{Kind, Record, Trust};
+use crate::model::{Kind, Record};
 use crate::store::access::scoped::Scoped;
 use crate::store::error::{Error, Problem};
 
@@ -60,8 +60,6 @@ pub struct Added<R> {
 /// Addition that waits, and its caller.
 trait Request: Send {
     fn addition(&mut self) -> &mut dyn Addition;
-    /// Returns `true` if the record was added and counts as this user's own word.
-    fn is_vouched_for(&mut self) -> bool;
     fn answer(self: Box<Self>, done: Result<Vec<Problem>, &Arc<Error>>);
 }
 
@@ -73,10 +71,6 @@ struct Waiting<R> {
 impl<R: Record + Send> Request for Waiting<R> {
     fn addition(&mut self) -> &mut dyn Addition {
         &mut self.new
-    }
-
-    fn is_vouched_for(&mut self) -> bool {
-        matches!(self.new.state, State::Waiting) && self.new.record.trust() != Trust::Observed
     }
 
     fn answer(self: Box<Self>, done: Result<Vec<Problem>, &Arc<Error>>) {
@@ -178,14 +172,7 @@ fn commit(store: &Scoped, requests: Vec<Box<dyn Request>>, random: fn() -> Strin
 
 fn add(writer: &mut Writer, kind: Kind, requests: &mut [Box<dyn Request>]) -> Result<(), Error> {
     let additions = requests.iter_mut().map(|request| request.addition());
-    writer.append_each(kind, &mut additions.collect::<Vec<_>>())?;
-    for request in requests {
-        if request.is_vouched_for() {
-            let addition = request.addition();
-            writer.vouch_in(addition.store(), kind, addition.id())?;
-        }
-    }
-    Ok(())
+    writer.append_each(kind, &mut additions.collect::<Vec<_>>())
 }
 
 fn answer(requests: Vec<Box<dyn Request>>, done: Result<Vec<Problem>, Error>) {
