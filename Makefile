@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo test schemas lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -38,6 +38,9 @@ clients: ## install the coding agents and other memories that `make test-clients
 		|| echo "skipped: pip could not install OpenTelemetry"
 	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
 		|| echo "skipped: pip could not install schemathesis"
+
+schemas: ## write the JSON Schemas below docs/reference/schemas again
+	UPDATE_SCHEMAS=1 $(CARGO) test --locked --test it -- schemas::kept
 
 test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients mcp_conformance other_memories traces

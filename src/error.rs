@@ -17,6 +17,7 @@ mod tests;
 use std::error::Error;
 use std::io;
 
+use serde::Serialize;
 use serde_json::json;
 
 use crate::platform::{Reason, Refused};
@@ -103,6 +104,23 @@ pub struct UserError {
     pub hint: Option<String>,
 }
 
+/// Document of a failed command.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ErrorDocument<'a> {
+    error: ErrorFields<'a>,
+}
+
+/// Error as programs read it.
+#[derive(Serialize, schemars::JsonSchema)]
+struct ErrorFields<'a> {
+    /// Kind, which decides the exit code.
+    kind: &'a str,
+    /// Message, on one line.
+    message: &'a str,
+    /// Next command or action; null if there is none.
+    hint: Option<&'a str>,
+}
+
 impl UserError {
     /// Creates an error.
     pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -148,7 +166,12 @@ impl UserError {
 
     /// Returns the document that `--json` prints.
     pub fn json(&self) -> serde_json::Value {
-        json!({ "error": { "kind": self.kind.name(), "message": self.message, "hint": self.hint } })
+        let error = ErrorFields {
+            kind: self.kind.name(),
+            message: &self.message,
+            hint: self.hint.as_deref(),
+        };
+        json!(ErrorDocument { error })
     }
 }
 

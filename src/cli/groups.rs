@@ -47,7 +47,7 @@ const GROUPS: [Group; 7] = [
         name: "Admin",
         first: &[],
         others: &[
-            "doctor", "config", "index", "eval", "trust", "completions", "man", "help",
+            "doctor", "config", "index", "eval", "trust", "schema", "completions", "man", "help",
         ],
     },
 ];

@@ -35,5 +35,5 @@ pub(super) fn help(args: &HelpArgs, program: Command) -> Result<Box<dyn Report>,
             .ok_or_else(|| UserError::usage(format!("no command `{word}`"), "memctl help --all"))?;
     }
     let text = command.render_long_help().to_string();
-    Ok(Box::new(Verbatim(text)))
+    Ok(Box::new(Verbatim::new(text)))
 }

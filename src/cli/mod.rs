@@ -112,6 +112,7 @@ enum Command {
     Trust(admin::trust::TrustArgs),
     Doctor(admin::doctor::DoctorArgs),
     MergeDriver(admin::merge_driver::MergeDriverArgs),
+    Schema(admin::schema::SchemaArgs),
     Completions(admin::completions::CompletionsArgs),
     Man(admin::man::ManArgs),
     Help(help::HelpArgs),
@@ -218,6 +219,7 @@ impl Command {
             | Self::Eval(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::Schema(_)
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Help(_)
@@ -282,6 +284,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Trust(args) => admin::trust::trust(context, &args)?,
         Command::Doctor(args) => admin::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
+        Command::Schema(args) => admin::schema::schema(&args)?,
         Command::Completions(args) => admin::completions::completions(&args, Cli::command()),
         Command::Man(args) => admin::man::man(&args, &grouped(Cli::command(), true))?,
         Command::Help(args) => help::help(&args, Cli::command())?,

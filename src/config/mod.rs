@@ -66,7 +66,7 @@ pub enum Error {
 }
 
 /// Setting with its value and source.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Name as in a settings file, e.g. `prompt.rules_tokens`.
     pub name: &'static str,

@@ -16,7 +16,7 @@ use crate::workspace::guardrails::is_pending;
 use crate::workspace::rules as active_rules;
 
 /// Prompt, its parts, and the problems of the skill.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PromptReport {
     /// Path of the skill.
     pub skill: SkillPath,

@@ -25,7 +25,7 @@ pub struct AuditFilter {
 }
 
 /// Audit events.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditReport {
     /// Number of matching events.
     pub total: u64,

@@ -17,7 +17,7 @@ use crate::workspace::document::{document, is_episode};
 use crate::workspace::locate::locate;
 
 /// Records of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ListReport {
     /// Kind of the records.
     pub kind: Kind,
@@ -30,7 +30,7 @@ pub struct ListReport {
 }
 
 /// Record in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Listed {
     /// Id of the record.
     pub id: String,
@@ -73,7 +73,7 @@ pub struct Listed {
 }
 
 /// Content of a fix in a list, and how often it was shown and to what effect.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ListedFix {
     /// Failing code.
     pub failing_code: String,
@@ -100,7 +100,7 @@ impl ListedFix {
 }
 
 /// Messages that a rule was heard in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ListedSaid {
     /// Words of the person in the newest message.
     pub quote: String,
@@ -155,7 +155,7 @@ impl Listed {
 }
 
 /// Record with its stored entry.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ShowReport {
     /// Id of the record.
     pub id: String,

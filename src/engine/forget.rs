@@ -10,7 +10,7 @@ use crate::workspace::document::{document, remembered};
 use crate::workspace::{RuleFiles, Workspace, repair_warnings};
 
 /// Result of a deletion.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ForgetReport {
     /// Id of the record, which is never used again.
     pub id: String,

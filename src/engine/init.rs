@@ -18,7 +18,7 @@ const IGNORE: &str = ".gitignore";
 const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
 
 /// Result of an initialisation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct InitReport {
     /// Path of the memory directory.
     pub directory: String,

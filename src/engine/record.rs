@@ -34,7 +34,7 @@ pub struct Success {
 }
 
 /// Outcome of recording a success.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RecordReport {
     /// Ids of new fixes.
     pub learned: Vec<String>,

@@ -36,7 +36,7 @@ pub enum IndexStage<'a> {
 }
 
 /// Outcome of [`index()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct IndexReport {
     /// Number of indexed records that the caller may see.
     pub documents: usize,

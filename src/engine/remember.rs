@@ -41,7 +41,7 @@ pub struct AddOptions {
 }
 
 /// Outcome of adding a memory.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct AddReport {
     /// Id of the memory.
     pub id: String,

@@ -51,7 +51,7 @@ pub struct Foreign {
 }
 
 /// Input that does not become a record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// Name of one item, or a plural for several.
     pub what: String,

@@ -49,7 +49,7 @@ pub(crate) struct Candidate {
 }
 
 /// Hint for a failure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Hint {
     /// Record id.
     pub id: String,

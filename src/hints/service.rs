@@ -64,7 +64,7 @@ pub struct HintOptions {
 }
 
 /// Hints for a failing call.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct HintReport {
     /// Error key; `None` if the text contains no error.
     pub error_key: Option<String>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Fix that was shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct Shown {
     /// Id of the fix.
@@ -27,7 +27,7 @@ pub(crate) struct Shown {
 }
 
 /// Outcome of a hint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The hinted way worked.

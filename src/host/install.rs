@@ -29,7 +29,7 @@ pub use state::Place;
 pub(super) use state::digest;
 
 /// Result of an installation or removal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct InstallReport {
     /// Name of the agent host.
     pub host: &'static str,
@@ -46,7 +46,7 @@ pub struct InstallReport {
 }
 
 /// Hooks in a settings file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct StatusReport {
     /// Name of the agent host.
     pub host: &'static str,
@@ -61,7 +61,7 @@ pub struct StatusReport {
 }
 
 /// Installation status of hooks or of the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Completely installed.

@@ -34,7 +34,7 @@ pub struct DryRunOptions {
 }
 
 /// Result of a dry run.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct DryRunReport {
     /// Number of sessions with calls in this project.
     pub sessions: usize,
@@ -47,7 +47,7 @@ pub struct DryRunReport {
 }
 
 /// Call on which a check would have fired.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct FiredCall {
     /// Path of the session file.
     pub transcript: String,

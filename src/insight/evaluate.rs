@@ -49,7 +49,7 @@ pub struct Question {
 }
 
 /// Search quality.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct EvaluateReport {
     /// Name of the dataset.
     pub dataset: String,
@@ -59,11 +59,13 @@ pub struct EvaluateReport {
     pub queries: usize,
     /// Means over the questions, from 0 to 1.
     #[serde(serialize_with = "measures")]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub metrics: Metrics,
     /// Milliseconds from the text of a question to its ranking, without loading.
     pub latency_ms: Latency,
     /// Method that merged the two rankings.
     #[serde(serialize_with = "fusion_name")]
+    #[schemars(with = "String")]
     pub fusion: Fusion,
     /// Name of the embedder; `None` for a keyword search.
     pub embedder: Option<String>,
@@ -73,7 +75,7 @@ pub struct EvaluateReport {
 }
 
 /// Latency in milliseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 pub struct Latency {
     /// Median.
     pub p50: f64,

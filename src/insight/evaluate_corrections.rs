@@ -38,7 +38,7 @@ pub struct JudgedPair {
 }
 
 /// Precision and recall of one decision.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Measured {
     /// Number of cases found.
     pub found: usize,
@@ -53,7 +53,7 @@ pub struct Measured {
 }
 
 /// Quality of the handling of corrections.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CorrectionsReport {
     /// Number of corrections.
     pub corrections: usize,

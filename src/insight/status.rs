@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 use crate::workspace::document::count_episodes;
 
 /// Counts of a workspace, limited to the scope.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "the names are the definition: one count each")]
 pub struct StatusReport {
     /// Kind of store, by the names of the source document. `JSONStore`: files alone.
@@ -43,7 +43,7 @@ pub struct StatusReport {
 }
 
 /// Counts of remote records.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PulledStatus {
     /// Number of origins.
     pub workspaces: usize,

@@ -72,7 +72,7 @@ impl From<NoHint> for NoLesson {
 }
 
 /// Text of a fix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FixText {
     /// Failing call.
     pub failing_code: String,

@@ -112,7 +112,7 @@ pub(crate) fn hear(message: &str, project: &str) -> Option<Heard> {
 }
 
 /// Candidate rule of a session.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CandidateReport {
     /// Id of the rule; `None` if nothing was written.
     pub id: Option<String>,

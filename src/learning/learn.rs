@@ -46,7 +46,7 @@ pub struct LearnOptions {
 }
 
 /// Outcome of [`learn()`].
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct LearnReport {
     /// Session files read, in path order; files that are unchanged since they were processed are
     /// only counted.
@@ -78,7 +78,7 @@ pub struct LearnReport {
 }
 
 /// Result for one session file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct TranscriptReport {
     /// Path of the file.
     pub path: String,
@@ -95,7 +95,7 @@ pub struct TranscriptReport {
 }
 
 /// One failure and its recovery. Steps are ordinals of tool calls, from 0.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 #[expect(
     missing_docs,
     reason = "the names are the definition: docs/transcripts.md lists them"

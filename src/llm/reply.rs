@@ -24,7 +24,9 @@ pub struct Reply {
 }
 
 /// Token counts of a question and its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Usage {
     /// Tokens read, including cached tokens.
     pub input_tokens: u64,

@@ -18,7 +18,7 @@ use crate::workspace::{Error, Workspace, repair_warnings};
 const EDITED: &str = "user";
 
 /// Rules whose condition nobody said.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ConditionsReport {
     /// Rules with their condition.
     pub rules: Vec<MadeCondition>,
@@ -29,7 +29,7 @@ pub struct ConditionsReport {
 }
 
 /// Condition that nobody said.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct MadeCondition {
     /// Id of the rule.
     pub id: String,

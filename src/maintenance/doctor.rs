@@ -19,7 +19,7 @@ use crate::workspace::Error;
 use crate::workspace::Workspace;
 
 /// Result of the check and the repair.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct DoctorReport {
     /// True if nothing is wrong after the repair.
     pub healthy: bool,

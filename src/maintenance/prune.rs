@@ -12,7 +12,7 @@ use crate::workspace::document::document;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Outcome of [`prune()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PruneReport {
     /// `true` if nothing was removed.
     pub dry_run: bool,
@@ -25,7 +25,7 @@ pub struct PruneReport {
 }
 
 /// An expired record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Pruned {
     /// Id of the record.
     pub id: String,

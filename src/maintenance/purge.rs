@@ -21,7 +21,7 @@ use crate::workspace::Error;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// File or directory that was removed whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Removed {
     /// Path below the memory directory.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct Removed {
 }
 
 /// Outcome of [`purge()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PurgeReport {
     /// Path of the memory directory.
     pub directory: String,

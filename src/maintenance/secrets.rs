@@ -28,7 +28,7 @@ const BLOCK: u64 = 16 << 20;
 const PASSED_OVER: &[&str] = &[".git", "node_modules"];
 
 /// Outcome of [`secrets()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SecretsReport {
     /// `true` if no secret was found, or none is left.
     pub clean: bool,
@@ -43,7 +43,7 @@ pub struct SecretsReport {
 }
 
 /// Location of a secret.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub struct SecretAt {
     /// Path of the file.
     pub path: PathBuf,

@@ -8,7 +8,7 @@ use crate::model::Kind;
 pub(crate) const CONFLICT: &str = "merge_conflict";
 
 /// Field that a person has to decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Conflict {
     /// Kind of the record.
     pub kind: Kind,

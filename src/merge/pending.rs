@@ -57,7 +57,7 @@ impl PendingStep {
 }
 
 /// Result of finishing a merge.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Finished {
     /// Files that were updated to the new ids.
     pub changed: Vec<String>,

@@ -24,7 +24,7 @@ pub enum Side {
 }
 
 /// Outcome of [`resolve()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ResolveReport {
     /// Id of the record.
     pub id: String,

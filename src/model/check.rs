@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::lenient;
 
 /// Patterns for calls, and the answer to a call that matches all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Check {
     /// Pattern for the tool name; empty matches every tool.
     #[serde(
@@ -36,7 +36,19 @@ pub struct Check {
 }
 
 /// Answer to a call that matches a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckAction {
     /// The agent gets the rule as context, and the call runs.
@@ -85,7 +97,7 @@ impl Check {
 }
 
 /// Counts of a check: each session counts at most once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct CheckUse {
     /// Sessions in which the check fired.
     pub fired: u64,

@@ -11,7 +11,7 @@ use super::lenient;
 use super::trust::{AGENT, Trust};
 
 /// One run of a skill: an entry of `episodic_memory.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Execution {
     /// `EXEC-{YYYYMMDDHHMMSS}`, unique.
     #[serde(default, deserialize_with = "lenient::text")]
@@ -96,7 +96,9 @@ pub struct Execution {
 }
 
 /// Token usage of one request and its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Usage {
     /// Tokens read, including those from a cache.
     pub input_tokens: u64,
@@ -105,7 +107,7 @@ pub struct Usage {
 }
 
 /// The case that an offline answer repeats.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NearestCase {
     /// Id of an execution or correction, or path of an example below the skill.
     pub source: String,

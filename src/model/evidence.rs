@@ -8,7 +8,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Counts of uses and their outcomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Evidence {
     /// Number of times shown to a model or an agent.
     pub shown: u64,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::lenient;
 
 /// One action of an agent.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ExecutionLog {
     /// A random UUID.
     #[serde(default, deserialize_with = "lenient::text")]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub const OFFLINE: &str = "offline";
 
 /// Verdict on a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Worth the time of the person who reviews.

@@ -25,6 +25,7 @@ mod memory_type;
 mod procedure_fields;
 mod relation;
 mod said;
+mod schemas;
 mod session;
 mod session_state;
 mod skill_path;

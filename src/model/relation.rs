@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Relation of a rule to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleRelation {
     /// One of the two can replace the other, and nothing is lost.

@@ -17,7 +17,7 @@ use super::trust::Trust;
 pub const TOTAL_STEPS: u64 = 8;
 
 /// One session of an agent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Session {
     /// `SESS-{YYYYMMDDHHMMSS}`, unique.
     #[serde(default, deserialize_with = "lenient::text")]

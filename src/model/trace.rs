@@ -96,7 +96,7 @@ pub struct Remark {
 }
 
 /// A line that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct BrokenLine {
     /// Line number from 1; in a single-document file, the line where reading stopped.
     pub line: u64,

@@ -15,7 +15,9 @@ pub const CANDIDATE: &str = "candidate";
 pub const OBSERVED: &str = "observed";
 
 /// Trust in a record, which decides where a prompt may show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
     /// Taken from tool output, the web or a foreign repository; shown only as data.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::model::Reflexion;
 
 /// Record that was left out of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Omitted {
     /// Record id.
     pub id: String,

@@ -32,7 +32,7 @@ use render::{render, render_observed};
 const RULER: &str = "\n\n---\n\n";
 
 /// Assembled prompt with its parts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Assembly {
     /// Text for the model.
     pub prompt: String,
@@ -48,7 +48,7 @@ pub struct Assembly {
 }
 
 /// One layer of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct LayerSize {
     /// Number from 0 to 3.
     pub layer: u8,
@@ -59,7 +59,7 @@ pub struct LayerSize {
 }
 
 /// Record in a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Injected {
     /// Record id.
     pub id: String,

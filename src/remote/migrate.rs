@@ -15,7 +15,7 @@ use super::foreign;
 use super::locks;
 
 /// Schema migration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Migration {
     /// Version number, counted from 1 without gaps.
     pub version: i32,
@@ -54,7 +54,7 @@ impl Migration {
 pub(super) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// Result of `remote init`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct InitReport {
     /// Host, port and name.
     pub database: String,

@@ -13,7 +13,7 @@ use super::locks;
 use super::migrate;
 
 /// Result of [`prune`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RemotePruneReport {
     /// Host, port and name.
     pub database: String,

@@ -10,7 +10,7 @@ use super::locks;
 use super::migrate;
 
 /// Status of a database, seen by the user who logged in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct StatusReport {
     /// Host, port and name.
     pub database: String,
@@ -33,7 +33,7 @@ pub struct StatusReport {
 }
 
 /// Number of the user's rows in one table.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct TableCount {
     /// Table name.
     pub table: &'static str,

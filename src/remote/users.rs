@@ -11,7 +11,7 @@ use super::locks;
 use super::migrate;
 
 /// Data of a new login, shown once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct UserReport {
     /// User id.
     pub user_id: String,

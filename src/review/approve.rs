@@ -25,7 +25,7 @@ use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Approved record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Approved {
     /// Id of the record.
     pub id: String,

@@ -24,7 +24,7 @@ pub struct Blame {
 }
 
 /// Rule that a rejection counts against.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct BlamedRule {
     /// Id of the rule.
     pub id: String,

@@ -29,7 +29,7 @@ pub struct CheckedRule {
 }
 
 /// Check of a rule after a change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CheckReport {
     /// Id of the rule.
     pub id: String,

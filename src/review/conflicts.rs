@@ -19,7 +19,7 @@ use crate::workspace::Error;
 const BATCH: usize = 32;
 
 /// Result of the comparison.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ConflictsReport {
     /// Rules with the same meaning.
     pub duplicates: Vec<RulePair>,
@@ -32,7 +32,7 @@ pub struct ConflictsReport {
 }
 
 /// Pair of rules, the older one first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RulePair {
     /// Id of the older rule.
     pub a: String,

@@ -21,7 +21,7 @@ use crate::workspace::locate::locate;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Outcome of [`merge()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct MergeReport {
     /// Id of the rule that stays in force.
     pub kept: String,

@@ -8,7 +8,7 @@ use crate::model::{Kind, Reflexion};
 use crate::workspace::{Error, Workspace, repair_warnings};
 
 /// Outcome of [`pin()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PinReport {
     /// Id of the rule.
     pub id: String,

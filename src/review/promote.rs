@@ -23,7 +23,7 @@ const TO: &str = "promoted_to";
 const FROM: &str = "promoted_from";
 
 /// Promoted record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Promoted {
     /// Id of the original.
     pub id: String,

@@ -8,7 +8,7 @@ use crate::workspace::locate::locate;
 use crate::workspace::{Error, Workspace};
 
 /// Outcome of [`keep_both()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Separated {
     /// Id of the rule that holds the decision.
     pub rule: String,

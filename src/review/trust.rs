@@ -24,7 +24,7 @@ pub enum TrustMode {
 }
 
 /// Records that do not count yet, by kind.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Untrusted {
     /// Rules, which would be in prompts and at the start of sessions.
     pub rules: Vec<UntrustedRecord>,
@@ -37,7 +37,7 @@ pub struct Untrusted {
 }
 
 /// Record that its file calls approved, and that this user does not vouch for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct UntrustedRecord {
     /// Id of the record.
     pub id: String,

@@ -14,7 +14,7 @@ use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
 
 /// Outcome of [`give_verdict()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ReviewReport {
     /// Execution id.
     pub execution_id: String,

@@ -13,7 +13,7 @@ use crate::store::Selection;
 use crate::workspace::{Error, Workspace};
 
 /// Older rule that contradicts a new one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Conflict {
     /// Id of the older rule.
     pub id: String,

@@ -24,7 +24,7 @@ const COMPARED: usize = 16;
 const FLOOR: f64 = 0.3;
 
 /// Rule near a new one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SimilarRule {
     /// Id of the rule.
     pub id: String,

@@ -43,7 +43,7 @@ pub struct NewAction {
 }
 
 /// Outcome of [`log_action()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ActionReport {
     /// Stored line of the log.
     #[serde(flatten)]

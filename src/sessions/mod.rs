@@ -30,7 +30,7 @@ pub use start::{NewSession, start};
 pub use view::{SessionReport, SessionsReport, list, show};
 
 /// Session after a change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangedSession {
     /// Fields of the session.
     #[serde(flatten)]

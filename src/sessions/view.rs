@@ -16,7 +16,7 @@ use crate::workspace::{Workspace, stamp};
 const SLACK: Duration = Duration::hours(26);
 
 /// Newest sessions, newest first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SessionsReport {
     /// Number of sessions in the requested state.
     pub total: u64,
@@ -27,7 +27,7 @@ pub struct SessionsReport {
 }
 
 /// Session with its log.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SessionReport {
     /// Entry as stored.
     #[serde(rename = "session")]

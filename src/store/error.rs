@@ -147,7 +147,7 @@ impl Error {
 }
 
 /// A problem in a file. Reading continues around it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
@@ -162,7 +162,7 @@ pub struct Problem {
 }
 
 /// Kind of a [`Problem`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The file ends inside an entry, as after a crash. The next write repairs it.

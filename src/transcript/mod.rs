@@ -33,7 +33,7 @@ use calls::Calls;
 const MAX_LINE: u64 = 256 << 20;
 
 /// Format of session files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Claude Code: `~/.claude/projects/…/<session>.jsonl`, and its `stream-json` output.

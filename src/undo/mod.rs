@@ -30,7 +30,7 @@ use files::{file_before, revert_file};
 use plan::{Back, Change, back, changes_of};
 
 /// Change in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeReport {
     /// Name of the change, shortened to 8 characters.
     pub change: String,
@@ -50,7 +50,7 @@ pub struct ChangeReport {
 }
 
 /// Outcome of [`revert()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct UndoReport {
     /// Reverted change.
     #[serde(flatten)]
@@ -69,7 +69,7 @@ pub struct UndoReport {
 }
 
 /// Step of a revert.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Undone {
     /// `removed`, `restored`, `reverted`, or `unchanged` if it was as before already.
     pub did: &'static str,

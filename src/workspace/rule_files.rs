@@ -25,7 +25,7 @@ use crate::workspace::redacting_writer::{self, remove_of_skill, write_of_skill};
 use crate::workspace::{Error, Workspace};
 
 /// Files that changed with a rule.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct RuleFiles {
     /// Guardrail files without the section of the rule, or with its new text.
     #[serde(skip_serializing_if = "Vec::is_empty")]

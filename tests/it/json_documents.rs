@@ -13,6 +13,7 @@ use regex_lite::Regex;
 use serde_json::{Value, json};
 
 use crate::help::runnable;
+use crate::schemas::assert_valid;
 use crate::support::correction;
 use crate::workspace::Workspace;
 
@@ -244,6 +245,7 @@ const MACHINE: &Documents = &[
     ("mcp-install", &["mcp", "install", "claude-code"]),
     ("mcp-status", &["mcp", "status"]),
     ("mcp-uninstall", &["mcp", "uninstall", "claude-code"]),
+    ("schema", &["schema"]),
     ("completions", &["completions", "bash"]),
     ("man", &["man"]),
     (
@@ -318,6 +320,7 @@ fn compare(workspace: &Workspace, documents: &Documents) {
         let mut document = ran.document();
         let failed = document.get("error").is_some();
         assert_eq!(failed, name.starts_with("error-"), "{name}: {ran:?}");
+        assert_valid(arguments, &document);
         redact(workspace, "", &mut document);
         let text = serde_json::to_string_pretty(&document).unwrap();
         insta::assert_snapshot!(*name, format!("exit code {}\n{text}", ran.code));

@@ -67,6 +67,7 @@ mod rewriting;
 mod rule_files;
 mod rule_relations;
 mod rules;
+mod schemas;
 mod search;
 mod serve;
 mod session;

@@ -21,5 +21,5 @@ pub(in crate::cli) fn completions(
 ) -> Box<dyn Report> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
-    Box::new(Verbatim(String::from_utf8_lossy(&script).into_owned()))
+    Box::new(Verbatim::new(String::from_utf8_lossy(&script).into_owned()))
 }

@@ -46,8 +46,8 @@ pub(in crate::cli) fn config(
     }))
 }
 
-#[derive(Debug, Serialize)]
-struct ConfigReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct ConfigReport {
     memory: String,
     skills: String,
     trusted: bool,
@@ -55,7 +55,7 @@ struct ConfigReport {
     keys: Vec<KeyState>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct KeyState {
     name: &'static str,
     set: bool,

@@ -31,11 +31,14 @@ pub(in crate::cli) fn man(
             ));
         }
         clap_mangen::generate_to(command.clone(), dir)?;
-        return Ok(Box::new(Verbatim(format!("written to {}", dir.display()))));
+        return Ok(Box::new(Verbatim::new(format!(
+            "written to {}",
+            dir.display()
+        ))));
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    Ok(Box::new(Verbatim(
+    Ok(Box::new(Verbatim::new(
         String::from_utf8_lossy(&page).into_owned(),
     )))
 }

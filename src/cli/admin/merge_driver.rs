@@ -268,8 +268,8 @@ fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
 }
 
 /// Merge report for one file, as git shows it.
-#[derive(Debug, Serialize)]
-struct Driven {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Driven {
     path: String,
     /// Fields that both branches have set to different values.
     conflicts: Vec<String>,
@@ -364,8 +364,8 @@ impl Report for FinishReport {
 }
 
 /// Result of the installation.
-#[derive(Debug, Serialize)]
-struct SetUp {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct SetUp {
     done: Vec<String>,
     warnings: Vec<String>,
 }

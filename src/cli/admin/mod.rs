@@ -9,4 +9,5 @@ pub(super) mod eval_lines;
 pub(super) mod index;
 pub(super) mod man;
 pub(super) mod merge_driver;
+pub(super) mod schema;
 pub(super) mod trust;

@@ -114,8 +114,8 @@ fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Resul
     ask(|| question.interact())
 }
 
-#[derive(Debug, Serialize)]
-struct TrustReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct TrustReport {
     directory: String,
     digest: String,
     decision: &'static str,

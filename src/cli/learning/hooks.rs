@@ -240,8 +240,8 @@ impl Report for InstallReport {
 }
 
 /// Installation status of each agent host.
-#[derive(Debug, Serialize)]
-struct Standings {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Standings {
     hosts: Vec<StatusReport>,
 }
 

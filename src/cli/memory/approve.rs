@@ -1,7 +1,7 @@
 //! `memory approve`: approval of observed records by a person.
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use super::check::proposal_line;
 use crate::cli::context::Context;
@@ -61,25 +61,32 @@ pub(in crate::cli) fn approve(
     Ok(Box::new(Approval {
         warnings: warnings.collect(),
         checks: proposals,
+        record: match records.as_slice() {
+            [record] => Some(record.clone()),
+            _ => None,
+        },
         records,
     }))
 }
 
 /// Approved records, and the warnings of all of them.
-struct Approval {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Approval {
+    /// Fields of the record, if it is the only one.
+    #[serde(flatten)]
+    record: Option<Approved>,
+    /// All records, in the order of the arguments.
     records: Vec<Approved>,
-    warnings: Vec<String>,
     /// Checks that the rules could have, one line each.
     checks: Vec<String>,
+    /// Warnings of all records, for the page.
+    #[serde(skip)]
+    warnings: Vec<String>,
 }
 
 impl Report for Approval {
-    /// Returns one record as an object, and several as a list in `records`.
     fn json(&self) -> Result<String, serde_json::Error> {
-        match self.records.as_slice() {
-            [record] => serde_json::to_string(record),
-            records => serde_json::to_string(&json!({ "records": records })),
-        }
+        serde_json::to_string(self)
     }
 
     fn page(&self, page: &mut Page) {

@@ -1,6 +1,7 @@
 //! `memory audit`: audit events, and verification of their hash chain.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
@@ -126,14 +127,21 @@ impl Report for Lines {
     }
 }
 
+/// Result of a verification, with its verdict.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Verified<'a> {
+    /// `true` if no event was changed, removed, inserted or cut off.
+    sound: bool,
+    #[serde(flatten)]
+    audited: &'a Audited,
+}
+
 impl Report for Audited {
     fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&serde_json::json!({
-            "sound": self.flaws.is_empty(),
-            "lines": self.lines,
-            "head": self.head,
-            "flaws": self.flaws,
-        }))
+        serde_json::to_string(&Verified {
+            sound: self.flaws.is_empty(),
+            audited: self,
+        })
     }
 
     fn page(&self, page: &mut Page) {

@@ -87,8 +87,8 @@ impl ActionName {
 }
 
 /// Check, with where it comes from and its dry run.
-#[derive(Debug, Serialize)]
-struct Shown {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Shown {
     #[serde(flatten)]
     report: CheckReport,
     /// `given`, `stored` or `proposed`.

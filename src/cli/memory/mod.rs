@@ -1,8 +1,8 @@
 //! `memory …`: commands on the memory as a whole. Commands on single records are in `records`.
 
-mod approve;
-mod audit;
-mod check;
+pub(in crate::cli) mod approve;
+pub(in crate::cli) mod audit;
+pub(in crate::cli) mod check;
 mod conflicts;
 mod edit;
 mod export;
@@ -14,8 +14,8 @@ mod purge;
 mod records;
 mod resolve;
 mod search;
-mod switch;
-mod undo;
+pub(in crate::cli) mod switch;
+pub(in crate::cli) mod undo;
 mod why;
 
 use std::path::PathBuf;

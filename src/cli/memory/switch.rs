@@ -48,8 +48,8 @@ fn store(context: &Context) -> Scoped {
 }
 
 /// State of the switch.
-#[derive(Debug, Serialize)]
-struct SwitchReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct SwitchReport {
     /// `true` if memory is now on, for this process.
     enabled: bool,
     /// `true` if this call created or removed the marker.

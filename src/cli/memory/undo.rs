@@ -1,6 +1,7 @@
 //! `memory undo`: revert of a change.
 
 use clap::Args;
+use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
@@ -110,14 +111,17 @@ impl Report for UndoReport {
 }
 
 /// List of changes, and the time that their ages are relative to.
-struct Changes {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Changes {
+    /// The newest first.
     changes: Vec<ChangeReport>,
+    #[serde(skip)]
     now: chrono::DateTime<chrono::Utc>,
 }
 
 impl Report for Changes {
     fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&serde_json::json!({ "changes": self.changes }))
+        serde_json::to_string(self)
     }
 
     fn page(&self, page: &mut Page) {

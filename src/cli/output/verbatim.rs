@@ -1,16 +1,28 @@
 //! Report of a command whose result is one text.
 
+use serde::Serialize;
+
 use super::{Page, Report};
 
 /// Text that is printed unchanged.
-pub(crate) struct Verbatim(pub(crate) String);
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Verbatim {
+    /// Whole text.
+    text: String,
+}
+
+impl Verbatim {
+    pub(crate) const fn new(text: String) -> Self {
+        Self { text }
+    }
+}
 
 impl Report for Verbatim {
     fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&serde_json::json!({ "text": self.0 }))
+        serde_json::to_string(self)
     }
 
     fn page(&self, page: &mut Page) {
-        page.verbatim(&self.0);
+        page.verbatim(&self.text);
     }
 }

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::cli::context::Context;
 use crate::cli::follow::{Event, Follower};
@@ -22,6 +23,16 @@ use crate::workspace::Error;
 use crate::workspace::Workspace;
 
 use super::{ListArgs, ShowArgs, pages};
+
+/// Line of a followed session.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum Line<'a> {
+    /// Session as stored, after a change.
+    Session(&'a RawValue),
+    /// Action that was logged.
+    Log(&'a ExecutionLog),
+}
 
 const LIST: &[&str] = &[Kind::Session.file()];
 const SHOW: &[&str] = &[Kind::Session.file(), Scoped::EXECUTION_LOGS];
@@ -187,14 +198,14 @@ impl Show<'_> {
             if session != self.seen.record.get() {
                 self.seen.record.get().clone_into(&mut session);
                 lines.push(if self.context.printer.is_json() {
-                    document(&json!({ "session": self.seen.record }))
+                    document(&Line::Session(&self.seen.record))?
                 } else {
                     session_line(self.context, &self.seen.session)?
                 });
             }
             for line in &self.seen.logs {
                 if shown.insert(line.id.clone()) {
-                    lines.push(self.action_line(line));
+                    lines.push(self.action_line(line)?);
                 }
             }
             if !lines.iter().all(|line| self.context.printer.line(line)) || self.is_over() {
@@ -233,12 +244,12 @@ impl Show<'_> {
         false
     }
 
-    fn action_line(&self, line: &ExecutionLog) -> String {
+    fn action_line(&self, line: &ExecutionLog) -> Result<String, UserError> {
         if self.context.printer.is_json() {
-            return document(&json!({ "log": line }));
+            return Ok(document(&Line::Log(line))?);
         }
         let time: String = line.created_at.chars().take(19).collect();
-        one_line(self.context, pages::action(line, &time))
+        Ok(one_line(self.context, pages::action(line, &time)))
     }
 }
 
@@ -269,8 +280,8 @@ fn one_line(context: &Context, cells: Vec<(Style, String)>) -> String {
     page.into_text()
 }
 
-fn document(value: &serde_json::Value) -> String {
-    compact(&value.to_string()) + "\n"
+fn document(line: &Line<'_>) -> Result<String, serde_json::Error> {
+    Ok(compact(&serde_json::to_string(line)?) + "\n")
 }
 
 /// Waits for the next change; returns the exit code after an interrupt.

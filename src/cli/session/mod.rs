@@ -1,6 +1,6 @@
 //! `session …`: commands on agent sessions. `pages` formats them, `follow` follows them.
 
-mod follow;
+pub(super) mod follow;
 mod pages;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

@@ -82,8 +82,8 @@ pub(in crate::cli) fn leave(
 }
 
 /// Result of leaving a primary.
-#[derive(Debug, Serialize)]
-struct LeaveReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct LeaveReport {
     /// Name of the memory; `None` if the directory was no copy.
     memory: Option<String>,
     database: Option<String>,

@@ -350,8 +350,8 @@ fn shown(start: &Start) -> String {
 }
 
 /// Installation status of each agent host.
-#[derive(Debug, Serialize)]
-struct Registered {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Registered {
     hosts: Vec<ServerReport>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,6 +19,15 @@ use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 
 /// Maximum time for work that is still running after the server has stopped.
 const LAST: Duration = Duration::from_secs(5);
+
+/// Line that `--json` prints when the server listens.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Listening {
+    /// Address that clients call.
+    url: String,
+    /// Directory of the memory.
+    memory: String,
+}
 
 /// Serve the memory over HTTP, to clients with a token
 ///
@@ -102,7 +111,7 @@ pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, U
     let url = format!("http://{}", bound.address);
     let memory = context.places.memory.display().to_string();
     let line = if context.printer.is_json() {
-        json!({ "url": url, "memory": memory }).to_string()
+        serde_json::to_string(&Listening { url, memory })?
     } else {
         format!("listening on {url}")
     };

@@ -18,7 +18,7 @@ const USUAL_ANSWER: u64 = 300;
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Preview of a correction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CorrectPreview {
     /// Always true: nothing was written, and no model was asked.
     pub dry_run: bool,
@@ -39,7 +39,7 @@ pub struct CorrectPreview {
 }
 
 /// Request to a model.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PreviewedRequest {
     /// Instructions.
     pub system: String,
@@ -50,7 +50,7 @@ pub struct PreviewedRequest {
 }
 
 /// Rule that a correction would make without a model.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PreviewedRule {
     /// Text of the rule; `None` if none would be learnt.
     pub rule: Option<String>,

@@ -7,7 +7,7 @@ use crate::rules::contradictions::Conflict;
 use crate::rules::similar::SimilarRule;
 
 /// Result of a correction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CorrectReport {
     /// Id of the correction.
     pub correction_id: String,
@@ -61,7 +61,7 @@ pub struct CorrectReport {
 }
 
 /// Existing rule that a model related to the new one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RelationReport {
     /// Id of the existing rule.
     pub id: String,

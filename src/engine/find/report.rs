@@ -42,7 +42,7 @@ impl FindOptions {
 }
 
 /// Search result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct FindReport {
     /// Query text.
     pub query: String,
@@ -60,7 +60,7 @@ pub struct FindReport {
 }
 
 /// Single match.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Found {
     /// Id of the record.
     pub id: String,
@@ -111,7 +111,7 @@ impl Found {
 }
 
 /// Ranks from 1; `None` if a ranking does not include the record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Ranks {
     /// Rank by keyword score.
     pub keyword: Option<usize>,
@@ -120,7 +120,7 @@ pub struct Ranks {
 }
 
 /// Interpretation of a query.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Asked {
     /// Query words in their normalized form.
     pub terms: Vec<Term>,
@@ -135,7 +135,7 @@ pub struct Asked {
 }
 
 /// Query word.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Term {
     /// Word in its normalized form.
     pub word: String,
@@ -144,7 +144,7 @@ pub struct Term {
 }
 
 /// Explanation of a result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
     /// Query words that the record contains.
     pub matched: Vec<String>,

@@ -27,7 +27,7 @@ pub struct RunOptions {
 }
 
 /// Outcome of [`run()`](crate::engine::run()).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RunReport {
     /// Id of the recorded execution; `None` if it is not recorded.
     pub execution_id: Option<String>,

@@ -7,7 +7,7 @@ use crate::workspace::cases::{Files, cases};
 use crate::workspace::{Error, Workspace, exports, repair_warnings};
 
 /// Files of the exported cases.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct TestExportReport {
     /// Number of cases that were exported.
     pub cases: usize,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::SkillPath;
 
 /// Result of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Fails without its rule and passes with it.
@@ -21,7 +21,7 @@ pub enum Status {
 }
 
 /// Report of one case.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct CaseReport {
     /// File name of the case, without its extension.
     pub id: String,
@@ -44,7 +44,7 @@ pub struct CaseReport {
 }
 
 /// Report of all cases.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct TestReport {
     /// Number of cases that fail without their rule and pass with it.
     pub passed: usize,

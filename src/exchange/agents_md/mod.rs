@@ -59,7 +59,7 @@ pub struct AgentsMdOptions {
 }
 
 /// Result of an export of the rules.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct AgentsMdReport {
     /// `agents-md`.
     pub format: &'static str,
@@ -76,7 +76,7 @@ pub struct AgentsMdReport {
 }
 
 /// Outcome for one file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct FileReport {
     /// Path relative to the workspace.
     pub path: String,
@@ -97,7 +97,7 @@ pub struct FileReport {
 }
 
 /// Change of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
     /// The file is new.
@@ -111,7 +111,7 @@ pub enum FileChange {
 }
 
 /// Rule that a file says itself, with the same words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SaidRule {
     /// Id of the rule.
     pub id: String,
@@ -120,7 +120,7 @@ pub struct SaidRule {
 }
 
 /// Rule that a file may say in other words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct NearRule {
     /// Id of the rule.
     pub id: String,

@@ -22,7 +22,7 @@ use crate::workspace::redacting_writer;
 use crate::workspace::redacting_writer::redaction_warning;
 
 /// Format of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ExportFormat {
     /// JSON Lines, which can be imported without loss.
@@ -49,7 +49,7 @@ pub struct ExportOptions {
 }
 
 /// Result of an export.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ExportReport {
     /// Path of the export; `None` if the text is in [`Self::text`].
     pub output: Option<PathBuf>,

@@ -29,7 +29,7 @@ use crate::workspace::Error;
 use crate::workspace::Workspace;
 
 /// Source of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportSource {
     /// Export of this program, or one of its memory directories.
@@ -82,7 +82,7 @@ pub struct ImportOptions {
 }
 
 /// Record that could not keep its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Renamed {
     /// Id in the source.
     pub from: String,
@@ -91,7 +91,7 @@ pub struct Renamed {
 }
 
 /// Result of an import: `read` is the sum of `imported`, `duplicates` and the counts of `skipped`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ImportReport {
     /// Source of the records.
     pub source: ImportSource,

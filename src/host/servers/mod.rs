@@ -50,7 +50,7 @@ enum Format {
 }
 
 /// Command that starts a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Start {
     /// Program.
     pub command: String,
@@ -68,7 +68,7 @@ impl Start {
 }
 
 /// Result of an installation or removal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RegisterReport {
     /// Name of the agent host.
     pub host: &'static str,
@@ -83,7 +83,7 @@ pub struct RegisterReport {
 }
 
 /// Server entry in a settings file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ServerReport {
     /// Name of the agent host.
     pub host: &'static str,

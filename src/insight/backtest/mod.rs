@@ -51,7 +51,7 @@ pub struct BacktestOptions {
 }
 
 /// Result of a replay.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct BacktestReport {
     /// Number of session files read.
     pub transcripts: usize,
@@ -89,7 +89,7 @@ pub struct BacktestReport {
 }
 
 /// Figures for one error key.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ErrorReport {
     /// Error key.
     pub error_key: String,
@@ -110,7 +110,7 @@ pub struct ErrorReport {
 }
 
 /// Failure at which hints would have been shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ShownReport {
     /// Path of the session file.
     pub transcript: String,
@@ -129,7 +129,7 @@ pub struct ShownReport {
 }
 
 /// Hint that would have been shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ShownHint {
     /// Failing code.
     pub failing_code: String,
@@ -140,7 +140,7 @@ pub struct ShownHint {
 }
 
 /// Line of a session file that could not be read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ProblemReport {
     /// Path of the session file.
     pub path: String,

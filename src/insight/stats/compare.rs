@@ -12,7 +12,7 @@ use super::interval;
 const LEAST: usize = 10;
 
 /// Comparison of the shown group with the withheld group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// Name of the measure.
     pub measure: &'static str,
@@ -33,7 +33,7 @@ pub struct Comparison {
 }
 
 /// Group of the experiment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Arm {
     /// Number of cases.
     pub count: usize,

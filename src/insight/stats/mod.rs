@@ -26,7 +26,7 @@ pub use compare::{Arm, Comparison};
 pub use time::Period;
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct StatsReport {
     /// First and last day with data, in UTC; `None` without data.
     pub days: Option<[String; 2]>,
@@ -53,7 +53,7 @@ pub struct StatsReport {
 }
 
 /// Share with its interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Part {
     /// Numerator.
     pub count: u64,
@@ -78,7 +78,7 @@ impl Part {
 }
 
 /// Runs of skills.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Executions {
     /// Number of runs.
     pub total: u64,
@@ -104,7 +104,7 @@ pub struct Executions {
 }
 
 /// Latencies of answers, in milliseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 pub struct Latencies {
     /// Median.
     pub p50: f64,
@@ -113,7 +113,7 @@ pub struct Latencies {
 }
 
 /// Errors for which memory had hints.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Hints {
     /// Number of errors with hints shown.
     pub shown: u64,
@@ -140,7 +140,7 @@ pub struct Hints {
 }
 
 /// Estimated number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// Most likely value.
     pub value: f64,
@@ -149,7 +149,7 @@ pub struct Estimate {
 }
 
 /// Learned records.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Learning {
     /// Number of corrections.
     pub corrections: u64,
@@ -172,7 +172,7 @@ pub struct Learning {
 }
 
 /// Rule or fix that has been used.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Used {
     /// Id of the record.
     pub id: String,
@@ -187,7 +187,7 @@ pub struct Used {
 }
 
 /// Rule that acts on calls. Each session counts at most once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CheckStats {
     /// Id of the rule.
     pub id: String,
@@ -203,14 +203,14 @@ pub struct CheckStats {
 }
 
 /// Results of the experiment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Experiment {
     /// Comparisons that have data.
     pub comparisons: Vec<Comparison>,
 }
 
 /// Statistics of a day, a week or a month.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Piece {
     /// First day of the period.
     pub from: String,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, NaiveDateTime};
 
 /// Kind of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Period {
     /// Day from midnight, UTC.

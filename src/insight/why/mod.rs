@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 use crate::workspace::locate::locate;
 
 /// Outcome of [`why()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct WhyReport {
     /// Id of the record.
     pub id: String,
@@ -37,7 +37,7 @@ pub struct WhyReport {
 }
 
 /// Record, test or session in a chain.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Link {
     /// Id of the record, host id of the session, or name of the test.
     pub id: String,
@@ -79,7 +79,7 @@ pub struct Link {
 }
 
 /// Relation of one link to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the definition")]
 pub enum Relation {

@@ -35,7 +35,7 @@ pub struct Assertion {
 }
 
 /// Condition that a program can check. With `[*]` in its path, it must hold for every item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(
     missing_docs,
@@ -82,7 +82,7 @@ pub enum Check {
 }
 
 /// Comparison operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "the signs are the definition")]
 pub enum Operator {
     #[serde(rename = "<")]
@@ -100,7 +100,7 @@ pub enum Operator {
 }
 
 /// Unit of a length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Runs of non-white-space characters.
@@ -110,7 +110,7 @@ pub enum Unit {
 }
 
 /// JSON type. An integer is a number without a fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub enum JsonType {

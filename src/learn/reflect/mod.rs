@@ -45,7 +45,7 @@ pub struct CorrectionContext<'a> {
 }
 
 /// Existing rule near a correction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Neighbour {
     /// Id of the rule.
     pub id: String,

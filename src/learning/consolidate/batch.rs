@@ -40,7 +40,7 @@ pub struct ConsolidateOptions {
 }
 
 /// Text of a question.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Question {
     /// Instructions.
     pub system: String,

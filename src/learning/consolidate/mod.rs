@@ -27,7 +27,7 @@ pub use batch::{ConsolidateOptions, ConsolidatePlan, Question, consolidate, plan
 pub use tidy::tidy;
 
 /// Outcome of [`tidy()`] and [`consolidate()`].
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ConsolidateReport {
     /// Verdicts, in the order in which they were stored.
     pub judged: Vec<Judged>,
@@ -53,7 +53,7 @@ pub struct ConsolidateReport {
 }
 
 /// Verdict on a record, as it was stored.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Judged {
     /// Id of the record.
     pub id: String,
@@ -76,7 +76,7 @@ pub struct Judged {
 }
 
 /// Record without a usable verdict.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Undecided {
     /// Id of the record.
     pub id: String,

@@ -17,7 +17,7 @@ use super::locks;
 use super::migrate;
 
 /// Result of the isolation check.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CheckReport {
     /// Host, port and name.
     pub database: String,
@@ -32,7 +32,7 @@ pub struct CheckReport {
 }
 
 /// Result of one check.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Check {
     /// Short name, such as `row security`.
     pub name: &'static str,

@@ -17,7 +17,7 @@ use super::super::locks;
 use super::super::sync::{self, OnSync, SyncReport, table};
 
 /// Result of [`join`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct JoinReport {
     /// Host, port and name.
     pub database: String,

@@ -84,7 +84,7 @@ pub enum SyncStage {
 pub type OnSync<'a> = &'a mut dyn FnMut(SyncStage);
 
 /// Result of a synchronisation.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct SyncReport {
     /// Host, port and name of the database.
     pub database: String,
@@ -109,7 +109,7 @@ pub struct SyncReport {
 }
 
 /// Numbers of moved records of a kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Moved {
     /// Records sent.
     pub pushed: u64,

@@ -21,7 +21,7 @@ const DIMENSIONS: usize = 1536;
 const BATCH: i64 = 64;
 
 /// Numbers of embedded and missing vectors.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct VectorsReport {
     /// Name of the embedder.
     pub embedder: String,

@@ -38,7 +38,7 @@ use crate::workspace::{Workspace, repair_warnings};
 use field::{Field, Form, editable};
 
 /// Result of an edit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct EditReport {
     /// Id of the record.
     pub id: String,

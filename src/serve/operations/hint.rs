@@ -39,7 +39,7 @@ pub struct HintArgs {
 }
 
 /// Hints for a failure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Hints {
     /// Notice that observed hints are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct Hints {
 }
 
 /// Fix for an error, or a procedure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Hinted {
     /// Id of the record.
     pub id: String,

@@ -54,7 +54,7 @@ pub struct NewToken {
 }
 
 /// Created token.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Minted {
     /// Encoded token.
     pub token: String,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Action of an audit event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditAction {
     /// Records were shown, or used in an answer.
@@ -25,7 +25,7 @@ pub enum AuditAction {
 }
 
 /// One audit event: a line of the log, without its hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Line {
     /// Sequence number, from 1.
     pub seq: u64,

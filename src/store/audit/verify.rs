@@ -20,7 +20,7 @@ use super::log_files;
 const TOLD: usize = 20;
 
 /// Result of a verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Audited {
     /// Number of lines.
     pub lines: u64,
@@ -34,7 +34,7 @@ pub struct Audited {
 }
 
 /// An error in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ChainError {
     /// Line number from 1; `None` if the error concerns no single line.
     pub line: Option<u64>,

@@ -20,7 +20,7 @@ const FILE: &str = "sources";
 const HEADER: &str = "memctl sources 1\n";
 
 /// State of a session file when it was processed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Source {
     /// Size in bytes.
     pub size: u64,
@@ -30,7 +30,7 @@ pub struct Source {
     pub steps: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 struct Line {
     path: String,
     #[serde(flatten)]

@@ -25,7 +25,7 @@ const FOLDED: u64 = 256 << 10;
 const LARGEST: u64 = 16 << 20;
 
 /// Use of a record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Retrieved {
     /// Number of retrievals.
     #[serde(rename = "retrieved", default)]
@@ -39,7 +39,7 @@ pub struct Retrieved {
     pub last: String,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 struct Line {
     id: String,
     #[serde(flatten)]

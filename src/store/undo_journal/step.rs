@@ -7,7 +7,7 @@ use crate::store::error::Error;
 use crate::store::trust::{Mac, UserKey, hex, parse};
 
 /// One write: a line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Line {
     /// Id of the change that the write belongs to:
     /// [`AuditContext::change`](crate::store::AuditContext::change).
@@ -52,7 +52,7 @@ impl Line {
 }
 
 /// A write, with the values needed to revert it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "did", rename_all = "lowercase")]
 pub enum Step {
     /// A record was added.
@@ -107,7 +107,7 @@ pub enum Step {
 }
 
 /// A field before and after an edit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Field {
     /// Name of the field.
     pub name: String,
@@ -118,7 +118,7 @@ pub struct Field {
 }
 
 /// A log line and its position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlacedLine {
     /// Byte offset in the log.
     pub at: u64,
@@ -134,7 +134,7 @@ impl PlacedLine {
 }
 
 /// Difference between two texts: one replaced range.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Splice {
     /// Length of the common prefix in bytes.
     pub at: usize,

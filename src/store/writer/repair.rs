@@ -33,7 +33,7 @@ use crate::store::primary::follow;
 use crate::store::redaction::redact;
 
 /// Result of repairing one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Repaired {
     /// The file.
     pub path: PathBuf,
@@ -46,7 +46,7 @@ pub struct Repaired {
 }
 
 /// Result of redacting one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Cleaned {
     /// The file.
     pub path: PathBuf,

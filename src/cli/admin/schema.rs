@@ -1,0 +1,258 @@
+//! `schema`: JSON Schemas of the documents that `--json` prints.
+//!
+//! Schemas are derived from the types that are printed, so a document cannot leave its schema
+//! behind. They name the fields and their types; readers must accept further fields, because a
+//! version may add some. A command that can print several documents has the schema of each, in
+//! `anyOf`.
+
+use clap::Args;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::learning;
+use crate::cli::memory::{approve, audit, check, switch, undo};
+use crate::cli::output::{Page, Report, Verbatim};
+use crate::cli::session::follow;
+use crate::cli::share::{join, mcp, serve};
+use crate::error::{ErrorDocument, UserError};
+use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
+use crate::{serve as server, sessions};
+
+use super::{config, merge_driver, trust};
+
+/// Print the JSON Schema of a command's `--json` document
+///
+/// Without a command, it lists the commands that have one. `error` is the document of a command
+/// that failed. Fields are only added within a version: accept those that you do not know.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl schema\n  memctl schema memory list\n  memctl schema error > error.schema.json"
+)]
+pub(in crate::cli) struct SchemaArgs {
+    /// Words of the command, or `error`
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Schema of each document of one command, as a type.
+type Documents = &'static [fn(&mut SchemaGenerator) -> Schema];
+
+/// Commands with a document. A command at top level that is one of `memory` is listed there.
+const SCHEMAS: &[(&str, Documents)] = &[
+    ("accept", &[of::<review::ReviewReport>]),
+    ("backtest", &[of::<crate::insight::BacktestReport>]),
+    ("completions", &[of::<Verbatim>]),
+    ("config show", &[of::<config::ConfigReport>]),
+    ("consolidate", &[of::<learn::ConsolidateReport>]),
+    (
+        "correct",
+        &[of::<engine::CorrectReport>, of::<engine::CorrectPreview>],
+    ),
+    (
+        "doctor",
+        &[
+            of::<maintenance::DoctorReport>,
+            of::<maintenance::SecretsReport>,
+            of::<maintenance::ConditionsReport>,
+        ],
+    ),
+    ("error", &[of::<ErrorDocument<'_>>]),
+    (
+        "eval corrections",
+        &[of::<crate::insight::CorrectionsReport>],
+    ),
+    ("eval retrieval", &[of::<crate::insight::EvaluateReport>]),
+    ("hint", &[of::<hints::HintReport>]),
+    ("hooks install", &[of::<host::InstallReport>]),
+    ("hooks status", &[of::<learning::hooks::Standings>]),
+    ("hooks uninstall", &[of::<host::InstallReport>]),
+    ("index", &[of::<engine::IndexReport>]),
+    ("init", &[of::<engine::InitReport>]),
+    ("learn", &[of::<learn::LearnReport>]),
+    ("man", &[of::<Verbatim>]),
+    ("mcp install", &[of::<host::RegisterReport>]),
+    ("mcp status", &[of::<mcp::Registered>]),
+    ("mcp uninstall", &[of::<host::RegisterReport>]),
+    ("memory add", &[of::<engine::AddReport>]),
+    ("memory approve", &[of::<approve::Approval>]),
+    ("memory audit", &[of::<engine::AuditReport>]),
+    ("memory audit verify", &[of::<audit::Verified<'_>>]),
+    ("memory check", &[of::<check::Shown>]),
+    (
+        "memory conflicts",
+        &[
+            of::<review::ConflictsReport>,
+            of::<review::MergeReport>,
+            of::<review::Separated>,
+        ],
+    ),
+    ("memory disable", &[of::<switch::SwitchReport>]),
+    ("memory edit", &[of::<review::EditReport>]),
+    ("memory enable", &[of::<switch::SwitchReport>]),
+    (
+        "memory export",
+        &[of::<exchange::ExportReport>, of::<exchange::AgentsMdReport>],
+    ),
+    ("memory forget", &[of::<engine::ForgetReport>]),
+    ("memory import", &[of::<exchange::ImportReport>]),
+    ("memory list", &[of::<engine::ListReport>]),
+    ("memory pin", &[of::<review::PinReport>]),
+    ("memory promote", &[of::<review::Promoted>]),
+    ("memory prompt", &[of::<engine::PromptReport>]),
+    ("memory prune", &[of::<maintenance::PruneReport>]),
+    ("memory purge", &[of::<maintenance::PurgeReport>]),
+    ("memory resolve", &[of::<merge::ResolveReport>]),
+    ("memory search", &[of::<engine::FindReport>]),
+    ("memory show", &[of::<engine::ShowReport>]),
+    ("memory status", &[of::<crate::insight::StatusReport>]),
+    (
+        "memory undo",
+        &[of::<crate::undo::UndoReport>, of::<undo::Changes>],
+    ),
+    ("memory why", &[of::<crate::insight::WhyReport>]),
+    (
+        "merge-driver",
+        &[
+            of::<merge_driver::Driven>,
+            of::<merge::Finished>,
+            of::<merge_driver::SetUp>,
+        ],
+    ),
+    ("record failure", &[of::<hints::HintReport>]),
+    ("record success", &[of::<engine::RecordReport>]),
+    ("reject", &[of::<review::ReviewReport>]),
+    ("remote check", &[of::<remote::CheckReport>]),
+    (
+        "remote init",
+        &[of::<remote::InitReport>, of::<remote::RemotePruneReport>],
+    ),
+    ("remote join", &[of::<remote::JoinReport>]),
+    ("remote leave", &[of::<join::LeaveReport>]),
+    ("remote status", &[of::<remote::StatusReport>]),
+    ("remote user add", &[of::<remote::UserReport>]),
+    ("run", &[of::<engine::RunReport>]),
+    ("schema", &[of::<Commands>]),
+    ("serve", &[of::<serve::Listening>]),
+    ("session end", &[of::<sessions::ChangedSession>]),
+    ("session list", &[of::<sessions::SessionsReport>]),
+    ("session log", &[of::<sessions::ActionReport>]),
+    ("session progress", &[of::<sessions::ChangedSession>]),
+    (
+        "session show",
+        &[of::<sessions::SessionReport>, of::<follow::Line<'_>>],
+    ),
+    ("session start", &[of::<sessions::ChangedSession>]),
+    ("stats", &[of::<crate::insight::StatsReport>]),
+    ("sync", &[of::<remote::SyncReport>]),
+    (
+        "test",
+        &[of::<engine::TestReport>, of::<engine::TestExportReport>],
+    ),
+    ("token", &[of::<server::token::Minted>]),
+    ("trust", &[of::<trust::TrustReport>]),
+    ("watch", &[of::<crate::model::Execution>]),
+];
+
+/// Schema of a type, without those that it refers to.
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    T::json_schema(generator)
+}
+
+/// Returns the schema of a command's documents.
+fn schema_of(command: &str, documents: Documents) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut generator = settings.into_generator();
+    let made: Vec<Schema> = documents.iter().map(|of| of(&mut generator)).collect();
+    let mut fields = match <[Schema; 1]>::try_from(made) {
+        Ok([one]) => one.to_value(),
+        Err(several) => json!({ "anyOf": several }),
+    };
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("memctl {command} --json"),
+    });
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        fields["$defs"] = Value::Object(definitions);
+    }
+    if let (Some(schema), Value::Object(fields)) = (schema.as_object_mut(), fields) {
+        schema.extend(fields);
+    }
+    describe(&mut schema);
+    schema
+}
+
+/// Rewrites descriptions, which speak of code, for readers of JSON.
+fn describe(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "description" => *text = plain(text),
+                    value => describe(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(describe),
+        _ => {}
+    }
+}
+
+/// Takes the links of the code's documentation out of a text, and calls `None` null.
+fn plain(text: &str) -> String {
+    let text = text.replace("`None`", "null").replace("[`", "`");
+    text.replace("`]", "`").replace('\n', " ")
+}
+
+/// Commands whose `--json` document has a schema.
+#[derive(Serialize, JsonSchema)]
+struct Commands {
+    /// Words of each command; `error` is the document of a command that failed.
+    commands: Vec<&'static str>,
+}
+
+impl Report for Commands {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for command in &self.commands {
+            page.line(*command);
+        }
+    }
+}
+
+/// Schema of one command.
+struct Found(Value);
+
+impl Report for Found {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.0)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.verbatim(&format!("{:#}", self.0));
+    }
+}
+
+pub(in crate::cli) fn schema(args: &SchemaArgs) -> Result<Box<dyn Report>, UserError> {
+    if args.command.is_empty() {
+        let commands = SCHEMAS.iter().map(|(name, _)| *name).collect();
+        return Ok(Box::new(Commands { commands }));
+    }
+    let typed = args.command.join(" ");
+    // Commands on records are commands of `memory`, however they are typed.
+    let found = SCHEMAS
+        .iter()
+        .find(|(name, _)| *name == typed || name.strip_prefix("memory ") == Some(&typed));
+    match found {
+        Some((name, documents)) => Ok(Box::new(Found(schema_of(name, documents)))),
+        None => Err(UserError::usage(
+            format!("`{}` has no `--json` document", typed.escape_debug()),
+            "memctl schema",
+        )),
+    }
+}
