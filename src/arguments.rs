@@ -24,9 +24,12 @@ pub struct Bounds {
     pub most: u32,
 }
 
-/// Results of a search. The command line has no largest number: its user waits for one search only.
+/// Numbers that `-n` may have on the command line, whose user waits for one answer only. The other
+/// interfaces serve many, and take the smaller numbers below.
+pub const TYPED: RangeInclusive<i64> = 1..=100_000;
+/// Results of a search.
 pub const RESULTS: Bounds = Bounds::of(1, 5, 50);
-/// Records of a list. As for a search, the command line has no largest number.
+/// Records of a list.
 pub const LISTED: Bounds = Bounds::of(1, 20, 500);
 /// Hints for a failure.
 #[expect(clippy::cast_possible_truncation, reason = "it is small")]

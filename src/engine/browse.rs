@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, Reflexion, SkillPath, Trust,
+    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, Reflexion, SkillPath, Trust, utc,
 };
 use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 
@@ -36,7 +36,7 @@ pub struct Listed {
     pub id: String,
     /// Skill of the record; `None` if it has none.
     pub skill: Option<String>,
-    /// Time of creation.
+    /// Time of creation: RFC 3339, UTC.
     pub created: String,
     /// Content on one line.
     pub summary: String,
@@ -132,11 +132,11 @@ impl Listed {
         let field = |of: fn(Document) -> Option<String>| document.clone().and_then(of);
         Self {
             skill: field(|d| d.skill),
-            created: field(|d| Some(d.created)).unwrap_or_default(),
+            created: field(|d| Some(utc(&d.created))).unwrap_or_default(),
             summary: field(|d| Some(d.summary)).unwrap_or_default(),
             memory_type: document.as_ref().and_then(|d| d.memory_type),
             user_id: field(|d| d.user_id),
-            expires_at: field(|d| d.expires),
+            expires_at: field(|d| d.expires.as_deref().map(utc)),
             trust: document.as_ref().map(|d| d.trust),
             status: field(|d| d.status),
             source: field(|d| d.source),

@@ -26,8 +26,11 @@ impl Explain for skill::Error {
                 "replace the link by the file itself".to_owned(),
             ),
             Self::Io { source, .. } => (of_io(source), "memctl doctor".to_owned()),
-            Self::NoMetadata { .. }
-            | Self::Metadata { .. }
+            Self::NoMetadata { .. } => (
+                Kind::Input,
+                r"begin the file with: ---\ndescription: what the skill does\n---".to_owned(),
+            ),
+            Self::Metadata { .. }
             | Self::Role { .. }
             | Self::TooLarge { .. }
             | Self::Link { .. }

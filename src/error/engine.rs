@@ -58,6 +58,11 @@ impl Explain for Error {
                 }),
             ),
             Self::NothingToUndo | Self::NoChange(_) => missing("memctl memory undo --list"),
+            Self::NoParent { path } => input(&match path.parent() {
+                Some(parent) => format!("mkdir -p {}", parent.display()),
+                None => "name another file".to_owned(),
+            }),
+            Self::NoPath { .. } => input("name a file or a directory that exists"),
             Self::NotUndoable { .. } => input("memctl memory undo --list"),
             Self::NotApprovable { .. }
             | Self::NotRejectable { .. }

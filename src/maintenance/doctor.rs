@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 /// Result of the check and the repair.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct DoctorReport {
-    /// True if nothing is wrong after the repair.
+    /// `true` if nothing has to be repaired; the lists may still hold advice.
     pub healthy: bool,
     /// Problems of the data files.
     pub problems: Vec<Problem>,
@@ -49,6 +49,18 @@ pub struct DoctorReport {
     pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
+}
+
+impl DoctorReport {
+    /// Returns `true` if a list names anything, were it advice.
+    pub fn has_findings(&self) -> bool {
+        !(self.healthy
+            && self.problems.is_empty()
+            && self.skills.is_empty()
+            && self.doubtful.is_empty()
+            && self.conditions.is_empty()
+            && self.git.is_empty())
+    }
 }
 
 /// Checks the store; with `repair`, repairs torn and damaged files first.

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Kind, MemoryType};
+use crate::model::{Kind, MemoryType, utc};
 use crate::store::Expired;
 
 use crate::indexing::Index;
@@ -80,7 +80,10 @@ impl PruneReport {
                 id: entry.id,
                 kind,
                 memory_type: document.as_ref().and_then(|d| d.memory_type),
-                expired_at: document.and_then(|d| d.expires).unwrap_or_default(),
+                expired_at: document
+                    .and_then(|d| d.expires)
+                    .map(|end| utc(&end))
+                    .unwrap_or_default(),
             });
         }
         self.unreadable.extend(expired.unreadable);

@@ -78,6 +78,12 @@ pub fn secrets(
         passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
         ..Search::default()
     };
+    if let Some(path) = paths
+        .iter()
+        .find(|path| named::link_metadata(path).is_err())
+    {
+        return Err(Error::NoPath { path: path.clone() });
+    }
     for path in if paths.is_empty() { &own[..] } else { paths } {
         if !paths.is_empty() || named::exists(path) {
             search.look_into(path);

@@ -1,6 +1,6 @@
 //! Expiry of records.
 
-use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Utc};
 
 /// Expiry of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +88,15 @@ fn span(text: &str) -> Option<TimeDelta> {
         Some(days) => TimeDelta::try_days(count.saturating_mul(days)),
     };
     Some(span.unwrap_or(TimeDelta::MAX))
+}
+
+/// Returns a stored time in the form of reports, RFC 3339 with `Z`. A text that is no time with a
+/// zone stays as it is.
+pub fn utc(time: &str) -> String {
+    match DateTime::parse_from_rfc3339(time) {
+        Ok(time) => time.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true),
+        Err(_) => time.to_owned(),
+    }
 }
 
 /// Parses a time in the forms that files and users write.

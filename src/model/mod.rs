@@ -39,7 +39,7 @@ pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
-pub use expiry::{Expiry, ending, later};
+pub use expiry::{Expiry, ending, later, utc};
 pub use fix::{EPISODE, Fix, Origin, PROJECT_SCOPE, Procedure};
 pub use id::{IdShape, USER_STORE, abroad, numbered, split_origin, timestamped};
 pub use judgement::{Judgement, OFFLINE, Verdict};

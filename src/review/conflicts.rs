@@ -25,7 +25,7 @@ pub struct ConflictsReport {
     pub duplicates: Vec<RulePair>,
     /// Rules that cannot both be obeyed.
     pub contradictions: Vec<RulePair>,
-    /// Number of rules compared.
+    /// Number of rules in use; a skill's only rule has none to be compared with.
     pub rules: usize,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
@@ -68,9 +68,9 @@ pub fn conflicts(
     for rule in rules.records.iter().filter(|rule| rule.is_in_use()) {
         by_skill.entry(&rule.skill).or_default().push(rule);
     }
+    report.rules = by_skill.values().map(Vec::len).sum();
     by_skill.retain(|_, rules| rules.len() > 1);
     let all = by_skill.values().map(Vec::len).sum();
-    report.rules = all;
     let mut done = 0;
     for (skill, rules) in by_skill {
         let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();

@@ -178,8 +178,8 @@ mod tests {
         };
         check(
             "Just a prompt.",
-            "`skills/hr/x/SKILL.md` has no metadata: put it between `---` lines at the top, or into \
-             a ```yaml block under `## Skill Metadata`",
+            "`skills/hr/x/SKILL.md` has no metadata: it needs a `description` between `---` lines at \
+             the top, or in a ```yaml block under `## Skill Metadata`",
         );
         check(
             "---\nname: x\nrole: boss\n---\nx",

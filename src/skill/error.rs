@@ -27,8 +27,8 @@ pub enum Error {
     },
     /// SKILL.md has no metadata.
     #[error(
-        "`{}` has no metadata: put it between `---` lines at the top, or into a ```yaml block \
-         under `## Skill Metadata`",
+        "`{}` has no metadata: it needs a `description` between `---` lines at the top, or in a \
+         ```yaml block under `## Skill Metadata`",
         path.display()
     )]
     NoMetadata {

@@ -45,7 +45,7 @@ pub struct ChangeReport {
     pub why: String,
     /// Ids of the records and paths of the files that it touched.
     pub touched: Vec<String>,
-    /// `true` if it has been reverted.
+    /// `true` if it is reverted now.
     pub undone: bool,
 }
 
@@ -107,7 +107,10 @@ pub fn revert(
         });
     }
     let mut done = UndoReport {
-        change: report(change),
+        change: ChangeReport {
+            undone: !dry_run,
+            ..report(change)
+        },
         steps: Vec::new(),
         undo: None,
         dry_run,

@@ -39,6 +39,18 @@ pub enum Error {
     /// LLM call failed: nothing was paid, or the paid answer has been stored.
     #[error(transparent)]
     Llm(#[from] llm::Error),
+    /// Directory of an output file does not exist.
+    #[error("cannot write `{}`: its directory does not exist", path.display())]
+    NoParent {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// Path given by the user does not exist.
+    #[error("`{}` does not exist", path.display())]
+    NoPath {
+        /// Path as it was resolved.
+        path: PathBuf,
+    },
     /// Embedding model on this machine failed.
     #[error(transparent)]
     Embed(#[from] crate::embedder::EmbedError),

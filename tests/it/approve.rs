@@ -38,8 +38,9 @@ fn an_approved_fix_is_hinted_and_found_as_such() {
     assert_eq!(
         report,
         json!({"id": "FIX-001", "kind": "fix", "before": "observed", "trust": "approved",
-            "warnings": []})
+            "warnings": [], "records": [report["records"][0]], "checks": []})
     );
+    assert_eq!(report["records"][0]["id"], "FIX-001");
     assert_eq!(hints(&workspace)[0]["trust"], "approved");
     assert_eq!(found("approved"), ["FIX-001"]);
     // Again: nothing changes, on the disk neither.

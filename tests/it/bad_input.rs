@@ -121,3 +121,94 @@ fn learn_without_a_path_reads_the_sessions_of_this_project() {
     let path = report["transcripts"][0]["path"].as_str().unwrap();
     assert!(path.ends_with("mine.jsonl"), "{path}");
 }
+
+#[test]
+fn paths_that_do_not_exist_are_named() {
+    let workspace = workspace();
+    let refuses = |arguments: &[&str], message: &str, hint: &str| {
+        let error = &workspace.json_of(arguments)["error"];
+        assert_eq!(error["kind"], "input", "{arguments:?}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.ends_with(message), "{said}");
+        assert!(error["hint"].as_str().unwrap().starts_with(hint), "{error}");
+    };
+    refuses(
+        &["doctor", "--secrets", "nowhere"],
+        "nowhere` does not exist",
+        "name a file",
+    );
+    for format in ["jsonl", "markdown"] {
+        refuses(
+            &["memory", "export", "--format", format, "--output", "none/x"],
+            "none/x`: its directory does not exist",
+            "mkdir -p ",
+        );
+    }
+    let page = workspace
+        .run(&["doctor", "--secrets", "skills"])
+        .succeeds()
+        .stdout
+        .clone();
+    assert!(page.starts_with("No secrets in "), "{page}");
+}
+
+#[test]
+fn number_of_results_has_a_largest_value() {
+    let workspace = workspace();
+    let commands: [&[&str]; 7] = [
+        &["memory", "list"],
+        &["memory", "search", "x"],
+        &["memory", "audit"],
+        &["memory", "undo", "--list"],
+        &["session", "list"],
+        &["session", "show", "latest"],
+        &["watch"],
+    ];
+    for command in commands {
+        let called = |limit| workspace.run(&[command, &["-n", limit]].concat());
+        called("100001").fails(2, "100001 is not in 1..=100000");
+        called("0").fails(2, "0 is not in 1..=100000");
+    }
+    workspace
+        .run(&["memory", "list", "-n", "100000"])
+        .succeeds();
+}
+
+#[test]
+fn skill_without_metadata_says_what_to_write() {
+    let workspace = workspace();
+    for text in ["Answer in one word.\n", ""] {
+        workspace.write("skills/hr/plain/SKILL.md", text);
+        workspace
+            .run(&["memory", "prompt", "hr/plain"])
+            .fails(2, "it needs a `description` between `---` lines")
+            .fails(
+                2,
+                r"begin the file with: ---\ndescription: what the skill does\n---",
+            );
+        let page = workspace.run(&["doctor"]).succeeds().stdout.clone();
+        assert!(page.contains("plain/SKILL.md` has no metadata"), "{page}");
+        assert!(!page.contains("No problems"), "{page}");
+    }
+    let text = "---\ndescription: what the skill does\n---\nAnswer in one word.\n";
+    workspace.write("skills/hr/plain/SKILL.md", text);
+    let shown = workspace.json(&["memory", "prompt", "hr/plain"]);
+    assert_eq!(shown["skill"], "hr/plain");
+}
+
+#[test]
+fn only_rule_is_counted_and_an_undone_change_is_undone() {
+    let workspace = workspace();
+    workspace.json(&[
+        "correct",
+        "hr/resume-screen",
+        "Never name competitors in the summary.",
+    ]);
+    assert_eq!(workspace.json(&["memory", "conflicts"])["rules"], 1);
+    assert_eq!(
+        workspace.json(&["memory", "undo", "--dry-run"])["undone"],
+        false
+    );
+    assert_eq!(workspace.json(&["memory", "undo"])["undone"], true);
+    assert_eq!(workspace.json(&["memory", "conflicts"])["rules"], 0);
+}

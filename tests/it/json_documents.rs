@@ -321,9 +321,31 @@ fn compare(workspace: &Workspace, documents: &Documents) {
         let failed = document.get("error").is_some();
         assert_eq!(failed, name.starts_with("error-"), "{name}: {ran:?}");
         assert_valid(arguments, &document);
+        assert_utc(name, "", &document);
         redact(workspace, "", &mut document);
         let text = serde_json::to_string_pretty(&document).unwrap();
         insta::assert_snapshot!(*name, format!("exit code {}\n{text}", ran.code));
+    }
+}
+
+/// Fails if a time has another form than RFC 3339 with `Z`. Records that are printed as stored keep
+/// the form of the file.
+fn assert_utc(name: &str, field: &str, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                assert_utc(name, field, value);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| assert_utc(name, field, item)),
+        Value::String(text) => {
+            let is_stored = name == "memory-show" || name.starts_with("session-");
+            assert!(
+                is_stored || !text.ends_with("+00:00"),
+                "{name}: {field}: {text}"
+            );
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -535,7 +535,7 @@ fn pruning_removes_the_record_its_words_and_its_vector() {
     assert_eq!(ids(&planned["removed"]), ["MEM-004", "MEM-006"]);
     assert_eq!(
         planned["removed"][0]["expired_at"],
-        "2026-05-21T12:43:41.681444+00:00"
+        "2026-05-21T12:43:41.681444Z"
     );
     assert_eq!(workspace.read(MEMORIES), before);
     // A user prunes only their own memories.

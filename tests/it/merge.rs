@@ -103,7 +103,7 @@ fn one_rule_holds_for_both_and_nothing_is_lost() {
     let report = workspace.json(&["memory", "conflicts"]);
     assert_eq!(
         (&report["duplicates"], &report["rules"]),
-        (&json!([]), &json!(0))
+        (&json!([]), &json!(1))
     );
     let prompt = workspace.run(&["memory", "prompt", SKILL]).stdout;
     assert!(

@@ -295,12 +295,18 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
 fn what_cannot_be_written_is_said_and_nothing_is_lost() {
     let workspace = remembered();
     fs::create_dir(workspace.root().join("pages")).unwrap();
-    for (path, why) in [
-        ("pages", "it is a directory"),
-        ("none/x.html", "its directory does not exist"),
+    for (path, why, hint) in [
+        (
+            "pages",
+            "it is a directory",
+            "memctl stats --html stats.html",
+        ),
+        ("none/x.html", "its directory does not exist", "mkdir -p "),
     ] {
         let ran = workspace.run(&["stats", "--html", path]);
-        ran.fails(2, why).fails(2, "memctl stats --html stats.html");
+        ran.fails(2, why).fails(2, hint);
+        let error = workspace.json_of(&["stats", "--html", path]);
+        assert_eq!(error["error"]["kind"], "input");
     }
     std::os::unix::fs::symlink("elsewhere", workspace.root().join("link.html")).unwrap();
     workspace

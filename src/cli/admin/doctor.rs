@@ -160,7 +160,7 @@ impl Report for DoctorReport {
         for skill in &self.skills {
             page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
         }
-        if self.healthy {
+        if !self.has_findings() {
             page.styled(&[(Style::Good, "No problems found.")]);
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::follow::{Event, Follower};
 use crate::cli::live::{self, Live};
@@ -33,7 +34,7 @@ pub(in crate::cli) struct WatchArgs {
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
     /// Maximum number of rows, and of past executions at the start
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
 use crate::engine::{self, AuditFilter, AuditReport};
@@ -34,7 +35,7 @@ pub(in crate::cli) struct AuditArgs {
     foreign: bool,
     /// Show at most N events, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..))]
+        value_parser = clap::value_parser!(u32).range(TYPED))]
     limit: u32,
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::memories;
-use crate::arguments::LISTED;
+use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
 use crate::cli::output::{Align, Page, Report, Style, Table, change, clean, end, plural, when};
@@ -70,7 +70,7 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long)]
     user_store: bool,
     /// Maximum number of records
-    #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate};
 use clap::Args;
 
 use super::records::marked;
-use crate::arguments::RESULTS;
+use crate::arguments::{RESULTS, TYPED};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Align, Page, Report, Style, Table};
@@ -28,7 +28,7 @@ pub(in crate::cli) struct SearchArgs {
     /// Search query
     query: String,
     /// Maximum number of results
-    #[arg(short = 'n', long, default_value_t = RESULTS.usual, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = RESULTS.usual, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
     /// Search only records of this kind
     #[arg(long, value_name = "KIND")]

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::error::UserError;
@@ -33,7 +34,7 @@ pub(in crate::cli) struct UndoArgs {
     list: bool,
     /// Maximum number of changes
     #[arg(short = 'n', long, default_value_t = 20, requires = "list",
-        value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+        value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
 }
 

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 
+use crate::arguments::TYPED;
 use crate::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
 use crate::sessions::{self, NewAction, NewSession, SessionChange};
@@ -255,7 +256,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "STATE", value_parser = states(false))]
     status: Option<SessionState>,
     /// Maximum number of sessions
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
     /// Keep running until interrupted
     #[arg(long, short)]
@@ -273,7 +274,7 @@ pub(super) struct ShowArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
     /// Show at most N actions, the newest
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
     /// Keep running until the session ends, or until interrupted
     #[arg(long, short)]

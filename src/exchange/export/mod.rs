@@ -81,6 +81,13 @@ pub fn export(
     if let Some(skill) = &options.skill {
         workspace.permit(skill)?;
     }
+    let parent = options.output.as_deref().and_then(Path::parent);
+    if let Some((path, parent)) = options.output.as_ref().zip(parent)
+        && options.format != ExportFormat::Skills
+        && !named::is_dir(parent)
+    {
+        return Err(Error::NoParent { path: path.clone() });
+    }
     let mut report = ExportReport {
         output: options.output.clone(),
         format: options.format,

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::learn::cure::NoHint;
 use crate::model::{
     Correction, EPISODE, Evidence, Execution, Fix, Kind, Origin, Procedure, Record, Reflexion,
-    Said, Trust,
+    Said, Trust, utc,
 };
 use crate::store::{Entry, Scoped, Selection, Standing};
 
@@ -151,7 +151,7 @@ impl Walk<'_> {
             return self.gone(kind, link);
         };
         if let Some(document) = document(&entry) {
-            link.at = document.created;
+            link.at = utc(&document.created);
             link.summary = document.summary;
             link.trust = Some(self.standing.of_entry(&entry, document.trust));
             link.status = document.status;

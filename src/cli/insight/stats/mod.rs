@@ -18,6 +18,7 @@ use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
 use crate::insight::{self, CheckStats, Part, StatsReport, Used};
 use crate::platform::named;
+use crate::workspace::Error;
 
 use words::{compared, estimate, ms, number, part, usd};
 
@@ -66,7 +67,7 @@ fn refuse(path: &Path) -> Result<(), UserError> {
     let shown = path.display();
     let refused = |why: &str| {
         let message = format!("cannot write `{shown}`: {why}");
-        Err(UserError::usage(message, "memctl stats --html stats.html"))
+        Err(UserError::input(message, "memctl stats --html stats.html"))
     };
     if named::is_dir(path) {
         return refused("it is a directory");
@@ -74,10 +75,13 @@ fn refuse(path: &Path) -> Result<(), UserError> {
     if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
         return refused("it is not a regular file");
     }
-    if !path.parent().is_some_and(named::is_dir) {
-        return refused("its directory does not exist");
+    if path.parent().is_some_and(named::is_dir) {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::NoParent {
+        path: path.to_owned(),
+    }
+    .into())
 }
 
 impl Report for Shown {
