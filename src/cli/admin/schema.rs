@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::learning;
-use crate::cli::memory::{approve, audit, check, switch, undo};
+use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
 use crate::cli::session::follow;
 use crate::cli::share::{join, mcp, serve};
@@ -97,7 +97,10 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("memory forget", &[of::<engine::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
-    ("memory list", &[of::<engine::ListReport>]),
+    (
+        "memory list",
+        &[of::<engine::ListReport>, of::<list_all::AllKinds<'_>>],
+    ),
     ("memory pin", &[of::<review::PinReport>]),
     ("memory promote", &[of::<review::Promoted>]),
     ("memory prompt", &[of::<engine::PromptReport>]),

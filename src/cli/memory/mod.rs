@@ -7,6 +7,7 @@ mod conflicts;
 mod edit;
 mod export;
 mod import;
+pub(in crate::cli) mod list_all;
 mod memories;
 mod pin;
 mod promote;

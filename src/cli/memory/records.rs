@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::list_all::All;
 use super::memories;
 use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
@@ -42,15 +43,16 @@ const STATUSES: [&str; 6] = [
     "active", CANDIDATE, "superseded", "retired", QUARANTINED, EPISODE,
 ];
 
-/// List the newest records of a kind
+/// List the newest records
 ///
-/// Recoveries that are no advice are kept as episodes, and listed only with `--status episode`.
+/// Without a kind, it lists all kinds; their document has the rules at the top, and the list of each
+/// kind in `kinds`. Recoveries that are no advice are kept as episodes, and listed only with `--status episode`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory list\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
+    after_help = "Examples:\n  memctl memory list\n  memctl memory list rules\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
 )]
 pub(in crate::cli) struct ListArgs {
-    /// Kind of record. Default: rules; memories with `--type` or `--where`
+    /// Kind of record. Default: all; rules with `--status`, memories with `--type` or `--where`
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
     /// List only records of this skill
@@ -69,7 +71,7 @@ pub(in crate::cli) struct ListArgs {
     /// List only the user store
     #[arg(long)]
     user_store: bool,
-    /// Maximum number of records
+    /// Maximum number of records; with `--json` and without a kind, of each kind
     #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
 }
@@ -107,29 +109,40 @@ pub(in crate::cli) fn list(
                 "memctl memory list memories --type brand_memory",
             ));
         }
-        kind => {
-            let kind = kind.unwrap_or(Kind::Reflexion);
-            let of = |workspace: &Workspace| {
-                engine::list(
-                    workspace,
-                    kind,
-                    skill.as_ref(),
-                    args.status.as_deref(),
-                    limit,
-                )
-            };
-            with_user_store(of(&workspace)?, &workspace, &of, limit)?
+        None if args.status.is_none() => {
+            let lists = Kind::ALL.map(|kind| of_kind(args, &workspace, kind, skill.as_ref()));
+            let lists: Vec<ListReport> = lists.into_iter().collect::<Result<_, _>>()?;
+            return Ok(Box::new(All::new(lists, limit, context.environment.now)));
         }
-    };
-    let report = if args.user_store {
-        of_user_store(report)
-    } else {
-        report
+        kind => of_kind(
+            args,
+            &workspace,
+            kind.unwrap_or(Kind::Reflexion),
+            skill.as_ref(),
+        )?,
     };
     Ok(Box::new(Listing {
         report,
         now: context.environment.now,
     }))
+}
+
+/// Lists the records of one kind, with those of the user store.
+fn of_kind(
+    args: &ListArgs,
+    workspace: &Workspace,
+    kind: Kind,
+    skill: Option<&SkillPath>,
+) -> Result<ListReport, Error> {
+    let limit = args.limit as usize;
+    let of =
+        |workspace: &Workspace| engine::list(workspace, kind, skill, args.status.as_deref(), limit);
+    let report = with_user_store(of(workspace)?, workspace, &of, limit)?;
+    Ok(if args.user_store {
+        of_user_store(report)
+    } else {
+        report
+    })
 }
 
 /// Adds the rules or fixes of the user store to a list, newest first.
