@@ -9,6 +9,7 @@
 //! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
 
 mod admin;
+mod complete;
 mod context;
 mod crash;
 mod follow;
@@ -140,6 +141,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         let host = host.to_string_lossy();
         let answer = learning::hook::hook(environment, &host, read_only, None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
+    if let Some(answer) = complete::answer(&arguments, &environment, Cli::command()) {
+        Printer::new(false, true, true).write(&answer);
         return ExitCode::SUCCESS;
     }
     let parsed = grouped(Cli::command(), false)
@@ -285,7 +290,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Doctor(args) => admin::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
         Command::Schema(args) => admin::schema::schema(&args)?,
-        Command::Completions(args) => admin::completions::completions(&args, Cli::command()),
+        Command::Completions(args) => admin::completions::completions(&args)?,
         Command::Man(args) => admin::man::man(&args, &grouped(Cli::command(), true))?,
         Command::Help(args) => help::help(&args, Cli::command())?,
     };

@@ -22,6 +22,7 @@ mod bad_input;
 mod chat;
 mod checks;
 mod clients;
+mod completions;
 mod conformance;
 mod consolidate;
 mod contract;

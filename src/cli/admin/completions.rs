@@ -3,23 +3,32 @@
 use clap::Args;
 use clap_complete::Shell;
 
+use crate::cli::complete;
 use crate::cli::output::{Report, Verbatim};
+use crate::error::UserError;
 
 /// Print a completion script for a shell
+///
+/// The script asks this program: it completes commands, options and their values, skills, and ids of
+/// rules, fixes, procedures, corrections and executions. Start a new shell after installing it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl completions bash > ~/.local/share/bash-completion/completions/memctl"
+    after_help = "Examples:\n  memctl completions bash > ~/.local/share/bash-completion/completions/memctl\n  \
+    memctl completions zsh > \"${fpath[1]}/_memctl\"\n  \
+    memctl completions fish > ~/.config/fish/completions/memctl.fish"
 )]
 pub(in crate::cli) struct CompletionsArgs {
     /// Shell to complete commands in
     shell: Shell,
 }
 
-pub(in crate::cli) fn completions(
-    args: &CompletionsArgs,
-    mut command: clap::Command,
-) -> Box<dyn Report> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "memctl", &mut script);
-    Box::new(Verbatim::new(String::from_utf8_lossy(&script).into_owned()))
+pub(in crate::cli) fn completions(args: &CompletionsArgs) -> Result<Box<dyn Report>, UserError> {
+    let shell = args.shell.to_string();
+    match complete::script(&shell) {
+        Some(script) => Ok(Box::new(Verbatim::new(script))),
+        None => Err(UserError::usage(
+            format!("no completion for `{shell}`"),
+            "memctl completions bash",
+        )),
+    }
 }
