@@ -107,11 +107,12 @@ fn candidates_of(arg: Arg, command: &str, source: &Arc<Source>) -> Arg {
     let source = Arc::clone(source);
     match (arg.get_id().as_str(), command) {
         ("skill", _) => arg.add(ArgValueCandidates::new(move || source.skills())),
-        ("id", "accept" | "reject") | ("execution_id", _) => {
-            arg.add(ArgValueCandidates::new(move || {
-                source.records(&[Kind::Execution])
-            }))
-        }
+        ("id", "accept") | ("execution_id", _) => arg.add(ArgValueCandidates::new(move || {
+            source.records(&[Kind::Execution])
+        })),
+        ("id", "reject") => arg.add(ArgValueCandidates::new(move || {
+            source.records(&[Kind::Execution, Kind::Reflexion, Kind::Fix])
+        })),
         ("rules", "reject") | ("merge" | "keep_both", _) => {
             arg.add(ArgValueCandidates::new(move || {
                 source.records(&[Kind::Reflexion])

@@ -32,7 +32,7 @@ impl fmt::Display for Verdict {
 }
 
 /// Verdict of a model, or of the program itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// Verdict.
     pub verdict: Verdict,

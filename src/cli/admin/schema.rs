@@ -135,6 +135,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("remote leave", &[of::<join::LeaveReport>]),
     ("remote status", &[of::<remote::StatusReport>]),
     ("remote user add", &[of::<remote::UserReport>]),
+    ("review", &[of::<review::queue::Queue>]),
     ("run", &[of::<engine::RunReport>]),
     ("schema", &[of::<Commands>]),
     ("serve", &[of::<serve::Listening>]),

@@ -32,7 +32,7 @@ use crate::workspace::{Error, Workspace};
 pub use waiting::{Backing, NearRule, Part, Provenance, Waiting, WaitingKind};
 
 /// Everything that waits, in order.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Queue {
     /// Entries, by kind and surest first.
     pub waiting: Vec<Waiting>,

@@ -6,7 +6,9 @@ use crate::guard;
 use crate::model::{Evidence, Judgement, Kind, Verdict};
 
 /// Reason for an entry. The order is that of the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingKind {
     /// Two rules in use that cannot both be obeyed.
@@ -68,7 +70,7 @@ impl WaitingKind {
 }
 
 /// Text of an entry with its name, such as `quote`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Part {
     /// Name of the text.
     pub name: &'static str,
@@ -77,7 +79,7 @@ pub struct Part {
 }
 
 /// Origin of a record. Empty texts are unknown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Provenance {
     /// Source of a rule: `correction`, `agent`, `chat`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -97,7 +99,7 @@ pub struct Provenance {
 }
 
 /// Use of a record, and how often it was observed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Backing {
     /// Uses and their outcomes.
     #[serde(flatten)]
@@ -112,7 +114,7 @@ pub struct Backing {
 }
 
 /// Rule of the same skill that is nearest to a candidate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NearRule {
     /// Id of the rule.
     pub id: String,
@@ -123,7 +125,7 @@ pub struct NearRule {
 }
 
 /// One entry of the queue.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Waiting {
     /// Reason for the entry.
     pub kind: WaitingKind,
