@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, end};
 use crate::error::UserError;
-use crate::model::SkillPath;
+use crate::model::{SkillPath, utc};
 use crate::review::queue::{Queue, Rest, Waiting};
 use crate::workspace::Workspace;
 
@@ -52,6 +52,9 @@ fn whole(
     drop(bar);
     queue.add(rest?);
     queue.screen();
+    for waiting in &mut queue.waiting {
+        waiting.origin.at = utc(&waiting.origin.at);
+    }
     Ok(queue)
 }
 
