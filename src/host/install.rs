@@ -58,6 +58,23 @@ pub struct StatusReport {
     pub commands: Vec<String>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
+    /// Reason why the settings cannot be read, for [`Standing::Broken`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl StatusReport {
+    /// Returns the status of an agent host whose settings cannot be read.
+    pub fn broken(host: Host, place: &Place, problem: String) -> Self {
+        Self {
+            host: host.name(),
+            settings: place.settings.clone(),
+            standing: Standing::Broken,
+            commands: Vec::new(),
+            notes: Vec::new(),
+            problem: Some(problem),
+        }
+    }
 }
 
 /// Installation status of hooks or of the server.
@@ -70,6 +87,8 @@ pub enum Standing {
     Outdated,
     /// Not installed.
     Absent,
+    /// Unknown: the settings file cannot be read or has another form.
+    Broken,
 }
 
 /// Adds the hooks. A repeated call changes nothing.
@@ -207,6 +226,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         standing,
         commands,
         notes,
+        problem: None,
     })
 }
 

@@ -419,6 +419,38 @@ fn hooks_come_and_go_through_the_commands() {
 }
 
 #[test]
+fn status_lists_all_hosts_and_marks_the_one_with_broken_settings() {
+    let workspace = Workspace::empty();
+    workspace.json(&["hooks", "install", "gemini"]);
+    workspace.json(&["mcp", "install", "gemini"]);
+    let claude = workspace.home().join(".claude");
+    fs::create_dir_all(&claude).unwrap();
+    fs::write(claude.join("settings.json"), "{\"hooks\": ").unwrap();
+    fs::write(workspace.home().join(".claude.json"), "{\"mcpServers\": ").unwrap();
+    for command in ["hooks", "mcp"] {
+        let ran = workspace.run(&[command, "status", "--json"]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let hosts = status["hosts"].as_array().unwrap();
+        let of = |name: &str| hosts.iter().find(|host| host["host"] == name).unwrap();
+        assert!(hosts.len() >= 3, "{status}");
+        assert_eq!(of("claude-code")["standing"], "broken", "{status}");
+        let problem = of("claude-code")["problem"].as_str().unwrap();
+        assert!(problem.contains("is not JSON"), "{problem}");
+        assert_eq!(of("gemini")["standing"], "installed", "{status}");
+        assert_eq!(of("gemini")["problem"], Value::Null);
+        assert_eq!(of("codex")["standing"], "absent", "{status}");
+        let page = workspace.run(&[command, "status"]);
+        assert!(page.stdout.contains("settings cannot be read"), "{page:?}");
+        assert!(page.stdout.contains("is not JSON"), "{page:?}");
+        // A host that is named is the whole question.
+        workspace
+            .run(&[command, "status", "claude-code"])
+            .fails(2, "is not JSON");
+    }
+}
+
+#[test]
 fn the_loop_without_hooks_works_across_processes() {
     let workspace = Workspace::empty();
     let wrong = "print(drugs[\"mechanism\"])";

@@ -70,6 +70,8 @@ pub(in crate::cli) struct UninstallArgs {
 }
 
 /// Show where hooks are installed, and what may block them
+///
+/// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
 pub(in crate::cli) struct StatusArgs {
@@ -106,8 +108,16 @@ pub(in crate::cli) fn hooks(
             let mut reports = Vec::new();
             for host in hosts {
                 let place = place(context, host, args.project)?;
-                let mut report = host::status(host, &place)?;
-                if report.standing != Standing::Absent {
+                let mut report = match host::status(host, &place) {
+                    Ok(report) => report,
+                    // The other agent hosts are still listed.
+                    Err(error) if args.host.is_none() => {
+                        let problem = UserError::from(error).message;
+                        StatusReport::broken(host, &place, problem)
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                if !matches!(report.standing, Standing::Absent | Standing::Broken) {
                     report.notes.extend(obstacles(context, host, &place));
                 }
                 reports.push(report);
@@ -255,7 +265,12 @@ impl Report for Standings {
             let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
             installation::standing(page, host, report.standing, outdated, settings);
+            installation::problem(page, report.problem.as_deref());
             installation::notes(page, "  note: ", &report.notes);
         }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.hosts.iter().any(|host| host.problem.is_some()))
     }
 }

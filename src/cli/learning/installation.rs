@@ -29,6 +29,7 @@ pub(in crate::cli) fn standing(
         Standing::Installed => (Style::Good, "installed"),
         Standing::Outdated => (Style::Warn, outdated),
         Standing::Absent => (Style::Dim, "not installed"),
+        Standing::Broken => (Style::Bad, "settings cannot be read"),
     };
     let name = format!("{host}: ");
     let path = format!(" ({})", settings.display());
@@ -39,5 +40,12 @@ pub(in crate::cli) fn standing(
 pub(in crate::cli) fn notes(page: &mut Page, said: &str, notes: &[String]) {
     for note in notes {
         page.styled(&[(Style::Warn, said), (Style::Plain, note)]);
+    }
+}
+
+/// Prints the reason why an agent host's settings cannot be read.
+pub(in crate::cli) fn problem(page: &mut Page, problem: Option<&str>) {
+    if let Some(problem) = problem {
+        page.styled(&[(Style::Bad, "  error: "), (Style::Plain, problem)]);
     }
 }

@@ -118,6 +118,8 @@ struct UninstallArgs {
 }
 
 /// Show which agent hosts have the server
+///
+/// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
 struct StatusArgs {
@@ -162,7 +164,15 @@ pub(in crate::cli) fn mcp(
                 }
                 let settings = settings(context, host, args.project)?;
                 // Only the presence of the entry counts; its command line is the user's choice.
-                let found = host::registered(host, &settings)?;
+                let found = match host::registered(host, &settings) {
+                    Ok(found) => found,
+                    // The other agent hosts are still listed.
+                    Err(error) if args.host.is_none() => {
+                        let problem = UserError::from(error).message;
+                        ServerReport::broken(host, &settings, problem)
+                    }
+                    Err(error) => return Err(error.into()),
+                };
                 reports.push(found);
             }
             Box::new(Registered { hosts: reports })
@@ -368,6 +378,11 @@ impl Report for Registered {
             if let Some(start) = &report.start {
                 page.field("starts", &shown(start));
             }
+            installation::problem(page, report.problem.as_deref());
         }
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.hosts.iter().any(|host| host.problem.is_some()))
     }
 }

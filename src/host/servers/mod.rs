@@ -93,6 +93,22 @@ pub struct ServerReport {
     pub standing: Standing,
     /// Command of the server; `None` if it is not installed.
     pub start: Option<Start>,
+    /// Reason why the settings cannot be read, for [`Standing::Broken`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl ServerReport {
+    /// Returns the status of an agent host whose settings cannot be read.
+    pub fn broken(host: ServerHost, settings: &Path, problem: String) -> Self {
+        Self {
+            host: host.name(),
+            settings: settings.to_owned(),
+            standing: Standing::Broken,
+            start: None,
+            problem: Some(problem),
+        }
+    }
 }
 
 /// Stored state of an installation.
@@ -311,6 +327,7 @@ pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Err
             Some(_) => Standing::Installed,
         },
         start: own,
+        problem: None,
     })
 }
 
