@@ -49,6 +49,9 @@ pub struct DoctorReport {
     pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
+    /// Offer to install the merge driver; filled in by the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_offer: Option<String>,
 }
 
 impl DoctorReport {
@@ -113,6 +116,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         doubtful,
         conditions: made_conditions(workspace)?,
         git: Vec::new(),
+        git_offer: None,
     })
 }
 

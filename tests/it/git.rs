@@ -1,4 +1,4 @@
-//! The real git merges two branches that both learnt, with the driver that `init` installs.
+//! The real git merges two branches that both learnt, with the driver that `init --git` installs.
 //!
 //! Every step leaves a word of its own in the input, the correction, the rule, the test and the
 //! guardrail, which shows that a reference leads to the right record.
@@ -40,7 +40,7 @@ impl Repository {
         };
         repository.workspace.set("MEMCTL_TESTS_EXPORT", "true");
         repository.git(&["init", "-q", "-b", "main"]);
-        repository.workspace.run(&["init"]).succeeds();
+        repository.workspace.run(&["init", "--git"]).succeeds();
         repository
             .workspace
             .write("replies.jsonl", "{\"reply\": {\"overall_score\": 72}}\n");
@@ -698,7 +698,7 @@ fn a_workspace_need_not_be_the_whole_repository() {
     let mut init = repository.workspace.command();
     let ran = Ran::of(
         init.current_dir(root.join("some project"))
-            .arg("init")
+            .args(["init", "--git"])
             .output()
             .unwrap(),
     );
@@ -819,4 +819,54 @@ fn without_git_nothing_is_said_and_nothing_is_done() {
         .fails(2, "not a git repository");
     let doctor = workspace.json(&["doctor"]);
     assert_eq!(doctor["git"], json!([]));
+    assert_eq!(doctor["git_offer"], Value::Null);
+    let empty = Workspace::empty();
+    empty
+        .run(&["init", "--git"])
+        .fails(2, "not a git repository");
+    assert!(!empty.root().join(".agentura").exists());
+}
+
+/// Git is changed on request only, and what a repository carries is no request.
+#[test]
+fn init_leaves_git_alone_and_doctor_offers_the_merge_driver() {
+    let workspace = Workspace::empty();
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(workspace.root()).env_clear();
+        command.env("HOME", workspace.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        Ran::of(command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap())
+    };
+    let hook = workspace.root().join(".git/hooks/post-merge");
+    let attributes = workspace.root().join(".gitattributes");
+    assert_eq!(git(&["init", "-q"]).code, 0);
+    let settings = workspace.read(".git/config");
+    workspace.run(&["init"]).succeeds();
+    assert!(!hook.exists() && !attributes.exists());
+    assert_eq!(workspace.read(".git/config"), settings);
+    let doctor = workspace.json(&["doctor"]);
+    assert_eq!(doctor["healthy"], true);
+    assert!(
+        doctor["git_offer"]
+            .to_string()
+            .contains("memctl init --git")
+    );
+    // An ignored memory is merged by nobody.
+    workspace.write(".gitignore", ".agentura/\n");
+    assert_eq!(workspace.json(&["doctor"])["git_offer"], Value::Null);
+    std::fs::remove_file(workspace.root().join(".gitignore")).unwrap();
+
+    workspace.run(&["init", "--git"]).succeeds();
+    assert!(hook.exists() && attributes.exists());
+    assert_eq!(workspace.json(&["doctor"])["git_offer"], Value::Null);
+    let again = workspace.run(&["init", "--git"]);
+    assert!(again.stdout.contains("Already set up"), "{again:?}");
+
+    // Attributes of a cloned repository install nothing.
+    std::fs::remove_file(&hook).unwrap();
+    std::fs::write(workspace.root().join(".git/config"), &settings).unwrap();
+    workspace.run(&["init"]).succeeds();
+    assert!(!hook.exists());
+    assert_eq!(workspace.read(".git/config"), settings);
 }

@@ -60,6 +60,7 @@ pub(in crate::cli) fn doctor(
     drop(spinner);
     let mut report = report?;
     report.git = merge_driver::problems(project(&context.places));
+    report.git_offer = merge_driver::offer(project(&context.places));
     Ok(Box::new(report))
 }
 
@@ -156,6 +157,9 @@ impl Report for DoctorReport {
         }
         for problem in &self.git {
             page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
+        }
+        if let Some(offer) = &self.git_offer {
+            page.styled(&[(Style::Dim, "git: "), (Style::Plain, offer)]);
         }
         for skill in &self.skills {
             page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);

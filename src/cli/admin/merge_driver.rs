@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
-use crate::cli::start::merge_driver::{install, project};
+use crate::cli::start::merge_driver::{install, no_repository, project};
 use crate::config::Places;
 use crate::error::UserError;
 use crate::merge::git::{Asked, Repository};
@@ -17,7 +17,7 @@ use crate::store::{DIRECTORY, PENDING, Role, role};
 
 /// Merge memory files of two git branches by records (called by git)
 ///
-/// `memctl init` installs it: git then merges the files below `.agentura/`, and the output of
+/// `memctl init --git` installs it: git then merges the files below `.agentura/`, and the output of
 /// corrections in skills, by records instead of lines. `--install` installs it in another clone.
 /// `--finish` repairs references in files that only one branch has changed; git hooks call it after
 /// a merge.
@@ -87,10 +87,6 @@ pub(in crate::cli) fn merge_driver(
         "an option is required: `--install` or `--finish`",
         "memctl merge-driver --install",
     ))
-}
-
-fn no_repository() -> UserError {
-    UserError::usage("not a git repository, or git is not installed", "git init")
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.

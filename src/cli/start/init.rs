@@ -12,22 +12,32 @@ use crate::merge::git::Repository;
 
 /// Create a workspace here: `.agentura/` for records, `skills/` for skills
 ///
-/// In a git repository, it also installs a merge driver that merges the records of two branches:
+/// Git is left alone. `--git` installs a merge driver, which merges the records of two branches:
 /// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
 /// merge.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl init")]
-pub(in crate::cli) struct InitArgs {}
+#[command(after_help = "Examples:\n  memctl init\n  memctl init --git")]
+pub(in crate::cli) struct InitArgs {
+    /// Install the git merge driver for a memory that branches share
+    #[arg(long)]
+    git: bool,
+}
 
 pub(in crate::cli) fn init(
     context: &Context,
-    _args: &InitArgs,
+    args: &InitArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let places = &context.places;
+    // Nothing is created without the repository that was asked for.
+    let repository = if args.git {
+        Some(Repository::of(project(places)).ok_or_else(merge_driver::no_repository)?)
+    } else {
+        None
+    };
     let mut random = || uuid::Uuid::new_v4().to_string();
     let store = context.store(&context.config(&[])?)?;
     let mut report = initialise(&store, &places.skills, &mut random)?;
-    if let Some(repository) = Repository::of(project(places)) {
+    if let Some(repository) = repository {
         let (done, warnings) = merge_driver::install(context, &repository)?;
         report.created.extend(done);
         report.warnings.extend(warnings);

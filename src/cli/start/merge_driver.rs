@@ -132,6 +132,22 @@ pub(in crate::cli) fn problems(directory: &Path) -> Vec<String> {
     found
 }
 
+/// Returns the command that installs the merge driver, for a memory in a git repository that does
+/// not ignore it and has no attributes for it. Nothing is wrong in such a repository.
+pub(in crate::cli) fn offer(directory: &Path) -> Option<String> {
+    let repository = Repository::of(directory)?;
+    let memory = directory.join(DIRECTORY);
+    let file = memory.join(crate::model::Kind::Correction.file());
+    let is_open = named::exists(&memory)
+        && !repository.ignores(&file)
+        && repository.attribute("merge", &file).as_deref() != Some(NAME);
+    is_open.then(|| "to merge the memory of two branches by records: memctl init --git".to_owned())
+}
+
+pub(in crate::cli) fn no_repository() -> UserError {
+    UserError::usage("not a git repository, or git is not installed", "git init")
+}
+
 /// Returns the parent directory of a workspace's memory.
 pub(in crate::cli) fn project(places: &Places) -> &Path {
     places.memory.parent().unwrap_or(&places.memory)

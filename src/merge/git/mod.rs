@@ -89,6 +89,12 @@ impl Repository {
         said.rsplit(": ").next().map(str::to_owned)
     }
 
+    /// Returns `true` if git ignores a path.
+    pub(crate) fn ignores(&self, path: &Path) -> bool {
+        let path = path.to_str();
+        path.is_some_and(|path| self.ask(&["check-ignore", "-q", "--", path]).is_ok())
+    }
+
     /// Returns `true` during a multi-step operation such as a rebase.
     pub(crate) fn is_busy(&self) -> bool {
         ["rebase-merge", "rebase-apply", "sequencer"]
