@@ -88,6 +88,17 @@ impl Context {
         }
     }
 
+    /// Returns this context for one more change, which is undone by itself.
+    pub(super) fn for_next_change(&self) -> Self {
+        Self {
+            change: AuditContext::change_name(&random()),
+            given_scope: self.given_scope.clone(),
+            scope: self.scope.clone(),
+            user: self.user.clone(),
+            ..self.elsewhere(self.places.clone())
+        }
+    }
+
     /// Opens the store for the caller's scope and user, at the current time.
     pub(super) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::terminal::Terminal;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -127,4 +128,46 @@ fn each_command_takes_its_entry_out_of_the_queue() {
         error.stderr.contains("memctl memory forget REFL-003"),
         "{error:?}"
     );
+}
+
+#[test]
+fn keys_on_a_terminal_approve_edit_and_undo() {
+    let workspace = waiting();
+    let editor = workspace.root().join("editor.sh");
+    std::fs::write(&editor, "sed -i s/pnpm/yarn/ \"$1\"\n").unwrap();
+    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
+        return;
+    };
+    terminal.type_line("EDITOR='sh editor.sh' memctl review");
+    let screen = terminal.wait_for("5 waiting");
+    assert!(
+        screen.lines().count() <= 24 && screen.contains("keep both"),
+        "{screen}"
+    );
+    let rule = || {
+        let rules = workspace.stored("reflexion_entries.json");
+        let rules = rules["entries"].as_array().unwrap().clone();
+        let rule = rules
+            .into_iter()
+            .find(|one| one["reflexion_id"] == "REFL-003");
+        let rule = rule.unwrap();
+        (rule["status"].clone(), rule["rule"].clone())
+    };
+    let before = rule();
+    terminal.keys(&["j", "a"]);
+    terminal.wait_for("approved REFL-003");
+    assert_ne!(rule().0, before.0);
+    terminal.keys(&["u"]);
+    terminal.wait_for("undone");
+    assert_eq!(rule(), before);
+    terminal.keys(&["e"]);
+    terminal.wait_for("edited REFL-003");
+    assert_eq!(rule().1, "Use yarn here");
+    terminal.keys(&["u"]);
+    terminal.wait_for("undone");
+    assert_eq!(rule(), before);
+    terminal.keys(&["q"]);
+    terminal.type_line("echo over");
+    terminal.wait_for("over");
+    assert!(terminal.has_cursor());
 }

@@ -63,7 +63,7 @@ pub(in crate::cli) fn edit(
 }
 
 /// Opens the editor until the text is valid or the user gives up.
-fn in_editor(
+pub(in crate::cli) fn in_editor(
     context: &Context,
     workspace: &Workspace,
     draft: &Draft,

@@ -34,6 +34,7 @@ use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
 use check::{CheckArgs, check};
 use conflicts::{ConflictsArgs, conflicts};
+pub(in crate::cli) use edit::in_editor as edit_in_editor;
 use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
 use import::{ImportArgs, import};

@@ -3,6 +3,10 @@
 //! On a terminal, a full-screen view with one key for each decision; through a pipe, one line for
 //! each entry with the command that decides about it.
 
+mod view;
+
+use std::io::IsTerminal as _;
+
 use clap::Args;
 
 use crate::cli::context::Context;
@@ -19,7 +23,8 @@ const TITLE: usize = 60;
 ///
 /// Lists candidate rules, fixes and procedures from sessions, contradictions and similar rules,
 /// rules with evidence against them, guardrails that differ from their rule, and open merge
-/// conflicts. Prints one line for each, with the command that decides about it.
+/// conflicts. On a terminal, a full-screen view with one key for each decision (`?` shows the
+/// keys); through a pipe, one line for each entry with the command that decides about it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
@@ -35,6 +40,10 @@ pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8,
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
     let queue = whole(context, &workspace, skill.as_ref())?;
+    if context.is_interactive() && std::io::stdout().is_terminal() && !queue.waiting.is_empty() {
+        let read = || whole(context, &context.workspace(None)?, skill.as_ref());
+        return view::show(context, queue, &read);
+    }
     context.printer.show(&queue)
 }
 

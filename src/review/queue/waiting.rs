@@ -169,7 +169,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Entry about one record.
-    pub(super) fn about(kind: WaitingKind, record: Kind, id: &str, command: String) -> Self {
+    pub(crate) fn about(kind: WaitingKind, record: Kind, id: &str, command: String) -> Self {
         Self {
             kind,
             id: id.to_owned(),
@@ -190,7 +190,7 @@ impl Waiting {
     }
 
     /// Adds a text, unless it is blank.
-    pub(super) fn part(&mut self, name: &'static str, text: &str) {
+    pub(crate) fn part(&mut self, name: &'static str, text: &str) {
         if !text.trim().is_empty() {
             self.parts.push(Part {
                 name,

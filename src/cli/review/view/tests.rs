@@ -1,0 +1,168 @@
+//! The view by key sequences, and its screens.
+
+use std::fmt::Write as _;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+
+use super::draw::{Theme, draw};
+use super::key::Key;
+use super::state::{Action, Decision, Mode, State};
+use crate::review::queue::Waiting;
+
+use crate::model::Kind;
+use crate::review::queue::WaitingKind;
+
+fn entries() -> Vec<Waiting> {
+    let entry = |kind, record, id: &str, parts: &[(&'static str, &str)]| {
+        let mut one = Waiting::about(kind, record, id, String::new());
+        parts[0].1.clone_into(&mut one.title);
+        for (name, text) in parts {
+            one.part(name, text);
+        }
+        one
+    };
+    let mut pair = entry(
+        WaitingKind::Contradiction,
+        Kind::Reflexion,
+        "REFL-001",
+        &[
+            ("older", "ALWAYS name the range."),
+            ("newer", "NEVER name the range."),
+        ],
+    );
+    pair.other = Some("REFL-002".to_owned());
+    let candidate = entry(
+        WaitingKind::Candidate,
+        Kind::Reflexion,
+        "REFL-003",
+        &[
+            ("rule", "Use pnpm\u{1b}[2J here"),
+            ("quote", "no, use pnpm"),
+        ],
+    );
+    let fix = entry(
+        WaitingKind::Fix,
+        Kind::Fix,
+        "FIX-001",
+        &[
+            ("error", "unknown command"),
+            ("failed", "npm i x"),
+            ("worked", "pnpm i x"),
+        ],
+    );
+    vec![pair, candidate, fix]
+}
+
+fn typed(state: &mut State, keys: &str) -> Action {
+    keys.chars()
+        .map(|key| match key {
+            '\n' => Key::Enter,
+            '\u{1b}' => Key::Esc,
+            key => Key::Char(key),
+        })
+        .fold(Action::Nothing, |_, key| state.update(key))
+}
+
+fn selected(state: &State) -> &str {
+    state.selected().map_or("", |one| &one.id)
+}
+
+fn screen(state: &State, columns: u16, rows: u16, has_colour: bool) -> (String, bool) {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    let now = "2026-02-04T00:00:00Z".parse().unwrap();
+    let theme = Theme { has_colour, now };
+    terminal.draw(|frame| draw(frame, state, theme)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for line in buffer.content.chunks(usize::from(columns)) {
+        let line: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
+        writeln!(text, "{}", line.trim_end()).unwrap();
+    }
+    let is_coloured = buffer.content.iter().any(|cell| cell.fg != Color::Reset);
+    (text, is_coloured)
+}
+
+#[test]
+fn keys_move_and_decide_only_as_the_entry_allows() {
+    let mut state = State::new(entries());
+    assert_eq!(typed(&mut state, "a"), Action::Nothing);
+    assert_eq!(typed(&mut state, "b"), Action::Decide(Decision::KeepBoth));
+    assert_eq!(typed(&mut state, "m"), Action::Nothing);
+    let merge = Decision::Merge {
+        keep: "REFL-002".to_owned(),
+        other: "REFL-001".to_owned(),
+    };
+    assert_eq!(typed(&mut state, "2"), Action::Decide(merge));
+    assert_eq!(typed(&mut state, "ja"), Action::Decide(Decision::Approve));
+    assert_eq!(selected(&state), "REFL-003");
+    // A rejection needs a reason, and letters of the reason decide nothing.
+    assert_eq!(typed(&mut state, "x\n"), Action::Nothing);
+    let reason = "quaf".to_owned();
+    assert_eq!(
+        typed(&mut state, "quaf\n"),
+        Action::Decide(Decision::Reject { reason })
+    );
+    assert_eq!(typed(&mut state, "xq\u{1b}q"), Action::Quit);
+    assert_eq!(state.update(Key::Interrupt), Action::Interrupt);
+}
+
+#[test]
+fn the_filter_finds_words_of_every_text() {
+    let mut state = State::new(entries());
+    typed(&mut state, "/PNPM npm\n");
+    assert_eq!((state.counts(), selected(&state)), ((3, 2), "REFL-003"));
+    typed(&mut state, "/ unknown\n");
+    assert_eq!((state.counts(), selected(&state)), ((3, 1), "FIX-001"));
+    typed(&mut state, "/ nowhere\n");
+    assert_eq!((state.counts(), selected(&state)), ((3, 0), ""));
+    assert_eq!(typed(&mut state, "a"), Action::Nothing);
+    typed(&mut state, "\u{1b}");
+    assert_eq!((state.counts(), &state.mode), ((3, 3), &Mode::List));
+}
+
+#[test]
+fn undo_puts_entries_back_where_they_were() {
+    let mut state = State::new(entries());
+    assert_eq!(typed(&mut state, "u"), Action::Nothing);
+    assert!(state.status.1.contains("nothing to undo"));
+    state.decided("c1".to_owned(), |one| one.id == "REFL-003");
+    state.decided("c2".to_owned(), |one| one.id == "REFL-001");
+    assert_eq!((state.counts().0, selected(&state)), (1, "FIX-001"));
+    for (change, left) in [("c2", "REFL-001"), ("c1", "REFL-003")] {
+        assert_eq!(typed(&mut state, "u"), Action::Undo(change.to_owned()));
+        assert!(state.undone());
+        assert_eq!(selected(&state), left);
+    }
+    let ids: Vec<&str> = state.from(0).map(|one| one.id.as_str()).collect();
+    assert_eq!(ids, ["REFL-001", "REFL-003", "FIX-001"]);
+    // An edit takes nothing out: the queue is read again.
+    state.decided("c3".to_owned(), |_| false);
+    assert!(!state.undone());
+}
+
+#[test]
+fn screens_fit_without_colour_and_without_escapes_of_records() {
+    let mut state = State::new(entries());
+    typed(&mut state, "jj");
+    for (columns, rows) in [(80, 24), (200, 50)] {
+        let (text, is_coloured) = screen(&state, columns, rows, true);
+        assert!(is_coloured);
+        insta::assert_snapshot!(format!("{columns}x{rows}"), text);
+        let (plain, is_coloured) = screen(&state, columns, rows, false);
+        assert!(!is_coloured);
+        assert_eq!(plain, text);
+    }
+    typed(&mut state, "k");
+    let (text, _) = screen(&state, 80, 24, true);
+    assert!(
+        text.contains("Use pnpm") && !text.contains('\u{1b}'),
+        "{text}"
+    );
+    typed(&mut state, "?");
+    insta::assert_snapshot!("help", screen(&state, 80, 24, true).0);
+    for size in [(1, 1), (10, 3), (20, 5)] {
+        screen(&state, size.0, size.1, true);
+    }
+}
