@@ -139,7 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     {
         // Fast path for hook events, without building the other commands.
         let host = host.to_string_lossy();
-        let answer = learning::hook::hook(environment, &host, read_only, None);
+        let answer = learning::hook::hook(&environment, &host, read_only, None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -266,7 +266,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Watch(args) => return insight::watch::watch(context, &args),
         Command::Hint(args) => learning::hint::hint(context, args)?,
         Command::Record(command) => learning::hint::record(context, command)?,
-        Command::Hook(args) => return Ok(answer_host(context, &args, global.root.clone())),
+        Command::Hook(args) => return Ok(answer_host(context, &args, global.root.as_deref())),
         Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
         Command::Learn(args) => learning::learn::learn(context, &args)?,
         Command::Consolidate(args) => learning::consolidate::consolidate(context, &args)?,
@@ -301,9 +301,9 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
 fn answer_host(
     context: &Context,
     args: &learning::hook::HookArgs,
-    root: Option<std::path::PathBuf>,
+    root: Option<&std::path::Path>,
 ) -> u8 {
-    let environment = context.environment.clone();
+    let environment = &context.environment;
     let answer = learning::hook::hook(environment, &args.host, args.read_only, root);
     context.printer.write(&answer.unwrap_or_default());
     0

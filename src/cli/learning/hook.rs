@@ -8,7 +8,7 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -55,35 +55,39 @@ pub(in crate::cli) struct HookArgs {
 
 /// Returns the text for the agent host to print, or `None`.
 pub(in crate::cli) fn hook(
-    environment: Environment,
+    environment: &Environment,
     host: &str,
     read_only: bool,
-    root: Option<PathBuf>,
+    root: Option<&Path>,
 ) -> Option<String> {
     let host = Host::from_name(host)?;
     let (send, receive) = mpsc::channel();
-    let work = move || {
-        let root = root.as_deref();
-        let answer = answer(&environment, host, (root, read_only), &|| {
-            drop(send.send(Said::SessionEnds));
-        });
-        drop(send.send(Said::Answer(answer)));
-    };
-    std::thread::Builder::new().spawn(work).ok()?;
-    match receive.recv_timeout(DEADLINE).ok()? {
-        Said::Answer(answer) => answer,
-        Said::SessionEnds => {
-            // No answer follows; wait only for the work.
-            drop(receive.recv_timeout(LEARNING));
-            None
-        }
-    }
+    std::thread::Builder::new()
+        .spawn(move || watch(&receive))
+        .ok()?;
+    let answer = answer(environment, host, (root, read_only), &|| {
+        drop(send.send(SessionEnds));
+    });
+    // The channel closes before anything is printed, so the answer is whole or missing.
+    drop(send);
+    answer
 }
 
-/// Message of the worker thread.
-enum Said {
-    Answer(Option<String>),
-    SessionEnds,
+/// Message that the event is the end of a session: no answer follows.
+struct SessionEnds;
+
+/// Ends the process silently if the work takes longer than it may.
+///
+/// The work itself stays on the main thread: handing the answer from one thread to another costs
+/// 0.1 ms, which is more than most events take.
+#[expect(clippy::exit, reason = "the thread that works may be stuck")]
+fn watch(receive: &Receiver<SessionEnds>) {
+    let ended = receive
+        .recv_timeout(DEADLINE)
+        .and_then(|SessionEnds| receive.recv_timeout(LEARNING));
+    if let Err(RecvTimeoutError::Timeout) = ended {
+        std::process::exit(0);
+    }
 }
 
 fn answer(

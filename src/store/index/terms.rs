@@ -9,7 +9,7 @@
 //! then `{ term: 8, entry: 4 }` per posting, sorted by term. A damaged row leads to text that is
 //! not valid JSON, and the entry counts as not found.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -31,6 +31,11 @@ const ROW: usize = 12;
 /// Size in bytes up to which a table is loaded; larger ones, of some hundred thousand entries, stay
 /// on disk.
 const SMALL: u64 = 16 << 20;
+/// Bytes of a read from disk. A multiple of the row and, as the header is one too, never a part of
+/// a row.
+const PAGE: usize = 341 * ROW;
+/// Maximum number of pages that are kept: 0.25 MB.
+const PAGES: usize = 64;
 /// Maximum length of an entry in bytes; a row with more is damaged.
 const LONGEST: u32 = 64 << 20;
 
@@ -50,8 +55,16 @@ pub struct Terms {
 /// Storage of the table: saved on disk, or in memory.
 #[derive(Debug)]
 enum Bytes {
-    Disk(File),
+    Disk(Pages),
     Memory(Vec<u8>),
+}
+
+/// Table on disk, with the pages that were read. The searches for several terms begin with the same
+/// rows and end within one page, so most of their reads are saved.
+#[derive(Debug)]
+struct Pages {
+    file: File,
+    read: RefCell<Vec<(u64, Vec<u8>)>>,
 }
 
 impl Scoped {
@@ -94,7 +107,12 @@ impl Scoped {
         if let Ok(Some(file)) = self.directory().open(&saved)
             && let Some((entries, postings)) = believed(&file, &now, scheme)
         {
-            return Ok(table(entries, postings, Bytes::Disk(file), Some(data)));
+            return Ok(table(
+                entries,
+                postings,
+                Bytes::Disk(Pages::of(file)),
+                Some(data),
+            ));
         }
         let snapshot = self.file(kind).snapshot()?;
         let mut rows = Vec::new();
@@ -210,7 +228,7 @@ impl Terms {
 impl Bytes {
     /// Loads a small table at once: one large read is faster than a thousand small ones.
     fn load(&mut self) {
-        if let Self::Disk(file) = self {
+        if let Self::Disk(Pages { file, .. }) = self {
             let mut bytes = Vec::new();
             let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
             if is_small && file.read_to_end(&mut bytes).is_ok() {
@@ -221,15 +239,53 @@ impl Bytes {
 
     fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         match self {
-            Self::Disk(file) => file.read_exact_at(into, at),
-            Self::Memory(bytes) => {
-                let from = usize::try_from(at).unwrap_or(usize::MAX);
-                let part = bytes.get(from..from.saturating_add(into.len()));
-                into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
-                Ok(())
-            }
+            Self::Disk(pages) => pages.read(into, at),
+            Self::Memory(bytes) => copy(bytes, usize::try_from(at).unwrap_or(usize::MAX), into),
         }
     }
+}
+
+impl Pages {
+    const fn of(file: File) -> Self {
+        let read = RefCell::new(Vec::new());
+        Self { file, read }
+    }
+
+    /// Reads a row.
+    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        let number = at / PAGE as u64;
+        #[expect(clippy::cast_possible_truncation, reason = "less than a page")]
+        let within = (at % PAGE as u64) as usize;
+        let mut pages = self.read.borrow_mut();
+        if let Some((_, page)) = pages.iter().find(|(n, _)| *n == number) {
+            return copy(page, within, into);
+        }
+        let mut page = vec![0; PAGE];
+        let mut length = 0;
+        while length < PAGE {
+            let at = number * PAGE as u64 + length as u64;
+            match self.file.read_at(&mut page[length..], at) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        page.truncate(length);
+        copy(&page, within, into)?;
+        if pages.len() == PAGES {
+            pages.clear();
+        }
+        pages.push((number, page));
+        Ok(())
+    }
+}
+
+/// Copies a part of some bytes.
+fn copy(bytes: &[u8], from: usize, into: &mut [u8]) -> io::Result<()> {
+    let part = bytes.get(from..from.saturating_add(into.len()));
+    into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+    Ok(())
 }
 
 #[expect(
