@@ -17,7 +17,7 @@ show() { printf '$ memctl'; for word; do case $word in *\ *) printf ' "%s"' "$wo
 
 correction="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
 
-step "Run a skill. No model is configured, so its nearest known case answers; the score is too high."
+step "Run a skill. Offline, its nearest known case answers; the score is too high."
 show run hr/resume-screen --input fixtures/sample_input.json 2>&1 | grep -E '^\$|overall_score|recommendation|answered by|^rules'
 
 step "Say once what was wrong. The correction is stored, and a rule and a guardrail come out."

@@ -59,7 +59,7 @@ pub(super) fn answer(
     environment: &Environment,
     command: Command,
 ) -> Option<String> {
-    let shell = environment.var(VARIABLE)?.to_owned();
+    let shell = environment.var(VARIABLE)?.clone();
     let words = match arguments {
         [_, dashes, words @ ..] if dashes == "--" => words.to_vec(),
         _ => return None,
@@ -206,7 +206,7 @@ mod tests {
             assert_eq!(help.as_deref(), expected, "{name:?}");
         };
         check("REFL-001", "Be  calm.\nAlways.", Some("Be calm. Always."));
-        check("REFL-001", "a\tb\u{b}c\u{1b}[31md\u{7}", Some("a b cd"));
+        check("REFL-001", "a\tb\u{b}c\u{1b}[31md\u{7}", Some("a bcd"));
         check("REFL-001", "", Some(""));
         for name in [
             "", "-x", "a b", "$(id)", "a\nb", "a;b", "`id`", "a\u{1b}b", "a\u{202e}b",

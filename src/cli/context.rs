@@ -239,6 +239,7 @@ impl Context {
             local_model: url("local.model"),
             local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
             local_probe: config.parsed("local.probe")?,
+            search_path: self.environment.search_path(),
             embedder: self.embedder(config)?,
             kept: None,
             answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),

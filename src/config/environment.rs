@@ -95,6 +95,14 @@ impl Environment {
             .cloned()
     }
 
+    /// Returns the directories of `PATH`, in which programs are looked for.
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        let path = self.var("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .filter(|dir| dir.is_absolute())
+            .collect()
+    }
+
     /// Returns the names of variables with this prefix, without the prefix.
     pub fn names_after(&self, beginning: &str) -> Vec<String> {
         let names = self.vars.keys();

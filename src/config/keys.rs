@@ -99,7 +99,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::open(
         "offline.min_similarity",
         "0.35",
-        "minimum similarity of a known case that may answer, 0 to 1",
+        "minimum similarity of a known case that may answer `--model offline`, 0 to 1",
     ),
     Key::open(
         "llm.timeout_seconds",

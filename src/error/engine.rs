@@ -2,6 +2,7 @@
 
 use super::{Explain, Explanation, Kind, of_io};
 use crate::embedder::{self, EmbedError};
+use crate::model::SkillPath;
 use crate::workspace::{BlockError, Error, SessionError};
 
 /// Hint for a runtime that cannot be started.
@@ -21,14 +22,9 @@ impl Explain for Error {
             Self::ModelName { .. } | Self::Embed(EmbedError::Unusable(_)) => {
                 input("memctl config show")
             }
-            Self::NoAnswer { skill, .. } => (
-                Kind::Model,
-                Some(format!(
-                    "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, \
-                     name a program with `--model 'exec:claude -p'`, or add a case to \
-                     `skills/{skill}/examples/`"
-                )),
-            ),
+            Self::NoNearCase { .. } | Self::NoModel { .. } => {
+                (Kind::Model, ways_to_an_answer(self))
+            }
             Self::NotJson { path, .. } => input(&format!(
                 "check it with: python3 -m json.tool {}",
                 path.display()
@@ -115,6 +111,48 @@ impl Explain for Error {
             }
         }
     }
+}
+
+/// Hint for a run that no model answers.
+fn ways_to_an_answer(error: &Error) -> Option<String> {
+    match error {
+        Error::NoNearCase { skill, .. } => Some(format!(
+            "add a case to `skills/{skill}/examples/`, lower `offline.min_similarity`, or name a \
+             model: memctl run {skill} --model PROVIDER/MODEL"
+        )),
+        Error::NoModel {
+            skill,
+            agents,
+            replayable,
+            ..
+        } => Some(ways_to_a_model(skill, agents, *replayable)),
+        _ => None,
+    }
+}
+
+/// Lists the ways to a model, one a line: a program, a key, a server; and the nearest case, where
+/// there is one.
+fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> String {
+    let mut ways: Vec<String> = agents
+        .iter()
+        .map(|agent| format!("an installed agent: memctl run {skill} --model '{agent}'"))
+        .collect();
+    if agents.is_empty() {
+        ways.push(format!(
+            "an agent's program: memctl run {skill} --model 'exec:claude -p'"
+        ));
+    }
+    ways.push("a key: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY".to_owned());
+    ways.push(
+        "a local server: start Ollama (port 11434), or set MEMCTL_LOCAL_BASE_URL to another"
+            .to_owned(),
+    );
+    if replayable {
+        ways.push(format!(
+            "or replay the nearest case: memctl run {skill} --model offline"
+        ));
+    }
+    format!("choose who answers\n  {}", ways.join("\n  "))
 }
 
 /// Explains a failed call of a model whose attempt is recorded.

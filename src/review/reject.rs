@@ -18,7 +18,7 @@ use crate::workspace::{Error, Workspace, repair_warnings};
 pub(super) const PERSON: &str = "user";
 
 /// Outcome of [`reject()`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Rejected {
     /// Id of the record.
     pub id: String,

@@ -92,15 +92,25 @@ pub enum Error {
         /// Reason for the rejection.
         reason: String,
     },
-    /// No model is configured, and no known case is close enough to replay.
-    #[error(
-        "no model is configured, and no known case of `{skill}` is near enough to this input ({nearest})"
-    )]
-    NoAnswer {
+    /// No known case is near enough to answer, as it was asked to.
+    #[error("no known case of `{skill}` is near enough to this input ({nearest})")]
+    NoNearCase {
         /// Path of the skill.
         skill: SkillPath,
         /// Description of the nearest case.
         nearest: String,
+    },
+    /// No model is configured, and no known case is nearly the same as the input.
+    #[error("no model is configured, and no known case answers for `{skill}` ({nearest})")]
+    NoModel {
+        /// Path of the skill.
+        skill: SkillPath,
+        /// Description of the nearest case.
+        nearest: String,
+        /// Installed programs that can answer, as `--model` takes them.
+        agents: Vec<String>,
+        /// `true` if there is a case that `--model offline` would answer with.
+        replayable: bool,
     },
     /// File named by the user is not JSON.
     #[error("`{}` is not JSON", path.display())]

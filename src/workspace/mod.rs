@@ -12,6 +12,7 @@
 //!
 //! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
 
+pub(crate) mod agent_programs;
 pub(crate) mod approved_procedures;
 pub(crate) mod block_error;
 pub(crate) mod cases;

@@ -2,7 +2,7 @@
 //!
 //! In order: the model that the caller names; the model that the skill's author asks for, if its
 //! provider is reachable; the first provider with a key; a local server that responds; no model, in
-//! which case the nearest known case answers.
+//! which case only a case that is nearly the same answers.
 //!
 //! Only the caller and the configuration may name a program or a file. A skill is untrusted, so the
 //! model it asks for is looked up among providers only.
@@ -55,6 +55,8 @@ pub struct Providers {
     pub local_configured: bool,
     /// `true` to probe for a local server if none is configured.
     pub local_probe: bool,
+    /// Directories with the user's programs, to name those that can answer.
+    pub search_path: Vec<PathBuf>,
     /// Embedder of the search.
     pub embedder: EmbedderConfig,
     /// Embedder cache, for a process that runs more than one search.
@@ -85,6 +87,12 @@ impl Chosen {
 }
 
 impl Providers {
+    /// Returns `true` if the caller or the configuration names the offline answer. Otherwise
+    /// [`Chosen::Offline`] means that there is no model.
+    pub(crate) const fn asks_for_offline(&self) -> bool {
+        self.named.is_some()
+    }
+
     /// Returns the embedder of a search, loaded for one text or for many.
     pub(crate) fn maker(&self, many_texts: bool) -> Result<Arc<Embedder>, Error> {
         if let Some(kept) = &self.kept {

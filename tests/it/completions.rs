@@ -127,16 +127,12 @@ fn bash_completes_with_the_installed_script() {
         .clone();
     workspace.write("complete.bash", script);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_memctl"));
-    let complete = |words: &[&str]| {
-        let last = words.last().unwrap();
+    let complete = |words: [&str; 2]| {
+        let last = words[1];
         let line = format!(
-            "source complete.bash; COMP_WORDS=(memctl {}); COMP_CWORD={}; COMP_TYPE=9; \
+            "source complete.bash; COMP_WORDS=(memctl {}); COMP_CWORD=2; COMP_TYPE=9; \
              _clap_complete_memctl memctl '{last}' x; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            words
-                .iter()
-                .map(|word| format!("'{word}' "))
-                .collect::<String>(),
-            words.len(),
+            words.map(|word| format!("'{word}'")).join(" "),
         );
         let command = workspace.command();
         let settings: Vec<_> = command
@@ -161,9 +157,9 @@ fn bash_completes_with_the_installed_script() {
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.stdout.trim().to_owned()
     };
-    assert_eq!(complete(&["run", "hr/re"]), "hr/resume-screen");
-    assert_eq!(complete(&["show", "REFL"]), "REFL-001");
-    assert_eq!(complete(&["memory", "conf"]), "conflicts");
+    assert_eq!(complete(["run", "hr/re"]), "hr/resume-screen");
+    assert_eq!(complete(["show", "REFL"]), "REFL-001");
+    assert_eq!(complete(["memory", "conf"]), "conflicts");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn the_loop_looks_as_it_did() {
 
 #[test]
 fn settings_look_as_they_did() {
-    let mut workspace = Workspace::empty();
+    let mut workspace = Workspace::empty().naming_no_model();
     workspace
         .set("ANTHROPIC_API_KEY", "sk-never-shown")
         .set("MEMCTL_LLM_RETRIES", "5");
@@ -206,7 +206,9 @@ fn settings_look_as_they_did() {
 
 #[test]
 fn errors_say_what_to_type_next() {
-    let workspace = Workspace::over("reference");
+    let mut workspace = Workspace::over("reference").naming_no_model();
+    // Agents of this machine are none of the tests.
+    workspace.set("PATH", "/usr/bin:/bin");
     workspace.write("broken.json", "{\"a\": }");
     workspace.write(".agentura/memories.json", "no json at all");
     let correct = |execution| {

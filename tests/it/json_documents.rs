@@ -467,7 +467,7 @@ fn upkeep_of_a_memory_that_was_found() {
 
 #[test]
 fn settings_hosts_and_measurements() {
-    let workspace = sample();
+    let workspace = sample().naming_no_model();
     workspace.write(
         "docs.jsonl",
         r#"{"id": "a", "text": "verify regulatory requirements before release"}

@@ -35,7 +35,7 @@ impl Wire {
     }
 
     fn workspace_at(self, url: &str) -> Workspace {
-        let mut workspace = Workspace::sample();
+        let mut workspace = Workspace::sample().naming_no_model();
         let name = match self {
             Self::Anthropic => "ANTHROPIC",
             Self::OpenAi => "OPENAI",
@@ -430,7 +430,7 @@ fn the_providers_own_figure_is_the_cost() {
     let server = FakeModel::queue([Behaviour::answer("yes", |answer| {
         answer.cost = Some(0.00123);
     })]);
-    let mut workspace = Workspace::sample();
+    let mut workspace = Workspace::sample().naming_no_model();
     workspace
         .set("OPENROUTER_API_KEY", KEY)
         .set("OPENROUTER_BASE_URL", &server.openai_url());
@@ -451,7 +451,7 @@ fn the_providers_own_figure_is_the_cost() {
 #[test]
 fn a_local_server_is_used_without_a_key() {
     let server = model();
-    let mut workspace = Workspace::sample();
+    let mut workspace = Workspace::sample().naming_no_model();
     workspace.set("MEMCTL_LOCAL_BASE_URL", &server.openai_url());
     let report = document(&workspace, &RUN);
     assert_eq!(report["model_used"], "local/fake");
@@ -467,7 +467,7 @@ fn a_local_server_is_used_without_a_key() {
 
 #[test]
 fn a_program_is_asked_with_the_whole_prompt() {
-    let workspace = Workspace::sample();
+    let workspace = Workspace::sample().naming_no_model();
     workspace.write(
         "model.sh",
         "cat > asked.txt\nif grep -q '<correction>' asked.txt; then cat rule.json; else echo '{\"overall_score\": 41}'; fi\n",
@@ -541,21 +541,51 @@ fn recorded_replies_and_the_memory_itself_answer_by_name() {
 }
 
 #[test]
+fn run_without_a_model_answers_only_when_asked_to_or_from_the_same_case() {
+    let mut workspace = Workspace::sample().naming_no_model();
+    let bin = workspace.root().join("bin");
+    workspace.set("PATH", bin.to_str().unwrap());
+    // An example of the skill is like the input, but is another one.
+    let input = workspace.read("fixtures/sample_input.json");
+    let ran = run(&workspace, &RUN);
+    ran.fails(4, "no model is configured");
+    assert!(ran.stderr.contains("--model offline"), "{ran:?}");
+    assert!(ran.stderr.contains("ANTHROPIC_API_KEY") && ran.stderr.contains("Ollama"));
+    assert!(!ran.stderr.contains("an installed agent"), "{ran:?}");
+    workspace.write("bin/codex", "");
+    let ran = run(&workspace, &RUN);
+    let named = "an installed agent: memctl run hr/resume-screen --model 'exec:codex exec";
+    assert!(ran.stderr.contains(named), "{ran:?}");
+    assert!(!workspace.memory("episodic_memory.json").exists());
+    // An offline answer that is asked for is given, and a corrected one is the case from then on.
+    let report = document(&workspace, &[&RUN[..], &["--model", "offline"]].concat());
+    assert_eq!(report["model_used"], "offline/nearest-case");
+    let expected = ["--expected", "fixtures/expected_output.json"];
+    document(&workspace, &correct(&expected));
+    let report = document(&workspace, &RUN);
+    assert_eq!(report["model_used"], "offline/nearest-case");
+    assert_eq!(report["output"]["overall_score"], 54);
+    // Nothing is replayed that is not near.
+    workspace.write("other.json", json!({"text": input.len()}).to_string());
+    let ran = run(&workspace, &["run", SKILL, "--input", "other.json"]);
+    ran.fails(4, "alike");
+    assert!(!ran.stderr.contains("--model offline"), "{ran:?}");
+}
+
+#[test]
 fn a_foreign_workspace_executes_nothing_until_it_is_trusted() {
-    let workspace = Workspace::sample();
+    let workspace = Workspace::sample().naming_no_model();
     workspace.write("model.sh", "touch executed; echo '{\"overall_score\": 1}'");
     workspace.write(".agentura/config.toml", "model = \"exec:sh model.sh\"\n");
     let executed = workspace.root().join("executed");
-    let ran = run(&workspace, &[&RUN[..], &["--json"]].concat());
-    assert_eq!(
-        ran.succeeds().document()["model_used"],
-        "offline/nearest-case"
-    );
+    let ran = run(&workspace, &RUN);
+    ran.fails(4, "no model is configured");
     assert!(
         ran.stderr
             .contains("is ignored until you run `memctl trust`"),
         "{ran:?}"
     );
+    document(&workspace, &[&RUN[..], &["--model", "offline"]].concat());
     run(&workspace, &correct(&[])).succeeds();
     assert!(!executed.exists());
 
@@ -567,8 +597,7 @@ fn a_foreign_workspace_executes_nothing_until_it_is_trusted() {
     // A changed file is untrusted again.
     fs::remove_file(&executed).unwrap();
     workspace.write(".agentura/config.toml", "model = \"exec:sh ./model.sh\"\n");
-    let report = document(&workspace, &RUN);
-    assert_eq!(report["model_used"], "offline/nearest-case");
+    run(&workspace, &RUN).fails(4, "no model is configured");
     assert!(!executed.exists());
 }
 
@@ -595,7 +624,7 @@ fn a_foreign_workspace_sends_nothing_elsewhere_until_it_is_trusted() {
 
 #[test]
 fn a_skill_cannot_name_a_program() {
-    let workspace = Workspace::sample();
+    let workspace = Workspace::sample().naming_no_model();
     workspace.write("model.sh", "touch executed; echo '{\"overall_score\": 1}'");
     let path = "skills/hr/resume-screen/SKILL.md";
     let skill = workspace.read(path);
@@ -604,12 +633,11 @@ fn a_skill_cannot_name_a_program() {
     ] {
         let named = skill.replacen("---\n", &format!("---\nmodel: \"{model}\"\n"), 1);
         workspace.write(path, named);
-        let report = document(&workspace, &RUN);
-        assert_eq!(report["model_used"], "offline/nearest-case", "{model}");
+        run(&workspace, &RUN).fails(4, "no model is configured");
         // Trust is about the workspace's settings, and makes no difference here.
         run(&workspace, &["trust"]).succeeds();
-        let report = document(&workspace, &RUN);
-        assert_eq!(report["model_used"], "offline/nearest-case", "{model}");
+        run(&workspace, &RUN).fails(4, "no model is configured");
+        document(&workspace, &[&RUN[..], &["--model", "offline"]].concat());
         run(&workspace, &correct(&[])).succeeds();
         assert!(!workspace.root().join("executed").exists(), "{model}");
     }

@@ -285,8 +285,9 @@ fn on_a_terminal_the_table_is_redrawn_in_place() {
 #[test]
 fn an_interrupted_run_leaves_a_sound_store() {
     let server = FakeModel::answering(|_| Behaviour::Stalls("half of".to_owned()));
-    let mut workspace = scripted();
+    let workspace = scripted();
     record(&workspace);
+    let mut workspace = workspace.naming_no_model();
     workspace
         .set("ANTHROPIC_API_KEY", "sk-test")
         .set("ANTHROPIC_BASE_URL", &server.anthropic_url());

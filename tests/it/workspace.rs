@@ -18,6 +18,9 @@ use tempfile::TempDir;
 /// The variable that names the database of a memory.
 const DATABASE: &str = "MEMCTL_DATABASE_URL";
 
+/// The variable that names the model of a run.
+const MODEL: &str = "MEMCTL_MODEL";
+
 /// What the clock of the program says.
 pub(crate) const NOW: &str = "2026-02-20T12:43:41.681444+00:00";
 
@@ -38,7 +41,8 @@ impl Workspace {
         for name in ["home", "project", "tmp"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let mut vars = Vec::new();
+        // Runs repeat the nearest known case.
+        let mut vars = vec![(MODEL.to_owned(), "offline".to_owned())];
         if let Some(url) = crate::postgres::login_of_a_test() {
             vars.push((DATABASE.to_owned(), url));
         }
@@ -65,6 +69,12 @@ impl Workspace {
         let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores");
         copy(&stores.join(store), &workspace.memory(""));
         workspace
+    }
+
+    /// A project for a user who names no model: what else is configured decides.
+    pub(crate) fn naming_no_model(mut self) -> Self {
+        self.vars.retain(|(name, _)| name != MODEL);
+        self
     }
 
     /// A project for a user who trusts what lies in it, as if they had begun it: for tests that write the

@@ -125,7 +125,10 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("record failure", &[of::<hints::HintReport>]),
     ("record success", &[of::<engine::RecordReport>]),
-    ("reject", &[of::<review::ReviewReport>]),
+    (
+        "reject",
+        &[of::<review::ReviewReport>, of::<review::Rejected>],
+    ),
     ("remote check", &[of::<remote::CheckReport>]),
     (
         "remote init",

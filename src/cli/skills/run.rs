@@ -15,8 +15,9 @@ use crate::prompt::ids_of;
 
 /// Run a skill and record the result
 ///
-/// Without a model, the most similar known case answers: an example of the skill, or an execution
-/// that was accepted or corrected.
+/// Without a model, `--model offline` answers with the most similar known case: an example of the
+/// skill, or an execution that was accepted or corrected. Without that flag only a case with nearly
+/// the same input answers (90% alike); else the exit code is 4, and the ways to get a model are listed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \

@@ -14,8 +14,12 @@ use crate::store::Selection;
 use super::super::nearest;
 use super::state::RunState;
 use crate::workspace::Error;
+use crate::workspace::agent_programs::installed_agents;
 use crate::workspace::{Workspace, dollars, milliseconds};
 
+/// Similarity of a case that answers although nobody asked for an offline answer: nearly the same
+/// input, so that a model would have little to add.
+const NEARLY_THE_SAME: f64 = 0.9;
 /// Model name of offline answers in records.
 const OFFLINE: &str = "offline/nearest-case";
 
@@ -78,7 +82,8 @@ pub(super) async fn answer(
     })
 }
 
-/// Answers with the nearest known case.
+/// Answers with the nearest known case. Where nobody asked for that, it must be nearly the same as
+/// the input.
 pub(super) fn answer_offline(
     workspace: &Workspace,
     skills: &Skills,
@@ -102,14 +107,30 @@ pub(super) fn answer_offline(
     };
     let cases = nearest::cases(examples.cases, &executions, &corrections);
     let known = cases.len();
-    let (found, greatest) = nearest::nearest(cases, input, workspace.settings.min_similarity);
+    let providers = &workspace.providers;
+    let asked = providers.asks_for_offline();
+    let floor = workspace.settings.min_similarity;
+    let needed = if asked {
+        floor
+    } else {
+        floor.max(NEARLY_THE_SAME)
+    };
+    let (found, greatest) = nearest::nearest(cases, input, needed);
     let Some(nearest::Nearest { case, similarity }) = found else {
-        return Err(Error::NoAnswer {
-            skill: skill.path.clone(),
-            nearest: match known {
-                0 => "it has no cases yet".to_owned(),
-                _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
-            },
+        let skill = skill.path.clone();
+        let nearest = match known {
+            0 => "it has no cases yet".to_owned(),
+            _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
+        };
+        return Err(if asked {
+            Error::NoNearCase { skill, nearest }
+        } else {
+            Error::NoModel {
+                skill,
+                nearest,
+                agents: installed_agents(&providers.search_path),
+                replayable: known > 0 && greatest >= floor,
+            }
         });
     };
     if let Some(correction) = &case.wrong {

@@ -238,7 +238,7 @@ fn case_05_text_in_any_script_comes_back_equal() {
     let prompt = format!("When {text} is read, always keep {text}.");
     let run = workspace.run(&["run", SKILL, "--input", input]);
     // Too unlike every known case to be answered; a model that repeats its question is.
-    run.fails(4, "no model is configured");
+    run.fails(4, "is near enough");
     workspace.json(&["run", SKILL, "--input", input, "--model", "exec:cat"]);
     correct(&workspace, SKILL, "latest", &prompt).succeeds();
     let execution = &workspace.stored("episodic_memory.json")["entries"][0];

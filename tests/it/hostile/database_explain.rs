@@ -289,7 +289,7 @@ fn an_upgrade_forgets_what_the_planner_has_learnt() {
 
         let workspace = Workspace::empty();
         let done = workspace.json(&["remote", "init", "--url", &url]);
-        assert_eq!(done["applied"].as_array().unwrap().len(), 1, "{done}");
+        assert!(!done["applied"].as_array().unwrap().is_empty(), "{done}");
         assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");
         admin.run("analyze");
         assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");

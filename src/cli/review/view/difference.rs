@@ -1,8 +1,6 @@
 //! Words that differ between two texts, for colours.
 
-/// Maximum product of the numbers of words that are compared word by word. Longer texts share only
-/// their beginning and their end.
-const LARGEST: usize = 250_000;
+use similar::{Algorithm, capture_diff_slices};
 
 /// Splits a text into lines of words; each word keeps the space behind it.
 pub(super) fn words(text: &str) -> Vec<Vec<&str>> {
@@ -13,40 +11,21 @@ pub(super) fn words(text: &str) -> Vec<Vec<&str>> {
 
 /// Returns for each word of both texts `true` if the other text lacks it there.
 pub(super) fn changed(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
-    let same = |a: &str, b: &str| a.trim_end() == b.trim_end();
-    let begin = a.iter().zip(b).take_while(|(a, b)| same(a, b)).count();
-    let rest = a.len().min(b.len()) - begin;
-    let pairs = a.iter().rev().zip(b.iter().rev()).take(rest);
-    let end = pairs.take_while(|(a, b)| same(a, b)).count();
-    let (old, new) = (&a[begin..a.len() - end], &b[begin..b.len() - end]);
-    let mut of_a = vec![false; a.len()];
-    let mut of_b = vec![false; b.len()];
-    of_a[begin..a.len() - end].fill(true);
-    of_b[begin..b.len() - end].fill(true);
-    if old.len().saturating_mul(new.len()) > LARGEST {
-        return (of_a, of_b);
-    }
-    // Lengths of the longest common subsequences of the rests.
-    let columns = new.len() + 1;
-    let mut lengths = vec![0_u32; (old.len() + 1) * columns];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            lengths[i * columns + j] = if same(old[i], new[j]) {
-                lengths[(i + 1) * columns + j + 1] + 1
-            } else {
-                lengths[(i + 1) * columns + j].max(lengths[i * columns + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < old.len() && j < new.len() {
-        if same(old[i], new[j]) {
-            (of_a[begin + i], of_b[begin + j]) = (false, false);
-            (i, j) = (i + 1, j + 1);
-        } else if lengths[(i + 1) * columns + j] >= lengths[i * columns + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
+    let bare = |words: &[&str]| -> Vec<String> {
+        let bare = words.iter().map(|word| word.trim_end().to_owned());
+        bare.collect()
+    };
+    let mut of_a = vec![true; a.len()];
+    let mut of_b = vec![true; b.len()];
+    for same in capture_diff_slices(Algorithm::Patience, &bare(a), &bare(b)) {
+        if let similar::DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = same
+        {
+            of_a[old_index..old_index + len].fill(false);
+            of_b[new_index..new_index + len].fill(false);
         }
     }
     (of_a, of_b)

@@ -48,19 +48,16 @@ pub(super) fn record(waiting: &Waiting, now: DateTime<Utc>, width: usize) -> Vec
             .iter()
             .find(|(old, _)| *old == part.name)
             .and_then(|(_, new)| Some((rest.iter().position(|part| part.name == *new)?, rest)));
-        match other {
-            // What lies between the two texts of a pair follows them.
-            Some((at, rest)) => {
-                replaced(part, &rest[at], &mut lines, width);
-                for part in &rest[..at] {
-                    plain(part, &mut lines, width);
-                }
-                parts = &rest[at + 1..];
-            }
-            None => {
+        if let Some((at, rest)) = other {
+            // Parts between the two texts of a pair follow them.
+            replaced(part, &rest[at], &mut lines, width);
+            for part in &rest[..at] {
                 plain(part, &mut lines, width);
-                parts = rest;
             }
+            parts = &rest[at + 1..];
+        } else {
+            plain(part, &mut lines, width);
+            parts = rest;
         }
     }
     lines
