@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes demo.svg from what the demonstration really prints: `docs/images/record.py < output > demo.svg`.
+"""Makes a picture of what the program really prints.
 
-Record with `make -s demo | docs/images/record.py > docs/images/demo.svg`.
+`make -s demo | docs/images/record.py > docs/images/demo.svg`; `review.sh` uses it for `review.svg`.
 """
 import sys
 from html import escape
 
 LINE, CHAR, PAD = 18, 7.8, 16
-COLOURS = {"#": "#7d8590", "$": "#7ee787"}
+COLOURS = {"#": "#7d8590", "$": "#7ee787", "+": "#7ee787", "-": "#ff7b72"}
 
 lines = [line.rstrip("\n")[:112] for line in sys.stdin]
-lines = lines[next(i for i, line in enumerate(lines) if line.startswith("#")):]
+lines = lines[next((i for i, line in enumerate(lines) if line.startswith("#")), 0):]
 width, height = int(112 * CHAR) + 2 * PAD, len(lines) * LINE + 2 * PAD
 print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">')
 print(f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>')

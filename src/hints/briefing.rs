@@ -23,6 +23,9 @@ const REPEATED: f64 = 2.0;
 /// Maximum number of procedures in a briefing.
 const PROCEDURES: usize = 3;
 
+/// Maximum length of the text at the start of a session, in UTF-16 code units.
+const LONGEST: usize = 2_000;
+
 /// Text for the start of a session; a part is empty if it has nothing to report.
 #[derive(Debug, Default)]
 pub struct Briefing {
@@ -33,6 +36,19 @@ pub struct Briefing {
 }
 
 impl HintService<'_> {
+    /// Returns the text that an agent gets at the start of a session; empty if there is nothing to
+    /// tell. Observed records stand in a fence.
+    pub fn session_text(&self, session: &str, here: &Here<'_>) -> Result<String, Error> {
+        let nonce = (self.random)();
+        let frame = guard::length(&guard::fence::<&str>(&[], &nonce));
+        let briefing = self.briefing(session, here, LONGEST - frame)?;
+        let mut text = briefing.rules;
+        if !briefing.observed.is_empty() {
+            text.push_str(&guard::fence(&[briefing.observed], &nonce));
+        }
+        Ok(text)
+    }
+
     /// Returns the briefing, in at most `budget` UTF-16 code units. A resumed session also gets the
     /// pitfalls that it has met itself.
     pub fn briefing(

@@ -13,9 +13,6 @@ use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 
-/// Maximum length of the text at the start of a session, in UTF-16 units.
-const BRIEFING: usize = 2_000;
-
 /// Processes an event. Returns the text for the agent host to print; `None` for nothing. `skills` is
 /// the directory of the skills, if it is known.
 pub fn respond(
@@ -64,19 +61,12 @@ pub fn respond(
             noted
         }
         EventKind::SessionStart => {
-            let nonce = (adviser.random)();
-            let frame = length(&fence::<&str>(&[], &nonce));
             let here = Here {
                 directory: event.cwd.as_deref(),
                 root: adviser.store.directory().parent(),
                 skills,
             };
-            let briefing = adviser.briefing(&session, &here, BRIEFING - frame)?;
-            let mut text = briefing.rules;
-            if !briefing.observed.is_empty() {
-                text.push_str(&fence(&[briefing.observed], &nonce));
-            }
-            text
+            adviser.session_text(&session, &here)?
         }
         EventKind::SessionEnd => {
             adviser.ended(&session)?;

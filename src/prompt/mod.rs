@@ -36,6 +36,9 @@ const RULER: &str = "\n\n---\n\n";
 pub struct Assembly {
     /// Text for the model.
     pub prompt: String,
+    /// Part of the text that was learned: layer 2.
+    #[serde(skip)]
+    pub learned: String,
     /// Non-empty layers in order.
     pub layers: Vec<LayerSize>,
     /// Rules in the prompt, in order, then procedures.
@@ -132,6 +135,8 @@ pub fn assemble(
     parts.retain(|(_, _, text)| !text.is_empty());
     parts.sort_by_key(|(number, _, _)| *number);
     let texts: Vec<&str> = parts.iter().map(|(_, _, text)| *text).collect();
+    let of_memory = parts.iter().filter(|(number, _, _)| *number == 2);
+    let of_memory: Vec<&str> = of_memory.map(|(_, _, text)| *text).collect();
     let rules = chosen.iter().map(|rule| injected_rule(rule));
     let steps = steps.iter().map(|procedure| Injected {
         id: procedure.procedure_id.clone(),
@@ -141,6 +146,7 @@ pub fn assemble(
     });
     Assembly {
         prompt: texts.join(RULER),
+        learned: of_memory.join(RULER),
         layers: parts
             .iter()
             .map(|(number, source, text)| LayerSize {

@@ -131,17 +131,26 @@ fn each_command_takes_its_entry_out_of_the_queue() {
 }
 
 #[test]
-fn keys_on_a_terminal_approve_edit_and_undo() {
+fn keys_on_a_small_terminal_approve_edit_and_undo() {
+    approve_edit_and_undo((80, 24), "");
+}
+
+#[test]
+fn keys_on_a_large_terminal_without_colours_approve_edit_and_undo() {
+    approve_edit_and_undo((200, 50), "NO_COLOR=1 ");
+}
+
+fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     let workspace = waiting();
     let editor = workspace.root().join("editor.sh");
     std::fs::write(&editor, "sed -i s/pnpm/yarn/ \"$1\"\n").unwrap();
-    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
+    let Some(terminal) = Terminal::open(&workspace, columns, rows) else {
         return;
     };
-    terminal.type_line("EDITOR='sh editor.sh' memctl review");
+    terminal.type_line(&format!("{settings}EDITOR='sh editor.sh' memctl review"));
     let screen = terminal.wait_for("5 waiting");
     assert!(
-        screen.lines().count() <= 24 && screen.contains("keep both"),
+        screen.lines().count() <= usize::from(rows) && screen.contains("keep both"),
         "{screen}"
     );
     let rule = || {
@@ -166,6 +175,20 @@ fn keys_on_a_terminal_approve_edit_and_undo() {
     terminal.keys(&["u"]);
     terminal.wait_for("undone");
     assert_eq!(rule(), before);
+    // The text that agents get changes with a decision.
+    let told = |terminal: &Terminal| {
+        terminal.keys(&["v"]);
+        let screen = terminal.wait_for("At the start of a session");
+        terminal.keys(&["v"]);
+        terminal.wait_for("view what agents get");
+        screen
+    };
+    assert!(!told(&terminal).contains("you push"));
+    terminal.keys(&["j", "a"]);
+    terminal.wait_for("approved REFL-004");
+    let screen = told(&terminal);
+    assert!(screen.contains("you push"), "{screen}");
+    assert!(!workspace.memory("retrievals.jsonl").exists());
     terminal.keys(&["q"]);
     terminal.type_line("echo over");
     terminal.wait_for("over");

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, end};
 use crate::error::UserError;
-use crate::model::{SkillPath, utc};
+use crate::model::SkillPath;
 use crate::review::queue::{Queue, Rest, Waiting};
 use crate::workspace::Workspace;
 
@@ -39,32 +39,44 @@ pub(in crate::cli) struct ReviewArgs {
 pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
-    let queue = whole(context, &workspace, skill.as_ref())?;
-    if context.is_interactive() && std::io::stdout().is_terminal() && !queue.waiting.is_empty() {
-        let read = || whole(context, &context.workspace(None)?, skill.as_ref());
-        return view::show(context, queue, &read);
+    let mut queue = Queue::read(&workspace, skill.as_ref())?;
+    if context.is_interactive() && std::io::stdout().is_terminal() {
+        if queue.waiting.is_empty() {
+            add_rest(context, &workspace, skill.as_ref(), &mut queue)?;
+        }
+        if !queue.waiting.is_empty() {
+            return view::show(context, workspace, skill.as_ref(), queue);
+        }
+    } else {
+        add_rest(context, &workspace, skill.as_ref(), &mut queue)?;
+        queue.screen();
+        queue.in_utc();
     }
     context.printer.show(&queue)
 }
 
-/// Reads the whole queue.
-fn whole(
+/// Reads the whole queue again, without a progress bar.
+fn whole(workspace: &Workspace, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
+    let mut queue = Queue::read(workspace, skill)?;
+    let rest = Rest::read(workspace, skill, &queue.rules, &mut |_, _| {});
+    queue.add(rest?);
+    Ok(queue)
+}
+
+/// Adds what takes longer to find.
+fn add_rest(
     context: &Context,
     workspace: &Workspace,
     skill: Option<&SkillPath>,
-) -> Result<Queue, UserError> {
-    let mut queue = Queue::read(workspace, skill)?;
+    queue: &mut Queue,
+) -> Result<(), UserError> {
     let bar = context.printer.bar("rules");
     let rest = Rest::read(workspace, skill, &queue.rules, &mut |done, of| {
         bar.reach(done, of);
     });
     drop(bar);
     queue.add(rest?);
-    queue.screen();
-    for waiting in &mut queue.waiting {
-        waiting.origin.at = utc(&waiting.origin.at);
-    }
-    Ok(queue)
+    Ok(())
 }
 
 /// Ids of an entry: one, or two with a comma.

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use crate::merge::CONFLICT;
-use crate::model::{Fix, Kind, Memory, Procedure, Record, Reflexion, SkillPath};
+use crate::model::{Fix, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::store::{Entry, Scoped, Selection, Standing};
 use crate::workspace::document::document;
 use crate::workspace::{Error, Workspace};
@@ -90,9 +90,9 @@ impl Queue {
                     }
                 }
                 _ => {
-                    let is_alone = !with_fix.contains(&entry.id);
-                    let found = of_entry(&entry, &standing);
-                    queue.waiting.extend(found.into_iter().filter(|_| is_alone));
+                    if !with_fix.contains(&entry.id) {
+                        queue.waiting.extend(of_entry(&entry, &standing));
+                    }
                     queue.conflict(&entry, || title(&entry));
                 }
             })?;
@@ -115,6 +115,13 @@ impl Queue {
             }
         }
         self.sort();
+    }
+
+    /// Writes times as documents have them: in UTC, with `Z`.
+    pub fn in_utc(&mut self) {
+        for waiting in &mut self.waiting {
+            waiting.origin.at = utc(&waiting.origin.at);
+        }
     }
 
     /// Looks for prompt injection in all entries.
@@ -170,6 +177,14 @@ impl Rest {
         rest.warnings.extend(found.warnings);
         rest.near = found.near;
         Ok(rest)
+    }
+}
+
+impl Rest {
+    /// Leaves out entries that name one of these records.
+    pub fn leave_out(&mut self, ids: &HashSet<String>) {
+        self.waiting
+            .retain(|waiting| !ids.iter().any(|id| waiting.names(id)));
     }
 }
 

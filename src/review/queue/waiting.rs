@@ -240,7 +240,7 @@ impl Waiting {
 
     /// Compares two entries by their place in the queue: by kind, then surest first, then newest
     /// first.
-    pub(super) fn place(&self, other: &Self) -> std::cmp::Ordering {
+    pub(crate) fn place(&self, other: &Self) -> std::cmp::Ordering {
         let against = |waiting: &Self| waiting.is_advised_against();
         let weights = || other.weight.iter().zip(&self.weight);
         self.kind

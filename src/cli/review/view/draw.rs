@@ -12,7 +12,7 @@ use crate::cli::output::{Style, end};
 use super::key::{COMMON, HELP, decisions};
 use super::record::record;
 use super::state::{Mode, State};
-use super::text::shown;
+use super::text::{Line, Piece, shown, words, wrap};
 
 /// Width from which the record stands beside the list.
 const WIDE: u16 = 120;
@@ -63,7 +63,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     } else {
         format!("memctl review: {matching} of {all} match")
     };
-    line(frame, head, theme.look(Style::Strong), title);
+    let more = if state.is_searching {
+        ", comparing rules …"
+    } else {
+        ""
+    };
+    line(frame, head, theme.look(Style::Strong), title + more);
     if state.mode == Mode::Help {
         let rows = HELP.iter().map(|(keys, text)| {
             Row::from(vec![
@@ -72,6 +77,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
             ])
         });
         frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), body);
+    } else if let Mode::Seen(lines) = &state.mode {
+        draw_seen(frame, body, lines, state, theme);
     } else {
         let [list, record] = if body.width >= WIDE {
             Layout::horizontal([Constraint::Percentage(45), Constraint::Fill(1)])
@@ -135,8 +142,21 @@ fn draw_record(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
         return;
     };
     let lines = record(waiting, theme.now, usize::from(area.width));
+    draw_lines(frame, area, lines, state.scroll, theme);
+}
+
+fn draw_seen(frame: &mut Frame<'_>, area: Rect, text: &[Piece], state: &State, theme: Theme) {
+    let width = usize::from(area.width);
+    let lines = text
+        .iter()
+        .flat_map(|(style, line)| wrap((*style, String::new()), &words(*style, line), width));
+    draw_lines(frame, area, lines.collect(), state.scroll, theme);
+}
+
+/// Draws lines from `scroll` on, but so that the last ones fill the area.
+fn draw_lines(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line>, scroll: usize, theme: Theme) {
     let last = lines.len().saturating_sub(usize::from(area.height));
-    let visible = lines.into_iter().skip(state.scroll.min(last));
+    let visible = lines.into_iter().skip(scroll.min(last));
     let rows: Vec<Row<'_>> = visible
         .take(usize::from(area.height))
         .map(|line| {
@@ -157,6 +177,10 @@ fn draw_status(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
             format!("which rule stays?  1 {first}  2 {second}  Esc neither"),
         ),
         Mode::Help => (Style::Dim, "any key closes the help".to_owned()),
+        Mode::Seen(_) => (
+            Style::Dim,
+            "j k PgDn PgUp scroll, any other key closes".to_owned(),
+        ),
         Mode::List => (state.status.0, shown(&state.status.1).replace('\n', " ")),
     };
     line(frame, area, theme.look(style), text);

@@ -79,8 +79,13 @@ pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
 }
 
 /// Keys that every entry has.
-pub(super) const COMMON: [(char, &str); 4] =
-    [('u', "undo"), ('/', "filter"), ('?', "help"), ('q', "quit")];
+pub(super) const COMMON: [(char, &str); 5] = [
+    ('u', "undo"),
+    ('/', "filter"),
+    ('v', "view what agents get"),
+    ('?', "help"),
+    ('q', "quit"),
+];
 
 /// Lines of the help.
 pub(super) const HELP: &[(&str, &str)] = &[
@@ -110,6 +115,10 @@ pub(super) const HELP: &[(&str, &str)] = &[
     (
         "u",
         "undo the last decision of this screen; again: the one before",
+    ),
+    (
+        "v",
+        "view what agents get now: at the start of a session, and of the skill",
     ),
     ("r", "read the memory again"),
     (

@@ -1,10 +1,13 @@
 //! State of the view and its change by keys. Pure: nothing here draws, reads or writes.
 
+mod list;
+
 use crate::cli::output::Style;
 use crate::merge::ResolveSide;
 use crate::review::queue::{Waiting, WaitingKind};
 
 use super::key::{Key, decisions};
+use super::text::Piece;
 
 /// Input that the next keys belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(super) enum Mode {
     Merge([String; 2]),
     /// Any key closes the help.
     Help,
+    /// Keys scroll the text that agents get; others close it.
+    Seen(Vec<Piece>),
 }
 
 /// Decision about an entry.
@@ -42,6 +47,8 @@ pub(super) enum Action {
     Decide(Decision),
     /// Revert the change of this name.
     Undo(String),
+    /// Show the text that agents get.
+    Show,
     Reload,
     Quit,
     Interrupt,
@@ -51,7 +58,7 @@ pub(super) enum Action {
 #[derive(Debug)]
 struct Done {
     change: String,
-    taken: Vec<(usize, Waiting)>,
+    taken: Vec<Waiting>,
 }
 
 /// State of the view.
@@ -67,15 +74,11 @@ pub(super) struct State {
     pub(super) filter: String,
     pub(super) mode: Mode,
     pub(super) status: (Style, String),
+    /// `true` while more entries are looked for.
+    pub(super) is_searching: bool,
+    /// `true` once a key was pressed.
+    is_used: bool,
     done: Vec<Done>,
-}
-
-fn haystack(waiting: &Waiting) -> String {
-    let texts = waiting.parts.iter().map(|part| part.text.as_str());
-    let names = [waiting.kind.name(), &waiting.id, &waiting.title];
-    let skill = waiting.skill.as_deref();
-    let all: Vec<&str> = names.into_iter().chain(skill).chain(texts).collect();
-    all.join("\n").to_lowercase()
 }
 
 impl State {
@@ -89,59 +92,27 @@ impl State {
             filter: String::new(),
             mode: Mode::List,
             status: (Style::Plain, String::new()),
+            is_searching: false,
+            is_used: false,
             done: Vec::new(),
         };
         state.list_again();
         state
     }
 
-    /// Replaces all entries, and keeps the selection, the filter and the decisions.
-    pub(super) fn replace(&mut self, entries: Vec<Waiting>) {
-        let selected = self.selected().map(|one| (one.kind, one.id.clone()));
-        self.entries = entries;
-        self.list_again();
-        let place = self.shown.iter().position(|at| {
-            let one = &self.entries[*at];
-            selected.as_ref() == Some(&(one.kind, one.id.clone()))
-        });
-        self.go(place.unwrap_or(self.at));
-    }
-
-    /// Number of entries, and of those that match the filter.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        (self.entries.len(), self.shown.len())
-    }
-
-    /// Place of the selected entry among those that match.
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
-    /// Entries that match, from a place on.
-    pub(super) fn from(&self, start: usize) -> impl Iterator<Item = &Waiting> {
-        let shown = self.shown.get(start..).unwrap_or_default();
-        shown.iter().map(|at| &self.entries[*at])
-    }
-
-    pub(super) fn selected(&self) -> Option<&Waiting> {
-        self.shown.get(self.at).map(|at| &self.entries[*at])
-    }
-
-    /// Looks for prompt injection in the selected entry.
-    pub(super) fn screen_selected(&mut self) {
-        if let Some(at) = self.shown.get(self.at) {
-            self.entries[*at].screen();
-        }
-    }
-
     /// Takes a key, and returns what it asks for.
     pub(super) fn update(&mut self, key: Key) -> Action {
+        self.is_used = true;
         if key == Key::Interrupt {
             return Action::Interrupt;
         }
         match std::mem::replace(&mut self.mode, Mode::List) {
             Mode::List => self.in_list(key),
             Mode::Help => Action::Nothing,
+            Mode::Seen(lines) => {
+                self.in_seen(key, lines);
+                Action::Nothing
+            }
             Mode::Filter => {
                 self.in_filter(key);
                 Action::Nothing
@@ -157,63 +128,6 @@ impl State {
                 }
             },
         }
-    }
-
-    /// Notes a decision, and takes out the entries that it settled.
-    pub(super) fn decided(&mut self, change: String, is_settled: impl Fn(&Waiting) -> bool) {
-        let mut taken = Vec::new();
-        let mut kept = Vec::new();
-        for (place, one) in std::mem::take(&mut self.entries).into_iter().enumerate() {
-            if is_settled(&one) {
-                taken.push((place, one));
-            } else {
-                kept.push(one);
-            }
-        }
-        self.entries = kept;
-        self.done.push(Done { change, taken });
-        self.list_again();
-        self.go(self.at);
-    }
-
-    /// Puts the entries of the last decision back: it was undone. Returns `false` if the queue must
-    /// be read again.
-    pub(super) fn undone(&mut self) -> bool {
-        let Some(done) = self.done.pop() else {
-            return false;
-        };
-        let Some(first) = done.taken.first().map(|(place, _)| *place) else {
-            return false;
-        };
-        for (place, one) in done.taken {
-            let place = place.min(self.entries.len());
-            self.entries.insert(place, one);
-        }
-        self.list_again();
-        let place = self.shown.iter().position(|at| *at == first);
-        self.go(place.unwrap_or(self.at));
-        true
-    }
-
-    fn list_again(&mut self) {
-        self.haystacks = self.entries.iter().map(haystack).collect();
-        self.sift();
-    }
-
-    /// Finds the entries that hold each word of the filter.
-    fn sift(&mut self) {
-        let filter = self.filter.to_lowercase();
-        let words: Vec<&str> = filter.split_whitespace().collect();
-        let matches = |text: &String| words.iter().all(|word| text.contains(word));
-        let places = self.haystacks.iter().enumerate();
-        let found = places.filter(|(_, text)| matches(text));
-        self.shown = found.map(|(place, _)| place).collect();
-        self.at = self.at.min(self.shown.len().saturating_sub(1));
-    }
-
-    fn go(&mut self, place: usize) {
-        self.at = place.min(self.shown.len().saturating_sub(1));
-        self.scroll = 0;
     }
 
     fn in_filter(&mut self, key: Key) {
@@ -232,6 +146,20 @@ impl State {
         }
         self.sift();
         self.go(0);
+    }
+
+    fn in_seen(&mut self, key: Key, lines: Vec<Piece>) {
+        self.scroll = match key {
+            Key::Char('j') | Key::Down => self.scroll.saturating_add(1),
+            Key::Char('k') | Key::Up => self.scroll.saturating_sub(1),
+            Key::PageDown | Key::Char(' ') => self.scroll.saturating_add(10),
+            Key::PageUp => self.scroll.saturating_sub(10),
+            _ => {
+                self.scroll = 0;
+                return;
+            }
+        };
+        self.mode = Mode::Seen(lines);
     }
 
     fn in_reason(&mut self, key: Key, mut text: String) -> Action {
@@ -266,6 +194,7 @@ impl State {
             Key::Char('/') => self.mode = Mode::Filter,
             Key::Char('?') => self.mode = Mode::Help,
             Key::Char('r') => return Action::Reload,
+            Key::Char('v') => return Action::Show,
             Key::Char('u') => match self.done.last() {
                 Some(done) => return Action::Undo(done.change.clone()),
                 None => self.status = (Style::Warn, "nothing to undo on this screen".to_owned()),
