@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -35,6 +35,7 @@ const MIGRATIONS: [Migration; 8] = [
     migration(6, "primary", include_str!("schema/006_primary.sql")),
     migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
     migration(8, "procedures", include_str!("schema/008_procedures.sql")),
+    migration(9, "clients", include_str!("schema/009_clients.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.
@@ -115,6 +116,14 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let failed = connection.failed("the planner cannot be made to forget values");
     let hide = "select memctl.hide_statistics()";
     connection.client.execute(hide, &[]).await.map_err(failed)?;
+    // Supabase's role may be younger than the migration.
+    let failed = connection.failed("`service_role` cannot be given its rights");
+    let admit = "select memctl.admit_service_role()";
+    connection
+        .client
+        .execute(admit, &[])
+        .await
+        .map_err(failed)?;
     let server = connection.server().await?;
     let mut warnings = Vec::new();
     if connection.security == "plain" && !address.is_here() {

@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// Expected functions: signature or name, and `true` for `security definer`.
-const FUNCTIONS: [(&str, bool); 19] = [
+const FUNCTIONS: [(&str, bool); 23] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -15,7 +15,11 @@ const FUNCTIONS: [(&str, bool); 19] = [
     ("memctl.begin_write()", true),
     ("memctl.keyword_candidates(text,integer)", true),
     ("memctl.delete_expired()", true),
+    ("memctl.take_turn_of()", true),
     ("memctl.bind_login()", false),
+    ("memctl.searched_models(uuid)", false),
+    ("memctl.admit_service_role()", false),
+    ("memctl.hybrid_search_of_all", false),
     ("memctl.hide_statistics()", false),
     ("memctl.stamp()", false),
     ("memctl.write_fts()", false),

@@ -49,6 +49,11 @@ pub async fn fill_vectors(
     let failed = connection.failed("vectors cannot be stored");
     let client = &connection.client;
     let schema = connection.vector_schema().await?;
+    // Clients that name no model search these vectors.
+    let note = "insert into memctl.embedders (model) values ($1)
+        on conflict (user_id) do update set model = excluded.model
+        where memctl.embedders.model <> excluded.model";
+    client.execute(note, &[&embedder]).await.map_err(&failed)?;
     let lacking =
         "user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
         and content <> '' and (embedding is null or embedding_model <> $2)";

@@ -11,7 +11,11 @@ fn a_database_is_prepared_once_and_a_user_finds_it_sound() {
     let database = server.database();
     let mut workspace = Workspace::empty();
     let first = workspace.json(&["remote", "init", "--url", &database.url]);
-    assert_eq!(first["applied"].as_array().unwrap().len(), 7, "{first}");
+    assert_eq!(
+        json!(first["applied"].as_array().unwrap().len()),
+        first["schema"],
+        "{first}"
+    );
     let again = workspace.json(&["remote", "init", "--url", &database.url]);
     assert_eq!(
         (&again["applied"], &again["schema"]),

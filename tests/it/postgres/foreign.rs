@@ -1,5 +1,7 @@
 //! Databases that are not ours, or not ours alone, or ours of another time.
 
+use serde_json::json;
+
 use super::{Client, Store, done, server};
 use crate::workspace::Workspace;
 
@@ -164,7 +166,7 @@ fn a_schema_of_another_time_is_told_from_ours() {
     let (url, admin) = (&store.database.url, store.database.admin());
     let init = || store.workspace.run(&["remote", "init", "--url", url]);
     admin.run("insert into memctl.migrations values (99, 'of tomorrow', 'x')");
-    init().fails(6, "has the schema 99; this memctl knows 8");
+    init().fails(6, "has the schema 99; this memctl knows ");
     store
         .workspace
         .run(&["remote", "user", "add", "x", "--url", url])
@@ -194,7 +196,7 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     let workspace = Workspace::empty();
     let database = server.database();
     let admin = database.admin();
-    // The fourth of seven cannot be applied, halfway through: its last grant has no such role.
+    // The fourth cannot be applied, halfway through: its last grant has no such role.
     admin.run(
         "create function pg_temp.no() returns int language sql as 'select 1';
          create function public.refuse() returns event_trigger language plpgsql as
@@ -220,7 +222,8 @@ fn a_migration_is_there_as_a_whole_or_not_at_all() {
     // Then it can, and goes on where it stopped.
     admin.run("drop event trigger refuse");
     let report = workspace.json(&["remote", "init", "--url", &database.url]);
-    assert_eq!(report["applied"].as_array().unwrap().len(), 4, "{report}");
+    let applied = report["applied"].as_array().unwrap().len();
+    assert_eq!(json!(applied + 3), report["schema"], "{report}");
 }
 
 #[test]

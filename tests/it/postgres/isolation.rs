@@ -164,6 +164,17 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     );
     ben.refused(DENIED, "select cleanup_expired_memory()");
     ben.refused(DENIED, "select memctl.open_admin_read('I am curious')");
+    ben.refused(
+        DENIED,
+        "select * from memctl.hybrid_search_of_all('secret', null, 9, 1, 1, 50)",
+    );
+    // Models of others are not told.
+    assert_eq!(
+        ben.value(&format!(
+            "select memctl.searched_models('{ANN}') = array['']"
+        )),
+        "t"
+    );
     for of_triggers in [
         "take_turn",
         "stamp",
@@ -172,6 +183,8 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         "notify_memory_update",
         "bind_login",
         "hide_statistics",
+        "admit_service_role",
+        "take_turn_of",
     ] {
         ben.refused(DENIED, &format!("select memctl.{of_triggers}()"));
     }
@@ -184,6 +197,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         all.concat(),
         [
             "admin_may_read",
+            "admit_service_role",
             "begin_write",
             "bind_login",
             "clock",
@@ -191,11 +205,14 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "delete_expired",
             "has_role",
             "hide_statistics",
+            "hybrid_search_of_all",
             "keyword_candidates",
             "notify_memory_update",
             "open_admin_read",
+            "searched_models",
             "stamp",
             "take_turn",
+            "take_turn_of",
             "update_updated_at_column",
             "write_fts",
         ]

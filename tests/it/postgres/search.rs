@@ -211,7 +211,7 @@ fn indexes_are_used_at_a_hundred_thousand_rows() {
         ("query_embedding", near.as_str()),
         ("wanted", "10"),
         ("= me ", own.as_str()),
-        ("= model", "= ''"),
+        ("= any (models)", "= ''"),
     ];
     let part = Some(("nearest as materialized (", "), semantic"));
     let nearest = statement(&store, "hybrid_search_context_eng_memories", part, &words);
