@@ -15,7 +15,7 @@ struct Group {
 const GROUPS: [Group; 7] = [
     Group {
         name: "Start",
-        first: &["init"],
+        first: &["setup", "init"],
         others: &[],
     },
     Group {

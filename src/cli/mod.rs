@@ -75,6 +75,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Setup(start::setup::SetupArgs),
     Init(start::init::InitArgs),
     Run(skills::run::RunArgs),
     Correct(skills::correct::CorrectArgs),
@@ -247,7 +248,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
     if let Some(root) = &global.root
         && !matches!(
             command,
-            Command::Init(_) | Command::Hook(_) | Command::Mcp(_)
+            Command::Setup(_) | Command::Init(_) | Command::Hook(_) | Command::Mcp(_)
         )
         && !named::is_dir(&context.environment.absolute(root))
     {
@@ -257,6 +258,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         ));
     }
     let report: Box<dyn Report> = match command {
+        Command::Setup(args) => start::setup::setup(context, global, &args)?,
         Command::Init(args) => start::init::init(context, &args)?,
         Command::Run(args) => skills::run::run(context, &args)?,
         Command::Correct(args) => skills::correct::correct(context, args)?,

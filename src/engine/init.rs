@@ -28,6 +28,9 @@ pub struct InitReport {
     pub origin: String,
     /// Paths that were created; empty if everything existed.
     pub created: Vec<String>,
+    /// Skill to run first; filled in by the caller.
+    #[serde(skip)]
+    pub first_skill: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -63,6 +66,7 @@ pub fn initialise(
         skills: skills.display().to_string(),
         origin: identity.map(|identity| identity.origin).unwrap_or_default(),
         created,
+        first_skill: None,
         warnings: Vec::new(),
     })
 }

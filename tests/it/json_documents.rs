@@ -245,6 +245,7 @@ const MACHINE: &Documents = &[
     ("mcp-install", &["mcp", "install", "claude-code"]),
     ("mcp-status", &["mcp", "status"]),
     ("mcp-uninstall", &["mcp", "uninstall", "claude-code"]),
+    ("setup", &["setup", "claude-code", "--yes"]),
     ("schema", &["schema"]),
     ("completions", &["completions", "bash"]),
     ("man", &["man"]),
@@ -467,7 +468,9 @@ fn upkeep_of_a_memory_that_was_found() {
 
 #[test]
 fn settings_hosts_and_measurements() {
-    let workspace = sample().naming_no_model();
+    let mut workspace = sample().naming_no_model();
+    // Agents of this machine are none of the tests.
+    workspace.set("PATH", "/usr/bin:/bin");
     workspace.write(
         "docs.jsonl",
         r#"{"id": "a", "text": "verify regulatory requirements before release"}

@@ -72,6 +72,7 @@ mod schemas;
 mod search;
 mod serve;
 mod session;
+mod setup;
 mod simulation;
 mod stats;
 mod store;

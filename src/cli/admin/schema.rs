@@ -16,6 +16,7 @@ use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
 use crate::cli::session::follow;
 use crate::cli::share::{join, mcp, serve};
+use crate::cli::start::setup;
 use crate::error::{ErrorDocument, UserError};
 use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
 use crate::{serve as server, sessions};
@@ -152,6 +153,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("session start", &[of::<sessions::ChangedSession>]),
     ("stats", &[of::<crate::insight::StatsReport>]),
+    ("setup", &[of::<setup::report::SetupReport>]),
     ("sync", &[of::<remote::SyncReport>]),
     (
         "test",

@@ -128,7 +128,11 @@ pub(in crate::cli) fn hooks(
 }
 
 /// Returns the settings file of an agent host, and the program that its hooks start.
-fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
+pub(in crate::cli) fn place(
+    context: &Context,
+    host: Host,
+    project: bool,
+) -> Result<Place, UserError> {
     let environment = &context.environment;
     let directory = if project {
         project_of(context).join(host.directory())
@@ -184,7 +188,12 @@ pub(in crate::cli) fn is_on_path(context: &Context) -> bool {
 }
 
 /// Returns notes for the user after an installation.
-fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<String> {
+pub(in crate::cli) fn notes(
+    context: &Context,
+    host: Host,
+    place: &Place,
+    project: bool,
+) -> Vec<String> {
     let mut notes = obstacles(context, host, place);
     let said = match (host, project) {
         (Host::ClaudeCode, false) => {

@@ -70,16 +70,31 @@ impl SessionFiles {
     }
 }
 
+/// Directory of an agent host; `None` if there is no home.
+fn directory(context: &Context, host: Host) -> Option<PathBuf> {
+    let environment = &context.environment;
+    let named = environment.var(host.directory_variable());
+    let home = || Some(environment.home.as_ref()?.join(host.directory()));
+    named.map(|dir| environment.absolute(dir)).or_else(home)
+}
+
+/// Folders in which agent hosts keep the sessions of all projects.
+pub(in crate::cli) fn all_sessions(context: &Context) -> Vec<PathBuf> {
+    let folders = [
+        (Host::ClaudeCode, "projects"),
+        (Host::Codex, "sessions"),
+        (Host::Gemini, "tmp"),
+    ];
+    let all = folders
+        .into_iter()
+        .filter_map(|(host, folder)| Some(directory(context, host)?.join(folder)));
+    all.filter(|path| named::is_dir(path)).collect()
+}
+
 /// Folders in which agent hosts keep the sessions of this project. That of Codex holds those of all
 /// projects.
 pub(in crate::cli) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let project = context.project();
-    let environment = &context.environment;
-    let directory = |host: Host| {
-        let named = environment.var(host.directory_variable());
-        let home = || Some(environment.home.as_ref()?.join(host.directory()));
-        named.map(|dir| environment.absolute(dir)).or_else(home)
-    };
     // Claude Code names the folder after the path of the project.
     let name: String = project
         .display()
@@ -87,8 +102,8 @@ pub(in crate::cli) fn project_sessions(context: &Context) -> Vec<PathBuf> {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect();
-    let claude = directory(Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
-    let codex = directory(Host::Codex).map(|dir| dir.join("sessions"));
+    let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
+    let codex = directory(context, Host::Codex).map(|dir| dir.join("sessions"));
     let all = claude.into_iter().chain(codex);
     all.filter(|path| named::is_dir(path)).collect()
 }

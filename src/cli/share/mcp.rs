@@ -44,8 +44,8 @@ pub(in crate::cli) struct McpArgs {
 }
 
 /// Tools that the server offers.
-#[derive(Debug, Clone, Copy, Args)]
-struct Offer {
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(in crate::cli) struct Offer {
     /// Offer only the tools that change nothing: search, hint, why
     #[arg(long)]
     read_only: bool,
@@ -237,7 +237,11 @@ fn open(
 }
 
 /// Returns the file in which an agent host looks for servers.
-fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBuf, UserError> {
+pub(in crate::cli) fn settings(
+    context: &Context,
+    host: ServerHost,
+    project: bool,
+) -> Result<PathBuf, UserError> {
     let environment = &context.environment;
     if project {
         let file = host.project_file().ok_or_else(|| {
@@ -278,7 +282,7 @@ fn settings(context: &Context, host: ServerHost, project: bool) -> Result<PathBu
 }
 
 /// Returns the command with which an agent host starts the server.
-fn start(
+pub(in crate::cli) fn start(
     context: &Context,
     global: &Global,
     host: ServerHost,
@@ -312,7 +316,7 @@ fn start(
 }
 
 /// Returns notes for the user after an installation.
-fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
+pub(in crate::cli) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let said = match (host, project) {
         (ServerHost::ClaudeCode, false) => {
             "takes effect in the next Claude Code session; `/mcp` lists the server"

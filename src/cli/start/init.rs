@@ -9,6 +9,8 @@ use crate::cli::output::{Page, Report, Style};
 use crate::engine::{InitReport, initialise};
 use crate::error::UserError;
 use crate::merge::git::Repository;
+use crate::model::SkillPath;
+use crate::skill::Skills;
 
 /// Create a workspace here: `.agentura/` for records, `skills/` for skills
 ///
@@ -37,12 +39,19 @@ pub(in crate::cli) fn init(
     let mut random = || uuid::Uuid::new_v4().to_string();
     let store = context.store(&context.config(&[])?)?;
     let mut report = initialise(&store, &places.skills, &mut random)?;
+    report.first_skill = first_skill(context).map(|skill| skill.to_string());
     if let Some(repository) = repository {
         let (done, warnings) = merge_driver::install(context, &repository)?;
         report.created.extend(done);
         report.warnings.extend(warnings);
     }
     Ok(Box::new(report))
+}
+
+/// Returns the first skill of the workspace; `None` if there is none.
+pub(super) fn first_skill(context: &Context) -> Option<SkillPath> {
+    let skills = Skills::open(&context.places.skills).ok()?;
+    skills.list().ok()?.skills.into_iter().next()
 }
 
 impl Report for InitReport {
@@ -58,8 +67,14 @@ impl Report for InitReport {
         for created in &self.created {
             page.styled(&[(Style::Good, "created "), (Style::Plain, created)]);
         }
-        page.line("\nNext: put a skill into `skills/<domain>/<skill>/SKILL.md` and run");
-        page.line("  memctl run <domain>/<skill> --input FILE");
+        page.line("\nNext:");
+        page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
+        if let Some(skill) = &self.first_skill {
+            page.line(format!("  memctl run {skill} --input FILE"));
+        } else {
+            page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
+            page.line("  memctl run <domain>/<skill> --input FILE");
+        }
     }
 
     fn warnings(&self) -> &[String] {

@@ -1,4 +1,5 @@
-//! Commands that begin a memory: `init`.
+//! Commands that begin a memory: `setup`, `init`.
 
 pub(super) mod init;
 pub(super) mod merge_driver;
+pub(super) mod setup;

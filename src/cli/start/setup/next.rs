@@ -1,0 +1,40 @@
+//! Next steps that fit what was set up.
+
+use crate::cli::context::Context;
+use crate::cli::start::init::first_skill;
+
+use super::report::{SetupReport, State};
+
+/// Maximum number of next steps.
+const MOST: usize = 3;
+
+/// Returns the next steps, the most useful first.
+pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
+    let mut next = Vec::new();
+    let new_hooks = report
+        .steps
+        .iter()
+        .find(|step| step.name == "hooks" && step.state == State::Done);
+    if let Some(host) = new_hooks.and_then(|step| step.host) {
+        next.push(format!(
+            "start {host} here: a call that fails as before gets the fix that worked"
+        ));
+    }
+    let waiting = report
+        .learned
+        .map_or(0, |learned| learned.records + learned.candidates);
+    if waiting > 0 {
+        next.push(
+            "memctl review                 go over what was learnt, and approve it".to_owned(),
+        );
+    }
+    match first_skill(context) {
+        Some(skill) => next.push(format!(
+            "memctl correct {skill} \"…\"   say once what a skill gets wrong"
+        )),
+        None => next.push("memctl search \"…\"             find what is remembered".to_owned()),
+    }
+    next.push("memctl stats                  see what hints and rules were worth".to_owned());
+    next.truncate(MOST);
+    next
+}

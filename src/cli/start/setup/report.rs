@@ -1,0 +1,259 @@
+//! Report of `setup`: the plan, and what was done.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cli::output::{Page, Report, Style, plural};
+use crate::learning::LearnReport;
+
+use super::found::FoundHost;
+
+/// State of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum State {
+    /// To be done.
+    Planned,
+    /// Done now.
+    Done,
+    /// Done before.
+    Already,
+    /// Not possible; `detail` has the reason.
+    Failed,
+    /// Nothing to do.
+    Skipped,
+}
+
+/// One step.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Step {
+    /// `memory`, `hooks`, `mcp` or `learn`.
+    pub(super) name: &'static str,
+    /// Agent host, for hooks and the MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) host: Option<&'static str>,
+    /// State of the step.
+    pub(super) state: State,
+    /// File or directory that is changed or read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<String>,
+    /// Reason, or note for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+}
+
+/// Agent host that is set up.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct HostReport {
+    /// Name of the agent host.
+    pub(super) name: &'static str,
+    /// Program or directory that shows that it is installed; null if it was named.
+    pub(super) found_by: Option<String>,
+}
+
+/// Numbers of what was learnt from past sessions.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct Learned {
+    /// Session files read.
+    pub(super) sessions: usize,
+    /// Session files that were read before.
+    pub(super) unchanged: usize,
+    /// Failing tool calls.
+    pub(super) failures: usize,
+    /// New fixes and procedures.
+    pub(super) records: usize,
+    /// Candidate rules from messages of the user.
+    pub(super) candidates: usize,
+}
+
+impl Learned {
+    pub(super) fn of(report: &LearnReport) -> Self {
+        Self {
+            sessions: report.transcripts.len(),
+            unchanged: report.unchanged,
+            failures: report.transcripts.iter().map(|one| one.failures).sum(),
+            records: report.learned.len(),
+            candidates: report.candidates.len(),
+        }
+    }
+}
+
+/// Program that could answer for a model.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct ModelOffer {
+    /// Value for the setting `model`.
+    pub(super) model: String,
+    /// Settings file of the user.
+    pub(super) settings: String,
+    /// `true` if the setting was written.
+    pub(super) set: bool,
+}
+
+/// Plan of `setup`, and what was done.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct SetupReport {
+    /// Agent hosts.
+    pub(super) hosts: Vec<HostReport>,
+    /// Steps in order.
+    pub(super) steps: Vec<Step>,
+    /// What was learnt; null if nothing was read.
+    pub(super) learned: Option<Learned>,
+    /// Installed program that could answer for a model; null if there is none, or a model is set.
+    pub(super) model: Option<ModelOffer>,
+    /// Next steps, at most three.
+    pub(super) next: Vec<String>,
+    /// Home directory of the user, which pages write as `~`.
+    #[serde(skip)]
+    pub(super) home: Option<String>,
+    /// Remark about the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+    /// Non-fatal problems.
+    pub(super) warnings: Vec<String>,
+}
+
+impl SetupReport {
+    pub(super) fn new(hosts: &[FoundHost], home: Option<&Path>) -> Self {
+        let hosts = hosts.iter().map(|one| HostReport {
+            name: one.host.name(),
+            found_by: one.found_by.as_ref().map(|path| path.display().to_string()),
+        });
+        Self {
+            hosts: hosts.collect(),
+            home: home.map(|home| home.display().to_string()),
+            ..Self::default()
+        }
+    }
+}
+
+impl SetupReport {
+    /// Path with `~` for the home directory.
+    fn short(&self, path: &str) -> String {
+        let home = self.home.as_deref().filter(|home| home.len() > 1);
+        match home.and_then(|home| path.strip_prefix(home)) {
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+impl Report for SetupReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        if self.hosts.is_empty() {
+            page.line("No agent host was found; name one: memctl setup claude-code");
+        }
+        for host in &self.hosts {
+            if let Some(found_by) = &host.found_by {
+                let found = format!("found {}", host.name);
+                page.styled(&[
+                    (Style::Plain, &found),
+                    (Style::Dim, &format!(" ({})", self.short(found_by))),
+                ]);
+            }
+        }
+        for step in &self.steps {
+            show(
+                step,
+                step.path.as_deref().map(|path| self.short(path)),
+                page,
+            );
+        }
+        if let Some(learned) = &self.learned {
+            show_learned(*learned, page);
+        }
+        if let Some(offer) = &self.model {
+            show_offer(offer, &self.short(&offer.settings), page);
+        }
+        if let Some(note) = &self.note {
+            page.line(note);
+        }
+        if !self.next.is_empty() {
+            page.line("\nNext:");
+        }
+        for next in &self.next {
+            page.line(format!("  {next}"));
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.steps.iter().any(|step| step.state == State::Failed))
+    }
+}
+
+fn show(step: &Step, path: Option<String>, page: &mut Page) {
+    let (style, mark) = match step.state {
+        State::Planned => (Style::Strong, "will"),
+        State::Done => (Style::Good, "done"),
+        State::Already => (Style::Dim, "already"),
+        State::Failed => (Style::Bad, "failed"),
+        State::Skipped => (Style::Dim, "skipped"),
+    };
+    let what = match step.name {
+        "memory" => "create the memory",
+        "hooks" => "install the hooks",
+        "mcp" => "install the MCP server",
+        "remove hooks" => "remove the hooks",
+        "remove mcp" => "remove the MCP server",
+        _ => "learn from past sessions",
+    };
+    let host = step
+        .host
+        .map_or_else(String::new, |host| format!("{host}: "));
+    let path = path.map_or_else(String::new, |path| format!(" ({path})"));
+    page.styled(&[
+        (style, &format!("{mark:<9}")),
+        (Style::Plain, &format!("{host}{what}")),
+        (Style::Dim, &path),
+    ]);
+    if let Some(detail) = &step.detail {
+        let style = match step.state {
+            State::Failed => Style::Bad,
+            _ => Style::Dim,
+        };
+        page.styled(&[(style, &format!("         {detail}"))]);
+    }
+}
+
+fn show_learned(learned: Learned, page: &mut Page) {
+    if learned.sessions == 0 && learned.unchanged == 0 {
+        page.line("\nThere are no past sessions of this project yet.");
+        return;
+    }
+    let before = match learned.unchanged {
+        0 => String::new(),
+        unchanged => format!(" ({unchanged} more were read before)"),
+    };
+    let text = format!(
+        "\nRead {}{before}: {}, {} learnt, {}.",
+        plural(learned.sessions as u64, "session"),
+        plural(learned.failures as u64, "failing call"),
+        plural(learned.records as u64, "record"),
+        plural(learned.candidates as u64, "candidate rule"),
+    );
+    page.line(text);
+}
+
+fn show_offer(offer: &ModelOffer, settings: &str, page: &mut Page) {
+    let line = format!("model = \"{}\"", offer.model);
+    if offer.set {
+        page.line(format!("\nWrote `{line}` to {settings}."));
+        return;
+    }
+    let program = offer.model.trim_start_matches("exec:");
+    page.line("\nNo model is configured, and nothing above needs one. An installed agent can");
+    page.line("answer where you ask for a model (`run`, `learn --llm`, `consolidate`). Add to");
+    page.line(format!("{settings}:"));
+    page.line(format!("  {line}"));
+    page.line(format!(
+        "Each call starts `{program}`, and its plan pays; none is made in the background."
+    ));
+}

@@ -1,0 +1,259 @@
+//! Steps of `setup`: their plan, and how each is done and undone.
+
+use std::path::PathBuf;
+
+use crate::cli::Global;
+use crate::cli::context::Context;
+use crate::cli::learning::hooks;
+use crate::cli::learning::session_files::{all_sessions, project_sessions, reading};
+use crate::cli::share::mcp;
+use crate::engine::initialise;
+use crate::error::UserError;
+use crate::host::{self, Host, ServerHost, Standing};
+use crate::learning::{LearnOptions, learn};
+use crate::platform::Directory;
+
+use super::found::FoundHost;
+use super::report::{Learned, SetupReport, State, Step};
+
+/// Action of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Action {
+    Memory,
+    Hooks(Host),
+    Server(ServerHost),
+    Learn,
+}
+
+/// What the steps work with.
+pub(super) struct Setup<'a> {
+    pub(super) context: &'a Context,
+    pub(super) global: &'a Global,
+    pub(super) all_projects: bool,
+}
+
+impl Step {
+    fn new(name: &'static str, host: Option<&'static str>) -> Self {
+        Self {
+            name,
+            host,
+            state: State::Planned,
+            path: None,
+            detail: None,
+        }
+    }
+
+    /// Notes the outcome: whether something was changed, and a note for the user.
+    fn ended(&mut self, done: Result<(bool, Option<String>), UserError>) {
+        match done {
+            Ok((changed, note)) => {
+                self.state = if changed { State::Done } else { State::Already };
+                self.detail = note;
+            }
+            Err(error) => {
+                self.state = State::Failed;
+                self.detail = Some(error.message);
+            }
+        }
+    }
+}
+
+impl Setup<'_> {
+    /// Returns the plan, with the action of each step.
+    pub(super) fn plan(&self, hosts: Vec<FoundHost>) -> (SetupReport, Vec<Action>) {
+        let mut report = SetupReport::new(&hosts, self.context.environment.home.as_deref());
+        let mut actions = Vec::new();
+        let mut add = |step: Step, action| {
+            report.steps.push(step);
+            actions.push(action);
+        };
+        add(self.plan_memory(), Action::Memory);
+        for FoundHost { host, .. } in hosts {
+            if let Some(host) = host.hooks() {
+                add(self.plan_hooks(host), Action::Hooks(host));
+            }
+            add(
+                self.plan_server(host.server()),
+                Action::Server(host.server()),
+            );
+        }
+        add(self.plan_learning(), Action::Learn);
+        (report, actions)
+    }
+
+    fn plan_memory(&self) -> Step {
+        let memory = &self.context.places.memory;
+        let mut step = Step::new("memory", None);
+        step.path = Some(memory.display().to_string());
+        if Directory::at(memory).is_there() {
+            step.state = State::Already;
+        }
+        step
+    }
+
+    fn plan_hooks(&self, host: Host) -> Step {
+        let mut step = Step::new("hooks", Some(host.name()));
+        let standing = hooks::place(self.context, host, false).and_then(|place| {
+            step.path = Some(place.settings.display().to_string());
+            Ok(host::status(host, &place)?.standing)
+        });
+        step.stands(standing);
+        step
+    }
+
+    fn plan_server(&self, host: ServerHost) -> Step {
+        let mut step = Step::new("mcp", Some(host.name()));
+        let settings = mcp::settings(self.context, host, in_project(host));
+        let standing = settings.and_then(|settings| {
+            step.path = Some(settings.display().to_string());
+            Ok(host::registered(host, &settings)?.standing)
+        });
+        step.stands(standing);
+        step
+    }
+
+    fn plan_learning(&self) -> Step {
+        let mut step = Step::new("learn", None);
+        let paths = self.sessions();
+        if paths.is_empty() {
+            step.state = State::Skipped;
+            step.detail = Some("no past sessions found".to_owned());
+        } else {
+            let paths: Vec<String> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            step.path = Some(paths.join(", "));
+        }
+        step
+    }
+
+    /// Folders with past sessions.
+    fn sessions(&self) -> Vec<PathBuf> {
+        if self.all_projects {
+            all_sessions(self.context)
+        } else {
+            project_sessions(self.context)
+        }
+    }
+
+    /// Does the planned steps.
+    pub(super) fn run(&self, report: &mut SetupReport, actions: &[Action]) {
+        for (i, action) in actions.iter().enumerate() {
+            if report.steps[i].state != State::Planned {
+                continue;
+            }
+            let done = match *action {
+                Action::Memory => self.begin(),
+                Action::Hooks(host) => self.install(host),
+                Action::Server(host) => self.register(host),
+                Action::Learn => self.learn().map(|(learned, warnings)| {
+                    report.learned = Some(learned);
+                    report.warnings.extend(warnings);
+                    (true, None)
+                }),
+            };
+            report.steps[i].ended(done);
+        }
+    }
+
+    fn begin(&self) -> Result<(bool, Option<String>), UserError> {
+        let context = self.context;
+        let mut random = || uuid::Uuid::new_v4().to_string();
+        let store = context.store(&context.config(&[])?)?;
+        let done = initialise(&store, &context.places.skills, &mut random)?;
+        Ok((!done.created.is_empty(), None))
+    }
+
+    fn install(&self, host: Host) -> Result<(bool, Option<String>), UserError> {
+        let place = hooks::place(self.context, host, false)?;
+        let done = host::install(host, &place)?;
+        let note = hooks::notes(self.context, host, &place, false);
+        Ok((done.changed, note.into_iter().next()))
+    }
+
+    fn register(&self, host: ServerHost) -> Result<(bool, Option<String>), UserError> {
+        let project = in_project(host);
+        let settings = mcp::settings(self.context, host, project)?;
+        let start = mcp::start(
+            self.context,
+            self.global,
+            host,
+            project,
+            mcp::Offer::default(),
+        );
+        let state = self.context.environment.state_dir.as_deref();
+        let done = host::register(host, &settings, state, &start)?;
+        let note = mcp::notes(self.context, host, project);
+        Ok((done.changed, note.into_iter().next()))
+    }
+
+    fn learn(&self) -> Result<(Learned, Vec<String>), UserError> {
+        let context = self.context;
+        let workspace = context.workspace(None)?;
+        let options = LearnOptions {
+            paths: self.sessions(),
+            project: (!self.all_projects).then(|| context.project().display().to_string()),
+            format: None,
+            dry_run: false,
+            session: context.session(None),
+            host_session: None,
+            chat: context.config_quietly()?.parsed("learning.chat")?,
+        };
+        let report = reading(context, |progress| {
+            learn(&workspace.records(), &options, progress)
+        })?;
+        Ok((Learned::of(&report), report.warnings))
+    }
+
+    /// Removes hooks and servers. The memory stays.
+    pub(super) fn undo(&self, hosts: Vec<FoundHost>) -> SetupReport {
+        let mut report = SetupReport::new(&hosts, self.context.environment.home.as_deref());
+        let state = self.context.environment.state_dir.as_deref();
+        for FoundHost { host, .. } in hosts {
+            if let Some(host) = host.hooks() {
+                let mut step = Step::new("remove hooks", Some(host.name()));
+                let done = hooks::place(self.context, host, false).and_then(|place| {
+                    step.path = Some(place.settings.display().to_string());
+                    Ok(host::uninstall(host, &place)?)
+                });
+                step.ended(done.map(|done| (done.changed, None)));
+                report.steps.push(step);
+            }
+            let host = host.server();
+            let mut step = Step::new("remove mcp", Some(host.name()));
+            let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
+                step.path = Some(settings.display().to_string());
+                Ok(host::unregister(host, &settings, state)?)
+            });
+            step.ended(done.map(|done| (done.changed, None)));
+            report.steps.push(step);
+        }
+        report.steps.retain(|step| step.state != State::Already);
+        report.note = Some(if report.steps.is_empty() {
+            "Nothing of setup is installed.".to_owned()
+        } else {
+            "The memory stays; `memctl memory purge` deletes it.".to_owned()
+        });
+        report
+    }
+}
+
+impl Step {
+    fn stands(&mut self, standing: Result<Standing, UserError>) {
+        match standing {
+            Ok(Standing::Installed) => self.state = State::Already,
+            Ok(_) => {}
+            Err(error) => {
+                self.state = State::Failed;
+                self.detail = Some(error.message);
+            }
+        }
+    }
+}
+
+/// Returns `true` if the server is installed in the settings of the project: an agent host that does
+/// not start servers in the project would use this memory for every project.
+const fn in_project(host: ServerHost) -> bool {
+    !host.starts_in_project()
+}
