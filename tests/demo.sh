@@ -1,5 +1,6 @@
 #!/bin/sh
-# The main job on real input: run a skill, correct it, and see the next run obey.
+# The two loops on real input. A skill is corrected once, and the rule decides about another input;
+# an agent's failing call gets the fix of another session from the hook.
 # Works on a copy, so that the repository stays as it is. Needs no key and no network.
 set -eu
 memctl=$1
@@ -8,34 +9,61 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -R "$here/skills" "$here/fixtures" "$here/.agentura" "$work"
 cd "$work"
-# Only what the skill's own examples and corrections know may answer.
 unset ANTHROPIC_API_KEY OPENAI_API_KEY OPENROUTER_API_KEY DATABASE_URL AGENTURA_KNOWLEDGE_DIR AGENTURA_SKILLS_DIR
-export MEMCTL_MODEL=offline NO_COLOR=1 HOME="$work"
+unset TMUX TMUX_PANE MEMCTL_MODEL
+export NO_COLOR=1 HOME="$work"
 
-step() { printf '\n# %s\n' "$1"; }
-show() { printf '$ memctl'; for word; do case $word in *\ *) printf ' "%s"' "$word" ;; *) printf ' %s' "$word" ;; esac; done; echo; "$memctl" "$@"; }
+said="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
+jane=fixtures/sample_input.json
+marco=fixtures/demo/candidate.json
 
-correction="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
+step() { printf '\n'; for line; do printf '# %s\n' "$line"; done; }
+indent() { fold -s -w 96 | sed 's/^/  /; s/ *$//'; }
+# Prints the command as it is typed, with a long text cut, and runs it.
+show() {
+    printf '$ memctl'
+    for word; do
+        case $word in *\ *) printf ' "%.20s…"' "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    echo
+    "$memctl" "$@"
+}
+screen() { show run hr/resume-screen --input "$1" 2>&1 | grep -E '^\$|overall_score|recommendation|^rules'; }
 
-step "Run a skill. Offline, its nearest known case answers; the score is too high."
-show run hr/resume-screen --input fixtures/sample_input.json 2>&1 | grep -E '^\$|overall_score|recommendation|answered by|^rules'
+step "Two candidates, Marco and Jane, for senior backend roles; neither knows distributed systems." \
+    "The model is a script, so that this needs no key. It does what the prompt says, and no more:" \
+    "it weighs system design apart only if a rule in the prompt says so. Both scores are too high."
+export MEMCTL_MODEL=scripted:fixtures/demo/model.jsonl
+echo "\$ export MEMCTL_MODEL=$MEMCTL_MODEL"
+screen $marco
+screen $jane
 
-step "Say once what was wrong. The correction is stored, and a rule and a guardrail come out."
-show correct hr/resume-screen --execution-id latest --correction "$correction" --expected fixtures/expected_output.json |
-    grep -E '^\$|^(correction|rule|confidence|guardrail)' | cut -c 1-150
+step "Say once what was wrong about Jane's. A rule and a guardrail come out, without a model:"
+echo "$said" | indent
+show correct hr/resume-screen "$said" --execution-id latest --model offline |
+    grep -E '^\$|^(correction|rule|confidence|guardrail)'
 
 step "The rule stands in the prompt of every later run, between the domain and the skill."
-show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-|Applies when' | cut -c 1-150
+show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-' | cut -c 1-98
 
-step "Run the skill again: the same input, the corrected result."
-show run hr/resume-screen --input fixtures/sample_input.json 2>&1 | grep -E '^\$|overall_score|recommendation|answered by|^rules'
+step "Marco again, whom nobody corrected: the lesson holds for a different input."
+screen $marco
 
-step "Sessions that coding agents have left behind teach too: failures that were overcome."
-show learn fixtures/sessions | grep -E '^\$|sessions|Error|git|learnt' | cut -c 1-150
+step "A session of a coding agent teaches too: failures that were overcome, without a model."
+show learn fixtures/sessions/claude-code-stock.jsonl |
+    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learnt' | grep -v -e '^--' -e '^claude' | cut -c 1-98
 
-step "The next agent that meets one of them, elsewhere, is told what worked. With hooks, at the failing call."
-show hint --error "fatal: unable to auto-detect email address (got 'ci@build.(none)')" --command "git commit -m release" | cut -c 1-150
-
-step "Everything that was ever learnt is found by its words, and counted."
-show memory search "compliance check" | cut -c 1-150
-show memory status | grep -v "$work"
+step "Another recorded session, replayed at its failing call, as Claude Code hands it to the hook:"
+call=fixtures/demo/failing-call.json
+sed 's/.*"command": "\([^"]*\)".*\(fatal: [^"]*\)".*/\1|\2/' $call | tr '|' '\n' | indent
+echo "\$ memctl hook claude-code < $call"
+before=$(date +%s%N)
+answer=$("$memctl" hook claude-code < $call)
+after=$(date +%s%N)
+printf '%s\n' "$answer" | sed 's/.*"additionalContext":"//; s/"}}$//' |
+    awk '{ gsub(/\\n/, "\n"); gsub(/\\"/, "\""); print }' | grep -v '^$' | indent
+# Nanoseconds are no part of POSIX; elsewhere the time is left out.
+case $before$after in
+*[!0-9]*) ;;
+*) step "The agent reads this beside its first error, after $(((after - before) / 1000000)) ms, instead of looking for a way." ;;
+esac

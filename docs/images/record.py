@@ -9,9 +9,10 @@ from html import escape
 LINE, CHAR, PAD = 18, 7.8, 16
 COLOURS = {"#": "#7d8590", "$": "#7ee787", "+": "#7ee787", "-": "#ff7b72"}
 
-lines = [line.rstrip("\n")[:112] for line in sys.stdin]
+lines = [line.rstrip("
+")[:100] for line in sys.stdin]
 lines = lines[next((i for i, line in enumerate(lines) if line.startswith("#")), 0):]
-width, height = int(112 * CHAR) + 2 * PAD, len(lines) * LINE + 2 * PAD
+width, height = int(100 * CHAR) + 2 * PAD, len(lines) * LINE + 2 * PAD
 print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">')
 print(f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>')
 print('<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="13" xml:space="preserve">')

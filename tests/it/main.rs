@@ -27,6 +27,7 @@ mod conformance;
 mod consolidate;
 mod contract;
 mod crowd;
+mod demo;
 mod disable;
 mod edit;
 mod embedders;
