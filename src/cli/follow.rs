@@ -1,4 +1,4 @@
-//! Change notification for the files of the memory, without polling.
+//! Change notification for the files of the memory and for keys, without polling.
 //!
 //! The watch is on the directory, not on the file: a rewrite replaces the file, and it may not
 //! exist yet. If the directory does not exist either, its nearest existing ancestor is watched
@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use ratatui::crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 
 use crate::error::UserError;
 use crate::platform::named;
@@ -26,6 +27,8 @@ pub(super) enum Event {
     Nothing,
     /// The user interrupted.
     Interrupted,
+    /// The user pressed a key that quits. Only after [`Follower::read_keys`].
+    Quit,
     /// The file system cannot report changes any more.
     Failed(String),
 }
@@ -35,6 +38,8 @@ enum Signal {
     File,
     OtherPath,
     Interrupted,
+    Quit,
+    Resized,
     Failed(String),
 }
 
@@ -43,17 +48,20 @@ pub(super) struct Follower {
     watcher: RecommendedWatcher,
     memory: PathBuf,
     watched: Option<PathBuf>,
+    sender: Sender<Signal>,
     signals: Receiver<Signal>,
 }
 
 impl Follower {
     /// Starts to watch. From now on interrupts are events, so that the caller can restore the
     /// screen.
-    pub(super) fn new(memory: &Path, files: &'static [&'static str]) -> Result<Self, UserError> {
+    pub(super) fn new(memory: &Path, files: &[&'static str]) -> Result<Self, UserError> {
         let (sender, signals) = mpsc::channel();
         report_interrupts(sender.clone())?;
-        let is_followed = |path: &PathBuf| files.iter().any(|file| path.ends_with(file));
+        let files = files.to_vec();
+        let of_watcher = sender.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_followed = |path: &PathBuf| files.iter().any(|file| path.ends_with(file));
             let signal = match event {
                 Ok(event) if event.kind.is_access() => return,
                 Ok(event) if event.need_rescan() => Signal::File,
@@ -61,16 +69,33 @@ impl Follower {
                 Ok(_) => Signal::OtherPath,
                 Err(error) => Signal::Failed(error.to_string()),
             };
-            drop(sender.send(signal));
+            drop(of_watcher.send(signal));
         })?;
         let mut follower = Self {
             watcher,
             memory: memory.to_owned(),
             watched: None,
+            sender,
             signals,
         };
         follower.come_nearer()?;
         Ok(follower)
+    }
+
+    /// Starts to read keys and changes of the size. The terminal is in raw mode, where Ctrl-C is a
+    /// key.
+    pub(super) fn read_keys(&self) {
+        let sender = self.sender.clone();
+        // Ends with the process, or when the terminal is gone.
+        std::thread::spawn(move || {
+            while let Ok(event) = event::read() {
+                if let Some(signal) = signal_of(&event)
+                    && sender.send(signal).is_err()
+                {
+                    return;
+                }
+            }
+        });
     }
 
     /// Waits for the next event, without end if there is no limit.
@@ -85,8 +110,9 @@ impl Follower {
             };
             match signal {
                 Ok(Signal::Interrupted) => return Ok(Event::Interrupted),
+                Ok(Signal::Quit) => return Ok(Event::Quit),
                 Ok(Signal::Failed(reason)) => return Ok(Event::Failed(reason)),
-                Err(RecvTimeoutError::Timeout) => return Ok(Event::Nothing),
+                Ok(Signal::Resized) | Err(RecvTimeoutError::Timeout) => return Ok(Event::Nothing),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(notify::Error::generic("the file watcher has stopped").into());
                 }
@@ -127,13 +153,29 @@ impl Follower {
         let start = std::time::Instant::now();
         while start.elapsed() < LONGEST_BURST {
             match self.signals.recv_timeout(BURST_GAP) {
-                Ok(Signal::File | Signal::OtherPath) => {}
+                Ok(Signal::File | Signal::OtherPath | Signal::Resized) => {}
                 Ok(Signal::Interrupted) => return Some(Event::Interrupted),
+                Ok(Signal::Quit) => return Some(Event::Quit),
                 Ok(Signal::Failed(reason)) => return Some(Event::Failed(reason)),
                 Err(_) => return None,
             }
         }
         None
+    }
+}
+
+/// Meaning of a terminal event; `None` if it has none.
+fn signal_of(event: &event::Event) -> Option<Signal> {
+    match event {
+        event::Event::Resize(..) => Some(Signal::Resized),
+        event::Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
+            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                Some(Signal::Interrupted)
+            }
+            KeyCode::Char('q') | KeyCode::Esc => Some(Signal::Quit),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

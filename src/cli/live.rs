@@ -1,10 +1,16 @@
-//! Screen that redraws in place until it is interrupted.
+//! Full screen that redraws in place until the user quits.
 //!
-//! It redraws on changes of files; in between it only updates ages.
+//! It redraws on changes of files and of its size; in between it only updates ages. The terminal is
+//! restored at the end, on errors and on a panic. A screen that is over leaves its last state in
+//! the terminal.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use console::Term;
+use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
+use ratatui::crossterm::terminal::{self, Clear, ClearType};
+use ratatui::crossterm::{execute, queue};
 
 use crate::error::{self, UserError};
 
@@ -29,40 +35,78 @@ pub(super) trait Live {
     }
 }
 
-/// Redraws in place until interrupted, or until nothing can change any more.
+/// Redraws in place until the user quits or interrupts, or until nothing can change any more.
 pub(super) fn redraw(
     context: &Context,
     follower: &mut Follower,
     screen: &mut dyn Live,
 ) -> Result<u8, UserError> {
-    let terminal = Term::stdout();
+    let mut terminal = Term::stdout();
     let start = Instant::now();
-    let mut drawn = 0;
     screen.look();
-    terminal.hide_cursor()?;
-    let code = loop {
+    let full = FullScreen::enter(&mut terminal)?;
+    follower.read_keys();
+    let mut warnings = Vec::new();
+    let (code, last) = loop {
         let (rows, columns) = terminal.size();
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
-        // A wrapped line takes two rows, and the next frame would clear too few.
         let frame = crate::guard::redact(&frame).text;
         let lines = frame.lines();
-        let frame: String = lines
-            .map(|line| console::truncate_str(line, columns, "…") + "\n")
+        let lines: Vec<_> = lines
+            .map(|line| console::truncate_str(line, columns, "…"))
             .collect();
-        terminal.clear_last_lines(drawn)?;
-        terminal.write_str(&frame)?;
-        drawn = frame.lines().count();
+        draw(&mut terminal, &lines)?;
         if screen.is_over() {
-            break 0;
+            break (0, lines.join("\n") + "\n");
         }
         match follower.next(Some(TICK))? {
             Event::Changed => screen.look(),
             Event::Nothing => {}
-            Event::Interrupted => break error::Kind::Interrupted.code(),
-            Event::Failed(reason) => context.printer.warn(&reason),
+            Event::Quit => break (0, String::new()),
+            Event::Interrupted => break (error::Kind::Interrupted.code(), String::new()),
+            Event::Failed(reason) => warnings.push(reason),
         }
     };
-    terminal.show_cursor()?;
+    drop(full);
+    terminal.write_str(&last)?;
+    warnings.dedup();
+    for reason in warnings {
+        context.printer.warn(&reason);
+    }
     Ok(code)
+}
+
+/// Draws lines over the ones before. Clearing each line, not the screen, avoids flicker.
+fn draw(terminal: &mut Term, lines: &[std::borrow::Cow<'_, str>]) -> std::io::Result<()> {
+    let mut frame = Vec::new();
+    queue!(frame, MoveTo(0, 0))?;
+    for line in lines {
+        frame.extend_from_slice(line.as_bytes());
+        queue!(frame, Clear(ClearType::UntilNewLine))?;
+        frame.extend_from_slice(b"\r\n");
+    }
+    queue!(frame, Clear(ClearType::FromCursorDown))?;
+    terminal.write_all(&frame)?;
+    terminal.flush()
+}
+
+/// Alternate screen without a cursor, with keys that are not echoed; ends when dropped.
+struct FullScreen(Term);
+
+impl FullScreen {
+    fn enter(terminal: &mut Term) -> std::io::Result<Self> {
+        let screen = Self(terminal.clone());
+        // Without keys the screen still shows, and an interrupt ends it.
+        drop(terminal::enable_raw_mode());
+        execute!(terminal, terminal::EnterAlternateScreen, Hide)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for FullScreen {
+    fn drop(&mut self) {
+        drop(execute!(self.0, Show, terminal::LeaveAlternateScreen));
+        drop(terminal::disable_raw_mode());
+    }
 }

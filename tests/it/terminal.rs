@@ -72,6 +72,12 @@ impl Terminal {
         self.keys(&["Enter"]);
     }
 
+    /// Changes the size of the terminal.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.ask(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
     /// Screen content, without trailing empty lines.
     pub(crate) fn screen(&self) -> String {
         self.ask(&["capture-pane", "-p"]).trim_end().to_owned()

@@ -6,8 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::crowd::skipped;
 use crate::fake_model::{Behaviour, FakeModel};
+use crate::hosts::hook;
+use crate::schemas::assert_valid;
 use crate::support::{EVER, RUN_SCRIPTED, Running, correction, interrupt, scripted, until};
 use crate::terminal::Terminal;
 use crate::workspace::{Ran, Workspace};
@@ -280,6 +284,122 @@ fn on_a_terminal_the_table_is_redrawn_in_place() {
     terminal.keys(&["C-c"]);
     terminal.wait_for("code=130");
     assert!(terminal.has_cursor());
+}
+
+/// An agent that fails at a call whose fix is known gets a hint.
+fn meet_a_known_error(workspace: &Workspace) {
+    let event = json!({
+        "session_id": "s-2", "cwd": workspace.root(), "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash", "tool_input": {"command": "git push"},
+        "error": "Exit code 128\nfatal: No configured push destination.",
+    });
+    let told = hook(workspace, "claude-code", event.to_string()).stdout;
+    assert!(told.contains("git push -u origin main"), "{told}");
+}
+
+const SESSION: &str = "fixtures/sessions/claude-code-stock.jsonl";
+
+fn with_session() -> Workspace {
+    let workspace = scripted();
+    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION);
+    workspace.write(SESSION, fs::read_to_string(session).unwrap());
+    workspace
+}
+
+#[test]
+fn hints_fixes_and_rules_are_shown_beside_executions() {
+    let workspace = with_session();
+    fs::create_dir(workspace.memory("")).unwrap();
+    let all = Watcher::start(&workspace, &["--json"]);
+    let some = Watcher::start(&workspace, &["--json", "--kind", "hints,rules"]);
+    let text = Watcher::start(&workspace, &["--kind", "hints"]);
+    let next = |watcher: &Watcher| {
+        let document = watcher.0.document();
+        assert_valid(&["watch"], &document);
+        document
+    };
+    let id = record(&workspace);
+    assert_eq!(next(&all)["execution_id"], id.as_str());
+    workspace
+        .run(&correction("Always give the evidence."))
+        .succeeds();
+    for watcher in [&all, &some] {
+        let rule = &next(watcher)["rule"];
+        assert_eq!(
+            (&rule["id"], &rule["skill"], &rule["is_candidate"]),
+            (&json!("REFL-001"), &json!(SKILL), &json!(false))
+        );
+    }
+    workspace.run(&["learn", SESSION]).succeeds();
+    let fixes: Vec<Value> = (0..8).map(|_| next(&all)["fix"].clone()).collect();
+    let push = fixes.iter().find(|fix| fix["failing_code"] == "git push");
+    let push = push.unwrap()["id"].clone();
+    meet_a_known_error(&workspace);
+    for watcher in [&all, &some] {
+        let hint = &next(watcher)["hint"];
+        assert_eq!(hint["hints"], json!([push]));
+        assert_eq!(hint["session"], "claude-code/s-2");
+        assert_eq!(hint["tool"], "Bash");
+        assert_eq!(hint["error_key"], "fatal: No configured push destination");
+    }
+    let line = text.0.line();
+    let expected = format!(
+        "{}  hint shown  fatal: No configured push destination  ",
+        push.as_str().unwrap()
+    );
+    assert!(line.starts_with(&expected), "{line}");
+    for watcher in [all, some, text] {
+        watcher.interrupt();
+    }
+
+    // The past is shown by time, whatever its kind, and a skill has no fixes and no hints.
+    let past = Watcher::start(&workspace, &["--json", "-n", "3"]);
+    assert!(next(&past)["fix"].is_object());
+    assert!(next(&past)["fix"].is_object());
+    assert!(next(&past)["hint"].is_object());
+    past.interrupt();
+    let of_skill = Watcher::start(&workspace, &["--json", "--skill", SKILL]);
+    assert_eq!(next(&of_skill)["execution_id"], id.as_str());
+    assert_eq!(next(&of_skill)["rule"]["id"], "REFL-001");
+    of_skill.interrupt();
+    workspace
+        .run(&["watch", "--kind", "lessons"])
+        .fails(2, "fixes");
+}
+
+#[test]
+fn full_screen_quits_with_a_key_and_follows_the_size() {
+    let workspace = with_session();
+    record(&workspace);
+    workspace.run(&["learn", SESSION]).succeeds();
+    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
+        return;
+    };
+    terminal.type_line("NO_COLOR=1 memctl watch; echo code=$?");
+    let screen = terminal.wait_for("q quits");
+    assert!(screen.contains("fix learnt  FIX-008"), "{screen}");
+    assert!(!screen.contains("hint shown"), "{screen}");
+    meet_a_known_error(&workspace);
+    let screen = terminal.wait_for("hint shown");
+    assert!(screen.lines().count() <= 24, "{screen}");
+    assert!(screen.contains("1 execution shown of 1"), "{screen}");
+    // A smaller screen has fewer events, and no line of the larger one.
+    terminal.resize(60, 10);
+    terminal.wait_for("1 execution shown of 1");
+    until("redrawn", || !terminal.screen().contains("FIX-001"));
+    let screen = terminal.screen();
+    assert!(screen.contains("hint shown"), "{screen}");
+    assert!(screen.lines().count() <= 10, "{screen}");
+    assert_eq!(screen.matches("Outcome").count(), 1, "{screen}");
+    terminal.resize(80, 24);
+    terminal.wait_for("FIX-001");
+    terminal.keys(&["q"]);
+    let screen = terminal.wait_for("code=0");
+    assert!(terminal.has_cursor());
+    assert!(!screen.contains("hint shown"), "{screen}");
+    // Keys are echoed again.
+    terminal.type_line("echo over");
+    terminal.wait_for("over");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::cli::insight::watch;
 use crate::cli::learning;
 use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
@@ -161,7 +162,10 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("token", &[of::<server::token::Minted>]),
     ("trust", &[of::<trust::TrustReport>]),
-    ("watch", &[of::<crate::model::Execution>]),
+    (
+        "watch",
+        &[of::<crate::model::Execution>, of::<watch::Other>],
+    ),
 ];
 
 /// Schema of a type, without those that it refers to.

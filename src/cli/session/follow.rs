@@ -289,6 +289,7 @@ fn wait(context: &Context, follower: &mut Follower) -> Result<Option<u8>, UserEr
     match follower.next(None)? {
         Event::Changed | Event::Nothing => {}
         Event::Interrupted => return Ok(Some(error::Kind::Interrupted.code())),
+        Event::Quit => return Ok(Some(0)),
         Event::Failed(reason) => context.printer.warn(&reason),
     }
     Ok(None)

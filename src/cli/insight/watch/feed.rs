@@ -1,0 +1,411 @@
+//! Feed of what happens in a memory: executions, shown hints, and new fixes and rules.
+//!
+//! Reads data files and the action log, which other programs write. A file that cannot be read yet,
+//! or that another program is rewriting, is read again at its next event.
+
+use std::collections::{HashMap, HashSet};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{Execution, ExecutionLog, Fix, Kind, Record, Reflexion, SkillPath, Trust, utc};
+use crate::store::{Scoped, Selection};
+use crate::workspace::Workspace;
+
+/// Step of the action log that tells of shown hints.
+const HINT_STEP: &str = "hint";
+
+/// Kind of event; at one time, in the order of causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+pub(super) enum What {
+    /// Executions, as they are recorded
+    Executions,
+    /// Rules, as they are made or proposed
+    Rules,
+    /// Fixes, as they are learnt
+    Fixes,
+    /// Hints, as agents get them
+    Hints,
+}
+
+impl What {
+    /// File that tells of the events.
+    pub(super) const fn file(self) -> &'static str {
+        match self {
+            Self::Executions => Kind::Execution.file(),
+            Self::Hints => Scoped::EXECUTION_LOGS,
+            Self::Fixes => Kind::Fix.file(),
+            Self::Rules => Kind::Reflexion.file(),
+        }
+    }
+
+    /// Returns `true` if the events belong to skills.
+    const fn has_skill(self) -> bool {
+        matches!(self, Self::Executions | Self::Rules)
+    }
+}
+
+/// Event.
+pub(super) enum Happening {
+    Execution(Box<Execution>),
+    Other(Box<Other>),
+}
+
+/// Event that is no execution, as `--json` prints it.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum Other {
+    /// Hints that an agent got at a failing call.
+    Hint(ShownHint),
+    /// Fix that was learnt.
+    Fix(LearntFix),
+    /// Rule that was made from a correction, or proposed.
+    Rule(NewRule),
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct ShownHint {
+    /// Time: RFC 3339, UTC.
+    pub(super) at: String,
+    /// Id of the log line.
+    pub(super) log: String,
+    /// Session of the agent; `None` outside any session.
+    pub(super) session: Option<String>,
+    /// Tool that failed; `None` if unknown.
+    pub(super) tool: Option<String>,
+    /// Error without its variable parts.
+    pub(super) error_key: String,
+    /// Ids of the fixes and procedures that were shown.
+    pub(super) hints: Vec<String>,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct LearntFix {
+    /// Time: RFC 3339, UTC.
+    pub(super) at: String,
+    /// Id of the fix.
+    pub(super) id: String,
+    /// Error without its variable parts.
+    pub(super) error_key: String,
+    /// Code or command that failed.
+    pub(super) failing_code: String,
+    /// Code or command that worked.
+    pub(super) working_code: String,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct NewRule {
+    /// Time: RFC 3339, UTC.
+    pub(super) at: String,
+    /// Id of the rule.
+    pub(super) id: String,
+    /// `domain/skill`; empty if the rule belongs to no skill.
+    pub(super) skill: String,
+    /// Text of the rule.
+    pub(super) rule: String,
+    /// `true` if the rule acts only after an approval.
+    pub(super) is_candidate: bool,
+}
+
+impl Happening {
+    /// Id of the event, unique within its kind.
+    fn id(&self) -> &str {
+        match self {
+            Self::Execution(execution) => &execution.execution_id,
+            Self::Other(other) => match &**other {
+                Other::Hint(hint) => &hint.log,
+                Other::Fix(fix) => &fix.id,
+                Other::Rule(rule) => &rule.id,
+            },
+        }
+    }
+
+    /// Time of the event: RFC 3339, UTC.
+    fn at(&self) -> String {
+        match self {
+            Self::Execution(execution) => utc(&execution.timestamp),
+            Self::Other(other) => utc(other.at()),
+        }
+    }
+}
+
+impl Other {
+    pub(super) fn at(&self) -> &str {
+        match self {
+            Self::Hint(hint) => &hint.at,
+            Self::Fix(fix) => &fix.at,
+            Self::Rule(rule) => &rule.at,
+        }
+    }
+}
+
+impl From<Execution> for Happening {
+    fn from(execution: Execution) -> Self {
+        Self::Execution(Box::new(execution))
+    }
+}
+
+impl From<Fix> for Happening {
+    fn from(fix: Fix) -> Self {
+        Self::Other(Box::new(Other::Fix(LearntFix {
+            at: fix.created_at,
+            id: fix.fix_id,
+            error_key: fix.error_key,
+            failing_code: fix.failing_code,
+            working_code: fix.working_code,
+        })))
+    }
+}
+
+impl From<Reflexion> for Happening {
+    fn from(rule: Reflexion) -> Self {
+        let is_candidate = rule.trust() == Trust::Observed;
+        Self::Other(Box::new(Other::Rule(NewRule {
+            at: rule.created_at,
+            id: rule.reflexion_id,
+            skill: rule.skill,
+            rule: rule.rule,
+            is_candidate,
+        })))
+    }
+}
+
+impl From<ExecutionLog> for Happening {
+    fn from(line: ExecutionLog) -> Self {
+        let field = |data: &Option<Box<RawValue>>, name: &str| {
+            let data = data.as_ref()?;
+            let fields: serde_json::Value = serde_json::from_str(data.get()).ok()?;
+            fields.get(name).cloned()
+        };
+        let key = field(&line.input_data, "error_key");
+        let ids = field(&line.output_data, "hints");
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        Self::Other(Box::new(Other::Hint(ShownHint {
+            at: line.created_at,
+            log: line.id,
+            session: line.session_id,
+            tool: line.tool_name,
+            error_key: key.as_ref().and_then(text).unwrap_or_default(),
+            hints: ids
+                .as_ref()
+                .and_then(serde_json::Value::as_array)
+                .map(|ids| ids.iter().filter_map(text).collect())
+                .unwrap_or_default(),
+        })))
+    }
+}
+
+/// Reader of events.
+pub(super) struct Feed<'a> {
+    workspace: &'a Workspace,
+    skill: Option<&'a SkillPath>,
+    kinds: Vec<What>,
+    limit: usize,
+    /// Ids of each kind that were returned, or are older than those at the start.
+    known: HashMap<What, HashSet<String>>,
+    /// Number of records of each kind at the last read.
+    totals: HashMap<What, u64>,
+}
+
+/// Events of one kind, oldest first.
+struct Read {
+    events: Vec<Happening>,
+    /// Number of all records; `None` for the log, which is never rewritten.
+    total: Option<u64>,
+    has_older: bool,
+}
+
+impl<'a> Feed<'a> {
+    /// Feed of the kinds; hints and fixes belong to no skill, and a skill leaves them out.
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        skill: Option<&'a SkillPath>,
+        mut kinds: Vec<What>,
+        limit: usize,
+    ) -> Self {
+        kinds.retain(|what| skill.is_none() || what.has_skill());
+        kinds.sort_unstable();
+        kinds.dedup();
+        Self {
+            workspace,
+            skill,
+            kinds,
+            limit,
+            known: HashMap::new(),
+            totals: HashMap::new(),
+        }
+    }
+
+    /// Returns `true` if the feed has events of this kind.
+    pub(super) fn has(&self, what: What) -> bool {
+        self.kinds.contains(&what)
+    }
+
+    /// Returns the newest executions, oldest first, and their total number.
+    pub(super) fn executions(&self) -> (Vec<Execution>, u64) {
+        let read = self
+            .has(What::Executions)
+            .then(|| self.read(What::Executions, self.limit))
+            .flatten();
+        let Some(read) = read else {
+            return (Vec::new(), 0);
+        };
+        let executions = read.events.into_iter().filter_map(|event| match event {
+            Happening::Execution(execution) => Some(*execution),
+            Happening::Other(_) => None,
+        });
+        (executions.collect(), read.total.unwrap_or_default())
+    }
+
+    /// Returns the newest events that are no executions, oldest first.
+    pub(super) fn others(&self) -> Vec<Other> {
+        let kinds = self.kinds.iter().filter(|what| **what != What::Executions);
+        let read = kinds.filter_map(|what| Some(self.read(*what, self.limit)?.events));
+        let merged = read.reduce(merge).unwrap_or_default();
+        let surplus = merged.len().saturating_sub(self.limit);
+        let newest = merged.into_iter().skip(surplus);
+        let others = newest.filter_map(|event| match event {
+            Happening::Other(other) => Some(*other),
+            Happening::Execution(_) => None,
+        });
+        others.collect()
+    }
+
+    /// Returns the newest events at the start, oldest first.
+    pub(super) fn start(&mut self) -> Vec<Happening> {
+        let events = self.updates();
+        let surplus = events.len().saturating_sub(self.limit);
+        events.into_iter().skip(surplus).collect()
+    }
+
+    /// Returns the events since the last call, in the order of each file and by time between
+    /// files.
+    pub(super) fn updates(&mut self) -> Vec<Happening> {
+        let kinds = self.kinds.clone();
+        let new = kinds.into_iter().map(|what| self.updates_of(what));
+        new.reduce(merge).unwrap_or_default()
+    }
+
+    fn updates_of(&mut self, what: What) -> Vec<Happening> {
+        let mut limit = self.limit;
+        loop {
+            let Some(mut read) = self.read(what, limit) else {
+                return Vec::new();
+            };
+            if let Some(total) = read.total {
+                let before = self.totals.get(&what).copied().unwrap_or_default();
+                if total == 0 || (total < before && self.is_torn(what)) {
+                    // Another program is rewriting the file; its next event brings the rest.
+                    return Vec::new();
+                }
+            }
+            let known = self.known.entry(what).or_default();
+            let last = read
+                .events
+                .iter()
+                .rposition(|event| known.contains(event.id()));
+            if last.is_none() && read.has_older && !known.is_empty() {
+                limit *= 2;
+                continue;
+            }
+            self.totals.extend(read.total.map(|total| (what, total)));
+            let mut new = read.events.split_off(last.map_or(0, |last| last + 1));
+            new.retain(|event| known.insert(event.id().to_owned()));
+            return new;
+        }
+    }
+
+    fn is_torn(&self, what: What) -> bool {
+        let kind = match what {
+            What::Executions => Kind::Execution,
+            What::Fixes => Kind::Fix,
+            What::Rules => Kind::Reflexion,
+            What::Hints => return false,
+        };
+        self.workspace.store.has_problems(kind).unwrap_or(true)
+    }
+
+    /// Returns the newest events of a kind; `None` if the file cannot be read.
+    fn read(&self, what: What, limit: usize) -> Option<Read> {
+        match what {
+            What::Executions => self.records::<Execution>(limit),
+            What::Fixes => self.records::<Fix>(limit),
+            What::Rules => self.records::<Reflexion>(limit),
+            What::Hints => {
+                let store = &self.workspace.store;
+                let listing = store.logs_of_step(HINT_STEP, limit).ok()?;
+                Some(Read {
+                    events: listing.lines.into_iter().map(Happening::from).collect(),
+                    total: None,
+                    has_older: listing.has_older,
+                })
+            }
+        }
+    }
+
+    fn records<R: Record + Into<Happening>>(&self, limit: usize) -> Option<Read> {
+        let store = &self.workspace.store;
+        let selection = Selection {
+            skill: self.skill,
+            newest: Some(limit),
+        };
+        let records = store.list::<R>(&selection).ok()?.records;
+        let total = store.count(R::KIND).ok()?;
+        Some(Read {
+            events: records.into_iter().map(Into::into).collect(),
+            total: Some(total),
+            has_older: limit as u64 <= total,
+        })
+    }
+}
+
+/// Merges two lists by time, and keeps the order of each.
+fn merge(first: Vec<Happening>, second: Vec<Happening>) -> Vec<Happening> {
+    let mut merged = Vec::with_capacity(first.len() + second.len());
+    let mut second = second.into_iter().peekable();
+    for event in first {
+        let at = event.at();
+        while let Some(earlier) = second.next_if(|other| other.at() < at) {
+            merged.push(earlier);
+        }
+        merged.push(event);
+    }
+    merged.extend(second);
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fix(id: &str, at: &str) -> Happening {
+        Happening::from(Fix {
+            fix_id: id.to_owned(),
+            created_at: at.to_owned(),
+            ..Fix::default()
+        })
+    }
+
+    #[test]
+    fn lists_are_merged_by_time_and_keep_their_own_order() {
+        let at = |second: u32| format!("2026-02-20T12:43:{second:02}Z");
+        let first = vec![fix("a", &at(3)), fix("b", &at(1)), fix("c", &at(5))];
+        let second = vec![fix("x", &at(2)), fix("y", &at(4)), fix("z", &at(9))];
+        let merged = merge(first, second);
+        let ids: Vec<&str> = merged.iter().map(Happening::id).collect();
+        assert_eq!(ids, ["x", "a", "b", "y", "c", "z"]);
+    }
+
+    #[test]
+    fn a_log_line_of_another_writer_is_a_hint_without_ids() {
+        let line = ExecutionLog {
+            id: "1".to_owned(),
+            ..ExecutionLog::default()
+        };
+        let Happening::Other(other) = Happening::from(line) else {
+            panic!("no hint");
+        };
+        assert!(matches!(*other, Other::Hint(hint) if hint.hints.is_empty()));
+    }
+}
