@@ -8,6 +8,7 @@
 //! - `locate`: the record that an id, an id prefix or `latest` means.
 //! - `document`: records of any kind in one form. `rules`: rules in use, own and remote.
 //! - `approved_procedures`: approved procedures, own and remote.
+//! - `correction_draft`: words of a person that no correction holds yet.
 //! - `error`: errors of the verbs.
 //!
 //! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
@@ -16,6 +17,7 @@ pub(crate) mod agent_programs;
 pub(crate) mod approved_procedures;
 pub(crate) mod block_error;
 pub(crate) mod cases;
+mod correction_draft;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
@@ -32,6 +34,7 @@ pub(crate) mod rules;
 pub(crate) mod session_error;
 
 pub use block_error::BlockError;
+pub use correction_draft::CorrectionDraft;
 pub use error::Error;
 pub use experiment::{InvalidShare, Share};
 pub use providers::{Chosen, Providers};

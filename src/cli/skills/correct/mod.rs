@@ -13,15 +13,17 @@ use crate::cli::output::Report;
 use crate::cli::progress::follow;
 use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
-use crate::model::SkillPath;
+use crate::model::{Execution, SkillPath};
+use crate::workspace::Workspace;
 
-use questions::{keep_anyway, pick, relate, write};
+use questions::{execution_of, keep_anyway, pick, relate, use_draft, write};
 
 /// Correct an execution and learn a rule from it
 ///
 /// Stores the correction first, then the rule, the guardrail and the regression test. The next run
 /// of the skill has the rule in its prompt. Without an execution, the rule has no example and no
-/// test. On a terminal, missing arguments are asked for.
+/// test. On a terminal, missing arguments are asked for, and what was typed is offered again if the
+/// command fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
@@ -86,10 +88,11 @@ pub(in crate::cli) fn correct(
             if !is_interactive {
                 return Err(missing(skill.as_ref(), execution.as_deref()));
             }
-            let execution = pick(context, &workspace, skill.as_ref(), execution)?;
-            let correction = match correction {
-                Some(correction) => context.text(&correction)?,
-                None => write(context, &execution)?,
+            let (execution, correction) = if let Some(correction) = correction {
+                let execution = pick(context, &workspace, skill.as_ref(), execution)?;
+                (execution, context.text(&correction)?)
+            } else {
+                typed(context, &workspace, skill.as_ref(), execution)?
             };
             CorrectOptions {
                 skill: execution.skill.parse()?,
@@ -113,7 +116,14 @@ pub(in crate::cli) fn correct(
         Ok(report?)
     };
     let again = options.clone();
-    let mut report = learn(options)?;
+    let learnt = learn(options);
+    if learnt.is_err() && workspace.is_draft(&again.correction) {
+        context
+            .printer
+            .note("your words are kept: `memctl correct` offers them again");
+    }
+    let mut report = learnt?;
+    workspace.remove_draft(&again.correction);
     let reason = report
         .not_learned
         .clone()
@@ -132,6 +142,41 @@ pub(in crate::cli) fn correct(
         relate(&workspace, &id, &mut report)?;
     }
     Ok(Box::new(report))
+}
+
+/// Returns an execution and what the person types about it, or has typed before: their draft is
+/// kept until a correction holds its words.
+fn typed(
+    context: &Context,
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+    given: Option<String>,
+) -> Result<(Execution, String), UserError> {
+    let drafts = workspace.drafts();
+    let known = drafts.iter().rev().find_map(|draft| {
+        let execution = execution_of(workspace, draft, skill, given.as_deref())?;
+        Some((draft, execution))
+    });
+    if let Some((draft, execution)) = &known
+        && use_draft(context, draft)?
+    {
+        return Ok((execution.clone(), draft.text.clone()));
+    }
+    let execution = pick(context, workspace, skill, given)?;
+    let id = &execution.execution_id;
+    let known = drafts.iter().find(|draft| draft.execution == *id);
+    let known = known.map_or("", |draft| draft.text.as_str());
+    let correction = write(context, &execution, known)?;
+    if !correction.is_empty() {
+        let kept = workspace.keep_draft(&execution.skill, &execution.execution_id, &correction);
+        // Words can be corrected without a draft, too.
+        if let Err(error) = kept {
+            context
+                .printer
+                .warn(&format!("cannot keep a draft: {error}"));
+        }
+    }
+    Ok((execution, correction))
 }
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {

@@ -1,17 +1,20 @@
 //! Questions of `correct` on a terminal: the execution, the words, and what the new rule means for
 //! those that exist.
 
+use chrono::{DateTime, Utc};
 use dialoguer::{Confirm, FuzzySelect, Input, Select};
 
 use crate::cli::context::Context;
-use crate::cli::output::{middle, when};
+use crate::cli::output::{clean, end, when};
 use crate::cli::question::{ask, editor};
 use crate::engine::{self, CorrectReport};
 use crate::error::UserError;
+use crate::guard;
+use crate::json::compact;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
 use crate::rules;
-use crate::workspace::Workspace;
+use crate::workspace::{CorrectionDraft, Workspace};
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
 /// the answer says.
@@ -101,19 +104,8 @@ pub(super) fn pick(
         ));
     }
     let width = context.printer.page().width().saturating_sub(4);
-    let items: Vec<String> = executions
-        .iter()
-        .map(|e| {
-            let age = when(&e.timestamp, context.environment.now);
-            middle(
-                &format!(
-                    "{}  {}  {age}  {}",
-                    e.execution_id, e.skill, e.output_summary
-                ),
-                width,
-            )
-        })
-        .collect();
+    let now = context.environment.now;
+    let items: Vec<String> = executions.iter().map(|e| choice(e, now, width)).collect();
     let question = FuzzySelect::new()
         .with_prompt("Which execution was wrong?")
         .items(&items)
@@ -122,8 +114,75 @@ pub(super) fn pick(
     Ok(executions.swap_remove(chosen))
 }
 
-/// Opens the editor for the correction, with the output below it.
-pub(super) fn write(context: &Context, execution: &Execution) -> Result<String, UserError> {
+/// Returns an execution on one line: id, age, skill, outcome, and the beginning of the output.
+fn choice(execution: &Execution, now: DateTime<Utc>, width: usize) -> String {
+    let parts = [
+        &execution.execution_id,
+        &when(&execution.timestamp, now),
+        &execution.skill,
+        execution.outcome.as_str(),
+        &output_line(execution),
+    ];
+    end(&clean(&guard::redact(&parts.join(" · ")).text), width)
+}
+
+/// Output of an execution on one line: the text of a model without JSON, or the JSON.
+fn output_line(execution: &Execution) -> String {
+    let output = execution.output_summary.get();
+    let fields: Option<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(output).ok();
+    let text = fields.as_ref().and_then(|fields| {
+        let only = fields.values().next().filter(|_| fields.len() == 1)?;
+        only.as_str()
+    });
+    let line = text.map_or_else(|| compact(output), str::to_owned);
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the execution of a draft; `None` if it is gone, or if the person named another one or
+/// another skill.
+pub(super) fn execution_of(
+    workspace: &Workspace,
+    draft: &CorrectionDraft,
+    skill: Option<&SkillPath>,
+    given: Option<&str>,
+) -> Option<Execution> {
+    let of_skill: SkillPath = draft.skill.parse().ok()?;
+    if skill.is_some_and(|skill| *skill != of_skill) {
+        return None;
+    }
+    let named = given.unwrap_or(&draft.execution);
+    let store = &workspace.store;
+    let id = store.resolve(Kind::Execution, named, skill).ok()?;
+    let execution: Execution = store.get(&id).ok()?;
+    let is_same = execution.execution_id == draft.execution && execution.skill == draft.skill;
+    is_same.then_some(execution)
+}
+
+/// Shows a draft, and asks if it is to be used.
+pub(super) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bool, UserError> {
+    let age = when(&draft.at, context.environment.now);
+    let age = match age.as_str() {
+        "now" => "just now".to_owned(),
+        date if date.contains('-') => format!("of {date}"),
+        age => format!("{age} ago"),
+    };
+    // The whole text, because the answer stands for it.
+    let text = clean(&guard::redact(&draft.text).text);
+    let about = format!("{} ({})", draft.execution, draft.skill);
+    context
+        .printer
+        .note(&format!("Draft from {age} about {about}:\n\n{text}\n"));
+    let question = Confirm::new().with_prompt("Use it?").default(true);
+    ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)
+}
+
+/// Opens the editor for the correction, after the words that are known, with the output below it.
+pub(super) fn write(
+    context: &Context,
+    execution: &Execution,
+    known: &str,
+) -> Result<String, UserError> {
     const RULER: &str = "# ----- text below this line is not part of the correction -----";
     let show = |json: &serde_json::value::RawValue| {
         serde_json::from_str::<serde_json::Value>(json.get())
@@ -131,7 +190,7 @@ pub(super) fn write(context: &Context, execution: &Execution) -> Result<String, 
             .unwrap_or_default()
     };
     let template = format!(
-        "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
+        "{known}\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
          # \"When …, always …\". Leave the text empty to cancel.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
         execution.execution_id,
         show(&execution.output_summary),
@@ -149,9 +208,12 @@ pub(super) fn write(context: &Context, execution: &Execution) -> Result<String, 
             .to_owned(),
         Ok(None) => String::new(),
         // Without an editor, one line is enough.
-        Err(_) => Input::new()
-            .with_prompt("What was wrong, and what should change?")
-            .interact_text()?,
+        Err(_) => {
+            let question = Input::new()
+                .with_prompt("What was wrong, and what should change?")
+                .with_initial_text(known);
+            ask(|| question.interact_text())?
+        }
     };
     Ok(written)
 }
