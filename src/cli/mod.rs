@@ -24,6 +24,7 @@ mod memory;
 mod names;
 mod off;
 mod output;
+mod price;
 mod primary;
 mod progress;
 mod question;

@@ -23,6 +23,8 @@ enum Guard {
     EmbedderConfig,
     /// Can name a program or a file.
     Model,
+    /// Amount of money; more than the default needs trust.
+    Spending,
 }
 
 impl Key {
@@ -33,6 +35,11 @@ impl Key {
             Guard::Host => true,
             Guard::EmbedderConfig => value != "built-in",
             Guard::Model => value.contains(':'),
+            Guard::Spending => {
+                let amount = |text: &str| text.parse::<f64>().ok();
+                amount(value)
+                    .is_none_or(|value| value.is_nan() || amount(self.default) < Some(value))
+            }
         }
     }
 
@@ -116,6 +123,13 @@ pub(super) const KEYS: &[Key] = &[
         "8192",
         "maximum length of an answer in tokens",
     ),
+    Key {
+        name: "llm.ask_above_usd",
+        default: "0.50",
+        variables: &[],
+        guard: Guard::Spending,
+        about: "estimated cost in US dollars above which a command asks before it calls a model",
+    },
     Key::host(
         "anthropic.base_url",
         "",

@@ -116,7 +116,12 @@ pub async fn plan_tests(
             cases,
         });
     }
-    plan.calls = plan.calls.min(max_calls);
+    if plan.calls > max_calls {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate, of few calls")]
+        let share = max_calls as f64 / plan.calls as f64;
+        plan.cost_usd = plan.cost_usd.map(|cost| dollars(cost * share));
+        plan.calls = max_calls;
+    }
     Ok(plan)
 }
 

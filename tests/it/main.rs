@@ -60,6 +60,7 @@ mod n8n;
 mod other_memories;
 mod output;
 mod postgres;
+mod price;
 mod procedures;
 mod purge;
 mod readme;

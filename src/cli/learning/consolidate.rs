@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::price::{Spending, price};
 use crate::error::{Kind, UserError};
 use crate::learning::{
     self, ConsolidateOptions, ConsolidatePlan, ConsolidateReport, Judged, Question,
@@ -34,6 +35,9 @@ pub(in crate::cli) struct ConsolidateArgs {
     /// Maximum estimated cost of the calls, in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
+    /// Call the model without a question about the cost
+    #[arg(long)]
+    yes: bool,
     /// Show the verdicts of this program and the questions to the model; write and send nothing
     #[arg(long)]
     dry_run: bool,
@@ -69,7 +73,7 @@ pub(in crate::cli) fn consolidate(
         report.cost_usd = plan.cost_usd;
         report.requests = plan.questions();
     } else if plan.calls() > 0 {
-        ask(context, &workspace, plan, &mut report)?;
+        ask(context, &workspace, plan, args.yes, &mut report)?;
     } else {
         report.left_out = plan.left_out;
     }
@@ -80,15 +84,20 @@ fn ask(
     context: &Context,
     workspace: &Workspace,
     plan: ConsolidatePlan,
+    yes: bool,
     report: &mut ConsolidateReport,
 ) -> Result<(), UserError> {
-    let cost = price(plan.cost_usd);
-    context.printer.note(&format!(
-        "calling `{}`: {} about {}, about {cost}",
-        plan.model,
-        plural(plan.calls() as u64, "call"),
-        plural(plan.records as u64, "record"),
-    ));
+    let spending = Spending {
+        models: std::slice::from_ref(&plan.model),
+        calls: plan.calls(),
+        cost_usd: plan.cost_usd,
+        about: format!(" about {}", plural(plan.records as u64, "record")),
+        also: String::new(),
+    };
+    if !spending.announce(context, yes)? {
+        report.left_out = plan.left_out + plan.records;
+        return Ok(());
+    }
     let bar = context.printer.bar("consolidating");
     let mut on_batch = |done: usize, of: usize| bar.reach(done, of);
     Ok(wait(learning::consolidate(
@@ -98,10 +107,6 @@ fn ask(
         &mut on_batch,
         &mut |_| {},
     ))??)
-}
-
-pub(in crate::cli) fn price(cost: Option<f64>) -> String {
-    cost.map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"))
 }
 
 impl Report for ConsolidateReport {

@@ -6,6 +6,7 @@ use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
+use crate::cli::price::Spending;
 use crate::cli::progress::follow;
 use crate::error::UserError;
 use crate::learn::cure::NoHint;
@@ -43,6 +44,9 @@ pub(in crate::cli) struct LearnArgs {
     /// Maximum number of model calls
     #[arg(long, value_name = "N", default_value_t = 20, requires = "llm")]
     max_calls: usize,
+    /// Call the model without a question about the cost
+    #[arg(long, requires = "llm")]
+    yes: bool,
     /// Model to call: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
     #[arg(long, value_name = "MODEL", requires = "llm")]
     model: Option<String>,
@@ -69,7 +73,7 @@ pub(in crate::cli) fn learn(
         learning::learn(&workspace.records(), &options, progress)
     })?;
     if args.llm {
-        word(context, &workspace, args.max_calls, &mut report)?;
+        word(context, &workspace, args, &mut report)?;
     }
     Ok(Box::new(report))
 }
@@ -78,11 +82,11 @@ pub(in crate::cli) fn learn(
 fn word(
     context: &Context,
     workspace: &Workspace,
-    max_calls: usize,
+    args: &LearnArgs,
     report: &mut LearnReport,
 ) -> Result<(), UserError> {
     let plan = match wait(learning::plan_analysis(
-        workspace, &report.learned, max_calls,
+        workspace, &report.learned, args.max_calls,
     ))? {
         Ok(Some(plan)) => plan,
         Ok(None) => {
@@ -101,18 +105,22 @@ fn word(
     if plan.calls == 0 {
         return Ok(());
     }
-    let cost = plan
-        .cost_usd
-        .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
     let capped = match plan.left_out {
         0 => String::new(),
         count => format!("; {count} more stay unchanged (--max-calls)"),
     };
-    context.printer.note(&format!(
-        "calling `{}`: {}, about {cost}{capped}",
-        plan.model,
-        plural(plan.calls as u64, "call"),
-    ));
+    let spending = Spending {
+        models: std::slice::from_ref(&plan.model),
+        calls: plan.calls,
+        cost_usd: plan.cost_usd,
+        about: String::new(),
+        also: capped,
+    };
+    if !spending.announce(context, args.yes)? {
+        let kept = "no model was called; new records keep their offline wording";
+        report.warnings.push(kept.to_owned());
+        return Ok(());
+    }
     let spinner = context.printer.spinner("calling the model");
     let analysis = wait(learning::analyse(workspace, plan, &mut follow(&spinner)))?;
     drop(spinner);

@@ -8,6 +8,7 @@ use super::junit;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::price::Spending;
 use crate::engine::{self, CaseReport, Status, TestExportReport, TestPlan, TestReport};
 use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
@@ -36,11 +37,14 @@ pub(in crate::cli) struct TestArgs {
     /// Maximum number of model calls
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_calls: usize,
+    /// Call the model without a question about the cost
+    #[arg(long)]
+    yes: bool,
     /// Also write the results as XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write the tests as files of DeepEval and Promptfoo, beside the cases of each skill
-    #[arg(long, conflicts_with_all = ["model", "max_calls", "junit"])]
+    #[arg(long, conflicts_with_all = ["model", "max_calls", "yes", "junit"])]
     export: bool,
 }
 
@@ -62,7 +66,7 @@ pub(in crate::cli) fn test(
         skill.as_ref(),
         args.max_calls,
     ))??;
-    announce(context, &plan);
+    announce(context, &plan, args.yes)?;
     let report = run(context, &workspace, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
@@ -71,20 +75,22 @@ pub(in crate::cli) fn test(
     Ok(Box::new(report))
 }
 
-/// Prints the models, the calls and the cost before the first call.
-fn announce(context: &Context, plan: &TestPlan) {
-    if plan.calls == 0 {
-        return;
+/// Prints the models, the calls and the cost before the first call, and asks if that is much.
+fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserError> {
+    let spending = Spending {
+        models: &plan.models,
+        calls: plan.calls,
+        cost_usd: plan.cost_usd,
+        about: String::new(),
+        also: format!("; up to {} calls if tests fail", plan.max_calls),
+    };
+    if plan.calls == 0 || spending.announce(context, yes)? {
+        return Ok(());
     }
-    let cost = plan
-        .cost_usd
-        .map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"));
-    context.printer.note(&format!(
-        "calling `{}`: {}, about {cost}; up to {} if tests fail",
-        plan.models.join("`, `"),
-        plural(plan.calls as u64, "call"),
-        plan.max_calls,
-    ));
+    Err(UserError::usage(
+        "no model was called, so nothing was tested",
+        "memctl test --yes",
+    ))
 }
 
 fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {

@@ -1,0 +1,92 @@
+//! Price of model calls: said before the first call, and asked about above a limit.
+//!
+//! Without a terminal nothing is asked: the command itself is the decision, and `--max-calls` is
+//! the cap.
+
+use dialoguer::Confirm;
+
+use crate::error::UserError;
+
+use super::context::Context;
+use super::output::plural;
+use super::question::ask;
+
+/// Number of calls without a known price above which a person is asked.
+const UNPRICED_CALLS: usize = 20;
+
+/// Model calls that a command is about to make, and their cost.
+pub(super) struct Spending<'a> {
+    /// Models to call.
+    pub(super) models: &'a [String],
+    /// Number of calls.
+    pub(super) calls: usize,
+    /// Estimated cost in US dollars; `None` if a price is unknown.
+    pub(super) cost_usd: Option<f64>,
+    /// Subject of the calls, as ` about 5 records`; may be empty.
+    pub(super) about: String,
+    /// What else is to be known, as `; up to 9 if tests fail`; may be empty.
+    pub(super) also: String,
+}
+
+impl Spending<'_> {
+    /// Says the calls and the cost, and asks a person at a terminal if the calls cost more than
+    /// the setting `llm.ask_above_usd`. `yes` answers beforehand. Returns `false` if the person
+    /// does not want the calls.
+    pub(super) fn announce(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
+        let calls = plural(self.calls as u64, "call");
+        let cost = price(self.cost_usd);
+        context.printer.note(&format!(
+            "calling `{}`: {calls}{}, about {cost}{}",
+            self.models.join("`, `"),
+            self.about,
+            self.also
+        ));
+        let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
+        if yes || !context.is_interactive() || !self.is_much(limit) {
+            return Ok(true);
+        }
+        // The cost again, because `--quiet` hides the note.
+        let prompt = format!("{calls}, about {cost}. Go on?");
+        let question = Confirm::new().with_prompt(prompt).default(false);
+        Ok(ask(|| question.interact_opt())?.unwrap_or(false))
+    }
+
+    /// Returns `true` if the calls cost more than a limit, or if nobody knows what many calls cost.
+    fn is_much(&self, limit: f64) -> bool {
+        match self.cost_usd {
+            Some(cost) => cost > limit || limit.is_nan(),
+            None => self.calls > UNPRICED_CALLS,
+        }
+    }
+}
+
+/// Returns a cost in words.
+pub(super) fn price(cost: Option<f64>) -> String {
+    cost.map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_dear_calls_and_many_of_unknown_price_are_asked_about() {
+        let check = |calls: usize, cost_usd: Option<f64>, limit: f64, expected: bool| {
+            let spending = Spending {
+                models: &[],
+                calls,
+                cost_usd,
+                about: String::new(),
+                also: String::new(),
+            };
+            assert_eq!(spending.is_much(limit), expected, "{cost_usd:?} {limit}");
+        };
+        check(100, Some(0.5), 0.5, false);
+        check(1, Some(0.51), 0.5, true);
+        check(100, Some(0.0), 0.0, false);
+        check(1, Some(0.0001), 0.0, true);
+        check(1, Some(0.0001), f64::NAN, true);
+        check(20, None, 0.5, false);
+        check(21, None, 0.5, true);
+    }
+}
