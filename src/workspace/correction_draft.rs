@@ -6,9 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::guard;
-use crate::store::atomic;
 
-use super::{Error, Workspace};
+use super::{Error, Workspace, redacting_writer};
 
 const DIRECTORY: &str = "recovered";
 const FILE: &str = "correction-drafts.json";
@@ -74,9 +73,9 @@ impl Workspace {
 
     fn write_drafts(&self, drafts: &[CorrectionDraft]) -> Result<(), Error> {
         self.store.must_be_enabled()?;
-        let directory = self.store.directory().below(DIRECTORY);
-        atomic::create_dir(&directory)?;
-        let bytes = serde_json::to_vec_pretty(drafts).map_err(crate::store::Error::from)?;
-        Ok(atomic::replace(&directory, FILE, &bytes)?)
+        let directory = self.store.directory();
+        let text = serde_json::to_string_pretty(drafts).map_err(crate::store::Error::from)?;
+        let path = directory.join(DIRECTORY).join(FILE);
+        redacting_writer::replace(directory, &path, &text).map(drop)
     }
 }

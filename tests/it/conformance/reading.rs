@@ -21,7 +21,7 @@ pub(super) fn watched(
 ) -> Vec<String> {
     let mut child = workspace
         .command()
-        .arg("watch")
+        .args(["watch", "--kind", "executions"])
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

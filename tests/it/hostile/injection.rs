@@ -357,7 +357,7 @@ fn watch_shows_past_runs_without_what_a_terminal_obeys() {
     let workspace = memory(false);
     let mut child = workspace
         .command()
-        .arg("watch")
+        .args(["watch", "-n", "10000"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -8,6 +8,7 @@ use crate::config;
 use crate::error::UserError;
 use crate::platform::named;
 use crate::workspace::agent_programs::installed_agents;
+use crate::workspace::redacting_writer::write_output;
 
 use super::report::{ModelOffer, SetupReport};
 
@@ -65,7 +66,7 @@ pub(super) fn ask_for(context: &Context, report: &mut SetupReport) -> Result<(),
     let text = text.trim_start_matches('\u{feff}');
     let text = format!("model = \"{}\"\n{text}", offer.model);
     named::create_dir(directory)?;
-    named::replace(&path, text.as_bytes())?;
+    write_output(&path, text.as_bytes())?;
     offer.set = true;
     Ok(())
 }
