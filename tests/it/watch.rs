@@ -363,6 +363,9 @@ fn hints_fixes_and_rules_are_shown_beside_executions() {
     assert_eq!(next(&of_skill)["rule"]["id"], "REFL-001");
     of_skill.interrupt();
     workspace
+        .run(&["watch", "--kind", "hints", "--skill", SKILL])
+        .fails(2, "belong to no skill");
+    workspace
         .run(&["watch", "--kind", "lessons"])
         .fails(2, "fixes");
 }

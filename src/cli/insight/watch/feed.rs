@@ -41,7 +41,7 @@ impl What {
     }
 
     /// Returns `true` if the events belong to skills.
-    const fn has_skill(self) -> bool {
+    pub(super) const fn has_skill(self) -> bool {
         matches!(self, Self::Executions | Self::Rules)
     }
 }

@@ -55,6 +55,12 @@ pub(in crate::cli) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, U
     } else {
         args.kinds.clone()
     };
+    if skill.is_some() && !kinds.iter().any(|what| what.has_skill()) {
+        return Err(UserError::usage(
+            "hints and fixes belong to no skill",
+            "memctl watch --kind hints,fixes",
+        ));
+    }
     let files: Vec<&'static str> = kinds.iter().map(|what| what.file()).collect();
     let mut follower = Follower::new(&context.places.memory, &files)?;
     let mut feed = Feed::new(&workspace, skill.as_ref(), kinds, args.limit as usize);
