@@ -13,9 +13,10 @@ use crate::workspace::redacting_writer;
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
 const IGNORE: &str = ".gitignore";
-/// Patterns for git to ignore: derived files, copies of damaged files, and the local state of a
-/// checkout (undo journal, replica name, pending merge steps, remote records).
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
+/// Patterns for git to ignore: derived files, copies of damaged files, what is personal (sessions and
+/// their log, undo journal), and the local state of a checkout (replica name, pending merge steps,
+/// remote records). A file that git tracks already stays tracked.
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\nsessions.json\nexecution_logs.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
 
 /// Result of an initialisation.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -31,6 +32,9 @@ pub struct InitReport {
     /// Skill to run first; filled in by the caller.
     #[serde(skip)]
     pub first_skill: Option<String>,
+    /// Offer to join a database; filled in by the caller.
+    #[serde(skip)]
+    pub offer: Option<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -67,6 +71,7 @@ pub fn initialise(
         origin: identity.map(|identity| identity.origin).unwrap_or_default(),
         created,
         first_skill: None,
+        offer: None,
         warnings: Vec::new(),
     })
 }

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::merge_driver;
 use super::merge_driver::project;
+use super::setup::next::offer_to_join;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::engine::{InitReport, initialise};
@@ -40,6 +41,7 @@ pub(in crate::cli) fn init(
     let store = context.store(&context.config(&[])?)?;
     let mut report = initialise(&store, &places.skills, &mut random)?;
     report.first_skill = first_skill(context).map(|skill| skill.to_string());
+    report.offer = offer_to_join(context);
     if let Some(repository) = repository {
         let (done, warnings) = merge_driver::install(context, &repository)?;
         report.created.extend(done);
@@ -69,6 +71,9 @@ impl Report for InitReport {
         }
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
+        if let Some(offer) = &self.offer {
+            page.line(format!("  {offer}"));
+        }
         if let Some(skill) = &self.first_skill {
             page.line(format!("  memctl run {skill} --input FILE"));
         } else {

@@ -9,7 +9,7 @@
 
 mod found;
 mod model;
-mod next;
+pub(super) mod next;
 pub(in crate::cli) mod report;
 mod steps;
 

@@ -2,11 +2,24 @@
 
 use crate::cli::context::Context;
 use crate::cli::start::init::first_skill;
+use crate::model::Scope;
+use crate::store::Scoped;
 
 use super::report::{SetupReport, State};
 
 /// Maximum number of next steps.
 const MOST: usize = 3;
+
+/// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
+pub(in crate::cli) fn offer_to_join(context: &Context) -> Option<String> {
+    let environment = &context.environment;
+    let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
+    let is_named = named.iter().any(|name| environment.var(name).is_some());
+    let store = Scoped::new(&context.places.memory, Scope::All);
+    let is_joined = store.primary_name().is_ok_and(|name| name.is_some());
+    let offer = "memctl remote join NAME       keep this memory in the database of DATABASE_URL";
+    (is_named && !is_joined).then(|| offer.to_owned())
+}
 
 /// Returns the next steps, the most useful first.
 pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
@@ -27,6 +40,9 @@ pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
         next.push(
             "memctl review                 go over what was learnt, and approve it".to_owned(),
         );
+    }
+    if let Some(offer) = offer_to_join(context) {
+        next.push(offer);
     }
     match first_skill(context) {
         Some(skill) => next.push(format!(
