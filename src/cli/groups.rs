@@ -25,8 +25,8 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         name: "Learn",
-        first: &["hooks", "learn"],
-        others: &["hint", "consolidate", "backtest", "record", "hook"],
+        first: &["learn"],
+        others: &["hint", "consolidate", "backtest", "record", "hooks", "hook"],
     },
     Group {
         name: "Review",

@@ -131,7 +131,8 @@ mod tests {
         check(
             old,
             Some(&format!(
-                "{old}\n.trust\nchanges.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n"
+                "{old}\n.trust\nchanges.jsonl\nsessions.json\nexecution_logs.jsonl\n\
+                 merge.json\nprimary.json\nreplica\nremote/\n"
             )),
         );
     }

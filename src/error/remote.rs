@@ -44,6 +44,9 @@ impl Explain for remote::Error {
             Self::Foreign(_) | Self::Older { .. } => remote("memctl remote init --url ADMIN_URL"),
             Self::Taken { .. } => remote("use a separate database, or rename the existing object"),
             Self::Changed { .. } | Self::Newer { .. } => remote("install the newest memctl"),
+            Self::Pooled { .. } => remote(
+                "use the pooler's session mode, or connect to the server itself: memctl remote check",
+            ),
             Self::Statement { denied: true, .. } => remote(
                 "use the URL of an administrator, or of a user, whose role has the privilege",
             ),

@@ -189,6 +189,16 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
             holder: None,
         };
     }
+    // Another client of the pooler has them, or had them on another connection.
+    let of_others = [
+        SqlState::INVALID_SQL_STATEMENT_NAME,
+        SqlState::DUPLICATE_PSTATEMENT,
+    ];
+    if error.code().is_some_and(|code| of_others.contains(code)) {
+        return Error::Pooled {
+            doing: doing.to_owned(),
+        };
+    }
     let (message, denied) = match error.as_db_error() {
         Some(said) => (
             said.message().to_owned(),

@@ -124,6 +124,12 @@ pub enum Error {
         /// `true` if the role lacks a privilege.
         denied: bool,
     },
+    /// A session lost its prepared statements: its connection is shared.
+    #[error("{doing}: the connection goes through a pooler in transaction mode")]
+    Pooled {
+        /// Failed step.
+        doing: String,
+    },
     /// The isolation check failed.
     #[error("`{database}` does not isolate users, so nothing was sent: {reason}")]
     Unsafe {

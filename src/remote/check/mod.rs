@@ -8,7 +8,7 @@ mod probe;
 mod rights;
 
 use serde::Serialize;
-use tokio_postgres::Transaction;
+use tokio_postgres::{SimpleQueryMessage, Transaction};
 
 use super::address::Address;
 use super::connection::{Connection, Server, failure};
@@ -65,6 +65,17 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
         pgvector,
         &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
     );
+    let pooled = shares_sessions(address, &connection).await?;
+    let pooled = pooled.then(|| {
+        "a pooler in transaction mode: settings, prepared statements and notifications are lost; use \
+         its session mode, or connect to the server itself"
+            .to_owned()
+    });
+    checks.add(
+        "sessions",
+        pooled,
+        "each connection has a session of its own",
+    );
     let mut user_id = None;
     match migrate::demand(&connection).await {
         // There is nothing to check in a database without the schema of memctl.
@@ -90,6 +101,27 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
         passed: checks.0.iter().all(|check| check.ok),
         checks: checks.0,
     })
+}
+
+/// Returns `true` if a second connection gets the session of the first, which is still open.
+async fn shares_sessions(address: &Address, first: &Connection) -> Result<bool, Error> {
+    let second = Connection::open(address).await?;
+    let own = session(address, first, "select pg_backend_pid()").await?;
+    // The transaction keeps the session, so the first cannot get it again.
+    let other = session(address, &second, "begin; select pg_backend_pid()").await?;
+    Ok(own == other || session(address, first, "select pg_backend_pid()").await? != own)
+}
+
+/// Number of the server's process that answers a connection. Unprepared, since a prepared statement may
+/// be lost.
+async fn session(address: &Address, connection: &Connection, sql: &str) -> Result<String, Error> {
+    let failed = |e| failure(address, "the session cannot be looked at", &e);
+    let answers = connection.client.simple_query(sql).await.map_err(failed)?;
+    let row = answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    Ok(row.unwrap_or_default().to_owned())
 }
 
 #[derive(Default)]
