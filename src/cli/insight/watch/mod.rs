@@ -3,6 +3,7 @@
 //! On a terminal, a full screen that redraws in place; through a pipe, one line per event. File
 //! system events trigger each read, whichever program writes.
 
+mod event;
 mod feed;
 mod screen;
 
@@ -19,10 +20,11 @@ use crate::error::{self, UserError};
 use crate::json::compact;
 use crate::model::SkillPath;
 
-use feed::{Feed, Happening, What};
+use event::Happening;
+use feed::{Feed, What};
 use screen::{Screen, cells, said};
 
-pub(in crate::cli) use feed::Other;
+pub(in crate::cli) use event::Other;
 
 /// Show executions, hints, fixes and rules as they happen
 ///

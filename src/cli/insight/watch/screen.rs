@@ -8,7 +8,8 @@ use crate::cli::output::{Align, Style, Table, change, plural, when};
 use crate::cli::skills::run::latency;
 use crate::model::{Execution, Outcome};
 
-use super::feed::{Feed, Other, What};
+use super::event::Other;
+use super::feed::{Feed, What};
 
 /// Columns of the other events, without the text.
 const OTHER_COLUMNS: usize = 30;
