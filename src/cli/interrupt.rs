@@ -28,6 +28,20 @@ pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, UserError> {
     ended.ok_or_else(UserError::interrupted)
 }
 
+/// Restores the terminal with this function if the process is told to end (SIGTERM), and ends it.
+#[expect(clippy::exit, reason = "the signal ends the process")]
+pub(super) fn restore_at_termination(restore: fn()) -> Result<(), UserError> {
+    use signal_hook::consts::SIGTERM;
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM])?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            restore();
+            std::process::exit(128 + SIGTERM);
+        }
+    });
+    Ok(())
+}
+
 /// `true` while an interrupt ends the process at once.
 pub(super) static END_AT_ONCE: LazyLock<Arc<AtomicBool>> =
     LazyLock::new(|| Arc::new(AtomicBool::new(true)));

@@ -16,6 +16,7 @@ use crate::error::{self, UserError};
 
 use super::context::Context;
 use super::follow::{Event, Follower};
+use super::interrupt::restore_at_termination;
 
 /// Interval at which ages are updated on a quiet screen.
 const TICK: Duration = Duration::from_secs(5);
@@ -44,6 +45,7 @@ pub(super) fn redraw(
     let mut terminal = Term::stdout();
     let start = Instant::now();
     screen.look();
+    restore_at_termination(|| leave(&mut Term::stdout()))?;
     let full = FullScreen::enter(&mut terminal)?;
     follower.read_keys();
     let mut warnings = Vec::new();
@@ -106,7 +108,11 @@ impl FullScreen {
 
 impl Drop for FullScreen {
     fn drop(&mut self) {
-        drop(execute!(self.0, Show, terminal::LeaveAlternateScreen));
-        drop(terminal::disable_raw_mode());
+        leave(&mut self.0);
     }
+}
+
+fn leave(terminal: &mut Term) {
+    drop(execute!(terminal, Show, terminal::LeaveAlternateScreen));
+    drop(terminal::disable_raw_mode());
 }

@@ -140,6 +140,24 @@ fn keys_on_a_large_terminal_without_colours_approve_edit_and_undo() {
     approve_edit_and_undo((200, 50), "NO_COLOR=1 ");
 }
 
+#[test]
+fn termination_restores_the_terminal() {
+    let workspace = waiting();
+    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
+        return;
+    };
+    terminal.type_line("sh -c 'echo $$ > pid; exec memctl review'; echo code $?");
+    terminal.wait_for("5 waiting");
+    let id = workspace.read("pid");
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.arg(id.trim()).status().unwrap().success());
+    let screen = terminal.wait_for("code 143");
+    assert!(
+        terminal.has_cursor() && !screen.contains("waiting"),
+        "{screen}"
+    );
+}
+
 fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     let workspace = waiting();
     let editor = workspace.root().join("editor.sh");

@@ -22,9 +22,12 @@ use std::cell::RefCell;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::Duration;
 
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::execute;
 
 use crate::cli::context::Context;
+use crate::cli::interrupt::restore_at_termination;
 use crate::cli::output::Style;
 use crate::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
@@ -72,6 +75,10 @@ pub(super) fn show(
         has_colour: context.printer.page_has_colour(),
         now: context.environment.now,
     };
+    restore_at_termination(|| {
+        ratatui::restore();
+        drop(execute!(std::io::stdout(), Show));
+    })?;
     let mut terminal = ratatui::try_init()?;
     let _restored = Restored;
     loop {
