@@ -1,4 +1,4 @@
-//! JSON Schemas of names that are written as text.
+//! JSON Schemas of names that are written as text, and of the closed sets of names.
 //!
 //! A set of words that other programs may extend has its known words as examples, not as an enum.
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{ActionType, LogStatus, Outcome, SessionState, SkillPath};
+use super::{ActionType, Kind, LogStatus, MemoryType, Outcome, SessionState, SkillPath};
 
 /// Implements the schema of a text.
 macro_rules! text {
@@ -49,3 +49,21 @@ text!(
     "State of a session; other programs may use other words.",
     Self::names().map(|(name, _)| name).collect()
 );
+
+/// Implements the schema of a closed set of names.
+macro_rules! names {
+    ($type:ident) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "enum": Self::ALL.map(Self::name) })
+            }
+        }
+    };
+}
+
+names!(Kind);
+names!(MemoryType);

@@ -14,6 +14,5 @@
 mod blocking;
 pub mod http;
 pub mod mcp;
-mod names;
 pub mod operations;
 pub mod token;
