@@ -24,7 +24,7 @@ pub(super) struct Spending<'a> {
     pub(super) cost_usd: Option<f64>,
     /// Subject of the calls, as ` about 5 records`; may be empty.
     pub(super) about: String,
-    /// What else is to be known, as `; up to 9 if tests fail`; may be empty.
+    /// Further remark, as `; up to 9 if tests fail`; may be empty.
     pub(super) also: String,
 }
 

@@ -78,8 +78,8 @@ struct SessionEnds;
 
 /// Ends the process silently if the work takes longer than it may.
 ///
-/// The work itself stays on the main thread: handing the answer from one thread to another costs
-/// 0.1 ms, which is more than most events take.
+/// The work itself stays on the main thread: every event of an agent would pay for handing the
+/// answer from one thread to another.
 #[expect(clippy::exit, reason = "the thread that works may be stuck")]
 fn watch(receive: &Receiver<SessionEnds>) {
     let ended = receive

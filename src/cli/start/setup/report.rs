@@ -97,7 +97,7 @@ pub(in crate::cli) struct SetupReport {
     pub(super) hosts: Vec<HostReport>,
     /// Steps in order.
     pub(super) steps: Vec<Step>,
-    /// What was learnt; null if nothing was read.
+    /// Numbers of the past sessions; null if none was read.
     pub(super) learned: Option<Learned>,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
     pub(super) model: Option<ModelOffer>,
@@ -225,7 +225,7 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
 
 fn show_learned(learned: Learned, page: &mut Page) {
     if learned.sessions == 0 && learned.unchanged == 0 {
-        page.line("\nThere are no past sessions of this project yet.");
+        page.line("\nNo past sessions were found.");
         return;
     }
     let before = match learned.unchanged {

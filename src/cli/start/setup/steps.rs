@@ -25,7 +25,7 @@ pub(super) enum Action {
     Learn,
 }
 
-/// What the steps work with.
+/// Context of the steps.
 pub(super) struct Setup<'a> {
     pub(super) context: &'a Context,
     pub(super) global: &'a Global,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::cli::output::Style;
 use crate::review::queue::{Queue, Rest, Waiting};
 
 use super::{Done, State};
@@ -35,6 +36,9 @@ impl State {
             ..Queue::default()
         };
         queue.add(rest);
+        if let Some(warning) = queue.warnings.first() {
+            self.status = (Style::Warn, warning.clone());
+        }
         self.is_searching = false;
         let scroll = self.scroll;
         self.replace(queue.waiting);
