@@ -53,7 +53,7 @@ pub fn memories_where(
 ) -> Result<Arc<HashSet<u64>>, Error> {
     let positions = store.positions(Kind::Memory)?;
     let mut keys = HashSet::new();
-    for place in 0..positions.len() {
+    for place in positions.places() {
         if let Some((key, entry)) = positions.entry(place)?
             && fits(&entry, None, conditions)
         {

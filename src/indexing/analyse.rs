@@ -68,7 +68,7 @@ struct Work {
 impl Work {
     fn add(&mut self, files: &[Positions], (kind, place): NewEntry) -> Result<(), Error> {
         let file = files.get(kind).ok_or(Error::Index)?;
-        if let Some((key, entry)) = file.any_entry(place as usize)?
+        if let Some((key, entry)) = file.any_entry(place)?
             && let Some(document) = readable(&entry)
         {
             let attributes = Attributes::of(&document, key);

@@ -45,7 +45,7 @@ pub(crate) struct Meaning {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) words: Bytes,
-    /// Place of each document's record in the file of its kind, or [`GONE`].
+    /// Place of each document's record among those of its kind, or [`GONE`].
     pub(crate) places: Vec<u32>,
     pub(crate) vectors: Option<Meaning>,
     /// Files of the segment; `None` if it was never saved.

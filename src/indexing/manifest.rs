@@ -6,9 +6,10 @@ use crate::model::Kind;
 use crate::search::ANALYSIS;
 
 use crate::embedder::Embedding;
+use crate::store::Positions;
 
 /// Format version of the list and of its files; changes with each new format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// List of the files of an index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,8 @@ pub(crate) struct List {
     pub(crate) segments: Vec<Files>,
 }
 
-/// Covered part of a data file: its first entries, while it only grows.
+/// Covered part of a data file: its first entries, while it only grows. A kind has one for each of
+/// its files, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Covered {
     pub(crate) kind: Kind,
@@ -69,10 +71,16 @@ impl List {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Number of covered entries of a data file; `None` if its generation has changed.
-    pub(crate) fn covers(&self, kind: Kind, generation: u64) -> Option<usize> {
-        let covered = self.covered.iter().find(|covered| covered.kind == kind)?;
-        (covered.generation == generation).then_some(covered.entries)
+    /// Number of covered entries of each data file of a kind; `None` if one of them has changed
+    /// otherwise than by growing.
+    pub(crate) fn covers(&self, kind: Kind, now: &Positions) -> Option<Vec<usize>> {
+        let of_kind = self.covered.iter().filter(|covered| covered.kind == kind);
+        let mut covered = of_kind.map(|covered| (covered.generation, covered.entries));
+        let covers = now.generations().map(|(generation, entries)| {
+            let (known, first) = covered.next()?;
+            (known == generation && first <= entries).then_some(first)
+        });
+        covers.collect()
     }
 
     /// Reserves a number for a new file.

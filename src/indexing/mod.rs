@@ -56,7 +56,7 @@ pub(crate) struct Index {
     standing: OnceCell<Standing>,
     /// Current embedder; `None` if none is set, or its vector size is not known yet.
     embedding: Option<Embedding>,
-    /// Positions of the entries by kind, in the order of [`Kind::ALL`].
+    /// Entries by kind, in the order of [`Kind::ALL`].
     files: Vec<Positions>,
     segments: Vec<Held>,
     /// List as saved.
@@ -135,7 +135,7 @@ impl Index {
         let files = Kind::ALL.into_iter().zip(&self.files);
         files
             .filter(move |(of, _)| kind.is_none_or(|kind| kind == *of))
-            .flat_map(|(_, file)| file.problems().iter().map(ToString::to_string))
+            .flat_map(|(_, file)| file.problems().map(ToString::to_string))
     }
 
     /// Returns true if every saved document has a vector of any embedder: then few are missing.
@@ -241,14 +241,14 @@ impl Index {
         &self,
         part: usize,
         place: usize,
-        entry: impl Fn(&Positions, usize) -> Result<Option<(u64, Entry)>, crate::store::Error>,
+        entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
     ) -> Result<Option<(Entry, Document)>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment().map_err(|_| Error::Index)?;
         // A document that passed the filter is not gone.
         let row = held.places.get(place).copied().unwrap_or(GONE);
         let file = self.files.get(usize::from(segment.kind(place)));
-        let Some((key, entry)) = entry(file.ok_or(Error::Index)?, row as usize)? else {
+        let Some((key, entry)) = entry(file.ok_or(Error::Index)?, row)? else {
             return Ok(None);
         };
         if key != segment.key(place) {
@@ -273,5 +273,5 @@ fn readable(entry: &Entry) -> Option<Document> {
     })
 }
 
-/// New entry: its kind as a place in [`Kind::ALL`], and its place in the file.
+/// New entry: its kind as a place in [`Kind::ALL`], and its place among the entries of that kind.
 type NewEntry = (usize, u32);

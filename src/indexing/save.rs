@@ -78,17 +78,18 @@ impl Index {
     /// every search would recognise its entries again, though none has changed.
     fn has_lost_track(&self) -> bool {
         let mut files = crate::model::Kind::ALL.into_iter().zip(&self.files);
-        files.any(|(kind, file)| {
-            file.len() > SPARE && self.list.covers(kind, file.generation()).is_none()
-        })
+        files.any(|(kind, file)| file.len() > SPARE && self.list.covers(kind, file).is_none())
     }
 
     fn covered(&self) -> Vec<Covered> {
         let kinds = crate::model::Kind::ALL.into_iter().zip(&self.files);
-        let covered = kinds.map(|(kind, file)| Covered {
-            kind,
-            generation: file.generation(),
-            entries: file.len(),
+        let covered = kinds.flat_map(|(kind, file)| {
+            let files = file.generations();
+            files.map(move |(generation, entries)| Covered {
+                kind,
+                generation,
+                entries,
+            })
         });
         covered.collect()
     }

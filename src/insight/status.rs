@@ -57,12 +57,8 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
     let mut counts = [0; Kind::ALL.len()];
     for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
         *count = workspace.store.count(kind)?;
-        if workspace.store.has_problems(kind)? {
-            problems.push(format!(
-                "`{}` has damaged parts; see `memctl doctor`",
-                kind.file()
-            ));
-        }
+        let damaged = workspace.store.damaged_files(kind)?.into_iter();
+        problems.extend(damaged.map(|f| format!("`{f}` has damaged parts; see `memctl doctor`")));
     }
     let [
         executions,

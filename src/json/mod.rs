@@ -9,11 +9,12 @@
 //!
 //! - `spans`: ends of values. `object_fields`: fields of an object, on those spans.
 //! - `walk`: ends of values in broken text.
-//! - `edit`: changes of fields. `layout`: changes of white space.
+//! - `edit`: changes of fields. `other_strings`: changes of string values. `layout`: changes of white space.
 
 mod edit;
 mod layout;
 mod object_fields;
+mod other_strings;
 mod spans;
 mod walk;
 
@@ -22,5 +23,6 @@ pub(crate) use edit::without_fields;
 pub use layout::compact;
 pub(crate) use layout::pretty;
 pub(crate) use object_fields::{field, fields, string_field};
+pub(crate) use other_strings::with_other_strings;
 pub(crate) use spans::{Stop, skip_space, skip_value};
 pub(crate) use walk::Walk;

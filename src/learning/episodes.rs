@@ -1,6 +1,6 @@
 //! Stores the recoveries that are no advice, for `memory why`.
 //!
-//! An episode is an entry of `fixes.json` with the status `episode`, the reason, and no procedure.
+//! An episode is a fix with the status `episode`, the reason, and no procedure.
 //! It is never a hint before a person approves it. The newest [`MOST`] stay. An older one is removed
 //! for good; its tombstone keeps it from coming back when its session is read again.
 //!

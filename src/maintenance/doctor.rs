@@ -9,7 +9,7 @@ use crate::merge;
 use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
 use crate::platform::Directory;
 use crate::skill::Skills;
-use crate::store::{Problem, ProblemKind, Repaired, Scoped, Selection};
+use crate::store::{DataFile, Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use super::conditions::{MadeCondition, made_conditions};
 use crate::hints::checks;
@@ -74,8 +74,8 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         let done = merge::finish(workspace)?;
         finished = done.changed;
         left = done.left;
-        for kind in Kind::ALL {
-            repaired.extend(workspace.store.repair(kind, workspace.now)?);
+        for file in DataFile::ALL {
+            repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
         finished.extend(finish_all_guardrails(workspace)?);
     }

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::Kind;
 use crate::platform::{Directory, FoundKind, named};
 use crate::skill::Skills;
-use crate::store::{Cleaned, Error as StoreError};
+use crate::store::{Cleaned, DataFile, Error as StoreError};
 
 use crate::indexing::Index;
 use crate::workspace::Workspace;
@@ -100,8 +99,8 @@ pub fn secrets(
 
 fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
     let mut redacted = Vec::new();
-    for kind in Kind::ALL {
-        redacted.extend(workspace.store.clean(kind, workspace.now)?);
+    for file in DataFile::ALL {
+        redacted.extend(workspace.store.clean(file, workspace.now)?);
     }
     if !redacted.is_empty() {
         // A text can be guessed from its words and its vector.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::json::with_fields;
+use crate::json::{with_fields, with_other_strings};
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
 
 use super::conflict::Unjoinable;
-use crate::exchange::import::{FROM as IMPORTED, created, rewrite_ids};
+use crate::exchange::import::{FROM as IMPORTED, created};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -167,7 +167,7 @@ impl Side {
             let records = records.map(|r| Record::of(*kind, with_new_ids(&r.text, ids)));
             (*kind, records.collect())
         };
-        let line = |line: &String| rewrite_ids(line, ids).unwrap_or_else(|| line.clone());
+        let line = |line: &String| with_other_strings(line, ids).unwrap_or_else(|| line.clone());
         let lines = self.lines.iter();
         Self {
             seeds: self.seeds.clone(),
@@ -181,7 +181,7 @@ impl Side {
 
 /// Replaces ids in a record, except in the fields that keep its former ids.
 pub(crate) fn with_new_ids(text: &str, ids: &HashMap<String, String>) -> String {
-    let Some(new) = rewrite_ids(text, ids) else {
+    let Some(new) = with_other_strings(text, ids) else {
         return text.to_owned();
     };
     let fixed: Vec<(&str, String)> = [MERGED_FROM, IMPORTED]

@@ -12,7 +12,7 @@ use crate::skill::guardrails;
 use crate::store::three_way;
 
 use super::side::Files;
-use crate::exchange::import::rewrite_ids;
+use crate::json::with_other_strings;
 
 /// Directory of the cases of a skill.
 const CASES: &str = "/tests/generated/";
@@ -145,7 +145,7 @@ fn with_ids(path: &str, text: &str, ids: &HashMap<String, String>) -> String {
     if path.strip_suffix(".json").is_none() {
         return words(text, ids);
     }
-    let new = rewrite_ids(text, ids).unwrap_or_else(|| text.to_owned());
+    let new = with_other_strings(text, ids).unwrap_or_else(|| text.to_owned());
     if case::is_untouched(text) {
         sealed(&new)
     } else {

@@ -127,7 +127,7 @@ impl Record for Procedure {
     }
 }
 
-/// An error → fix pattern: an entry of `fixes.json`.
+/// An error → fix pattern: an entry of `fixes.json`, or of `fixes.local.json` until it is approved.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Fix {
     /// `FIX-{NNN}`.

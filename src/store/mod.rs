@@ -56,6 +56,7 @@ pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::data_file::DataFileText;
 pub use files::data::frame::Frame;
 pub use files::data::three_way::{Decided, Undecided, three_way};
+pub use files::data_files::{DataFile, LOCAL_PATTERN};
 pub use files::directory::{DIRECTORY, Identity, find};
 pub use files::inventory::{Item, PENDING, Role, inventory, lined, logs, role};
 pub use files::origin_directory::is_origin;

@@ -71,7 +71,8 @@ pub struct UndoReport {
 /// Step of a revert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Undone {
-    /// `removed`, `restored`, `reverted`, or `unchanged` if it was as before already.
+    /// `removed`, `restored`, `reverted`, `moved back` to the file that git ignores or from it, or
+    /// `unchanged` if it was as before already.
     pub did: &'static str,
     /// Id of a record, or path of a file.
     pub target: String,
@@ -194,7 +195,7 @@ fn against(
             Back::Restore { id, text: None, .. } => {
                 Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
             }
-            Back::Restore { .. } | Back::Lines { .. } => None,
+            Back::Restore { .. } | Back::Move { .. } | Back::Lines { .. } => None,
             Back::Fields { kind, id, fields } => {
                 match writer.revert_fields(*kind, id, fields, true)? {
                     Reverted::ChangedSince(field) => {
@@ -267,7 +268,11 @@ fn restore_run(
     let mut returning = Vec::new();
     for back in run {
         let Back::Restore {
-            id, after, text, ..
+            id,
+            after,
+            is_local,
+            text,
+            ..
         } = back
         else {
             continue;
@@ -278,6 +283,7 @@ fn restore_run(
         returning.push(Returning {
             id,
             after: after.as_deref(),
+            is_local: *is_local,
             text: text.as_deref().unwrap_or_default(),
         });
     }
@@ -309,6 +315,11 @@ fn take_back(
                 _ => "unchanged",
             };
             undone(did, id, names.join(", "))
+        }
+        Back::Move { kind, id, to_local } => {
+            let is_moved = dry_run || writer.move_back(*kind, id, *to_local)?;
+            let did = if is_moved { "moved back" } else { "unchanged" };
+            undone(did, id, String::new())
         }
         Back::Lines { id, go, lines } => {
             let count = if dry_run {
@@ -450,9 +461,10 @@ fn comes_back(backs: &[Back], wanted: &str) -> bool {
 
 fn kind_of(back: &Back) -> Option<Kind> {
     match back {
-        Back::Remove { kind, .. } | Back::Restore { kind, .. } | Back::Fields { kind, .. } => {
-            Some(*kind)
-        }
+        Back::Remove { kind, .. }
+        | Back::Restore { kind, .. }
+        | Back::Move { kind, .. }
+        | Back::Fields { kind, .. } => Some(*kind),
         Back::Lines { .. } => Some(Kind::Session),
         Back::File { .. } => None,
     }

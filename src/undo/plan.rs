@@ -86,6 +86,8 @@ pub(crate) enum Back {
         id: String,
         /// Id of the record before it in the file; `None` for the first one.
         after: Option<String>,
+        /// `true` if it was in the local file of its kind.
+        is_local: bool,
         /// JSON text of the record; `None` if it is lost.
         text: Option<String>,
     },
@@ -96,6 +98,14 @@ pub(crate) enum Back {
         id: String,
         /// Fields, with the values before the first and after the last line.
         fields: Vec<Field>,
+    },
+    /// Moves a record to the file of its kind that it was in.
+    Move {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// `true` to move it to the local file.
+        to_local: bool,
     },
     /// Restores or removes lines of the execution log.
     Lines {
@@ -165,6 +175,7 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                     kind,
                     id,
                     after,
+                    local,
                     text,
                 },
                 _,
@@ -172,6 +183,7 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                 kind: *kind,
                 id: id.clone(),
                 after: after.clone(),
+                is_local: *local,
                 text: text.clone(),
             }),
             (Step::File { splice, .. }, Some(Back::File { splices, .. })) => {
@@ -186,6 +198,18 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                 go: *came,
                 lines: lines.clone(),
             }),
+            (Step::Moved { kind, id, local }, last) => {
+                // Fields of steps before and after the move are one effect.
+                let is_behind = matches!(last, Some(Back::Fields { .. }));
+                backs.retain(|back| !matches!(back, Back::Move { .. }));
+                let at = backs.len() - usize::from(is_behind);
+                let back = Back::Move {
+                    kind: *kind,
+                    id: id.clone(),
+                    to_local: !local,
+                };
+                backs.insert(at, back);
+            }
             (Step::Undone { .. }, _) => {}
         }
     }
@@ -278,12 +302,28 @@ mod tests {
             kind,
             id: id.clone(),
             after: None,
+            local: true,
             text: Some("{}".to_owned()),
         };
+        let moved = |local| Step::Moved {
+            kind,
+            id: id.clone(),
+            local,
+        };
+        let back_to_local = Back::Move {
+            kind,
+            id: id.clone(),
+            to_local: true,
+        };
+        // Approved, approved again after an undo, and shown in between.
+        let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
+        check(&steps, &[back_to_local.clone(), fields.clone()]);
+        check(&[moved(false), moved(true), moved(false)], &[back_to_local]);
         let restore = Back::Restore {
             kind,
-            id,
+            id: id.clone(),
             after: None,
+            is_local: true,
             text: Some("{}".to_owned()),
         };
         check(

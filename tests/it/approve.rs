@@ -62,7 +62,7 @@ fn an_approved_fix_is_hinted_and_found_as_such() {
 #[test]
 fn a_quarantined_fix_says_why_and_is_hinted_from_then_on() {
     let workspace = learnt();
-    let path = ".agentura/fixes.json";
+    let path = ".agentura/fixes.local.json";
     let text = workspace
         .read(path)
         .replace("\"status\": \"active\"", "\"status\": \"quarantined\"")
@@ -109,7 +109,7 @@ fn what_a_person_said_needs_no_approval_and_an_unknown_id_approves_nothing() {
         ran.succeeds().stdout.contains("needs no approval"),
         "{ran:?}"
     );
-    let stored = workspace.read(".agentura/fixes.json");
+    let stored = workspace.read(".agentura/fixes.local.json");
     workspace
         .run(&["memory", "approve", "FIX-001", "FIX-009"])
         .fails(2, "fix `FIX-009` not found");
@@ -121,5 +121,5 @@ fn what_a_person_said_needs_no_approval_and_an_unknown_id_approves_nothing() {
     workspace
         .run(&["memory", "approve", "FIX-001", "--scope", "hr"])
         .fails(2, "fix `FIX-001` not found");
-    assert_eq!(workspace.read(".agentura/fixes.json"), stored);
+    assert_eq!(workspace.read(".agentura/fixes.local.json"), stored);
 }

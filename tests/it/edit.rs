@@ -267,7 +267,7 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
     );
 
     // A fix that had retired works again with other words, and is hinted with them.
-    let path = ".agentura/fixes.json";
+    let path = ".agentura/fixes.local.json";
     let fixes = workspace.read(path).replace(
         "\"status\": \"active\"",
         "\"status\": \"retired\", \"shown\": 4, \"helped\": 0, \"harmed\": 4",

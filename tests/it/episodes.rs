@@ -100,11 +100,11 @@ fn an_episode_is_a_record_without_procedure_secrets_and_people() {
 #[test]
 fn a_session_that_is_read_again_adds_nothing() {
     let workspace = learnt();
-    let stored = workspace.read(".agentura/fixes.json");
+    let stored = workspace.read(".agentura/fixes.local.json");
     std::fs::remove_dir_all(workspace.memory(".index")).unwrap();
     let again = workspace.json(&["learn", "a.jsonl"]);
     assert_eq!((&again["learned"], &again["kept"]), (&json!([]), &json!(0)));
-    assert_eq!(workspace.read(".agentura/fixes.json"), stored);
+    assert_eq!(workspace.read(".agentura/fixes.local.json"), stored);
     // Another session with the same recoveries counts the episodes up, and reports the fix alone.
     workspace.write("b.jsonl", session("s-2"));
     let other = workspace.json(&["learn", "b.jsonl"]);
@@ -117,9 +117,9 @@ fn a_session_that_is_read_again_adds_nothing() {
     assert_eq!(entries[0]["occurrences"], 2.0);
     // A dry run writes nothing.
     workspace.write("c.jsonl", session("s-3"));
-    let stored = workspace.read(".agentura/fixes.json");
+    let stored = workspace.read(".agentura/fixes.local.json");
     workspace.json(&["learn", "--dry-run", "c.jsonl"]);
-    assert_eq!(workspace.read(".agentura/fixes.json"), stored);
+    assert_eq!(workspace.read(".agentura/fixes.local.json"), stored);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_running_session_learns_its_fixes_alone() {
 #[test]
 fn approval_makes_an_episode_a_hint_and_undo_takes_that_back() {
     let workspace = learnt();
-    let before = workspace.read(".agentura/fixes.json");
+    let before = workspace.read(".agentura/fixes.local.json");
     let approved = workspace.json(&["memory", "approve", "FIX-001"]);
     assert_eq!(
         (
@@ -311,7 +311,7 @@ fn approval_makes_an_episode_a_hint_and_undo_takes_that_back() {
     let workspace = learnt();
     workspace.run(&["memory", "approve", "FIX-002"]).succeeds();
     workspace.run(&["memory", "undo"]).succeeds();
-    assert_eq!(workspace.read(".agentura/fixes.json"), before);
+    assert_eq!(workspace.read(".agentura/fixes.local.json"), before);
     assert_eq!(hints(&workspace, PUSH, "git push"), Vec::<Value>::new());
 }
 
@@ -319,9 +319,9 @@ fn approval_makes_an_episode_a_hint_and_undo_takes_that_back() {
 fn a_claim_in_the_file_makes_no_hint_of_an_episode() {
     let workspace = learnt();
     let claimed = workspace
-        .read(".agentura/fixes.json")
+        .read(".agentura/fixes.local.json")
         .replace("\"trust\": \"observed\"", "\"trust\": \"approved\"");
-    workspace.write(".agentura/fixes.json", claimed);
+    workspace.write(".agentura/fixes.local.json", claimed);
     assert_eq!(hints(&workspace, PUSH, "git push"), Vec::<Value>::new());
     workspace.run(&["trust"]).succeeds();
     assert_eq!(hints(&workspace, PUSH, "git push"), Vec::<Value>::new());

@@ -248,7 +248,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     check("no memory", &none, &event(&none));
     assert!(!none.memory("").exists());
     // Without the lock nothing is written, and hints are still shown.
-    for (file, is_told) in [("fixes.json", false), (".lock", true)] {
+    for (file, is_told) in [("fixes.local.json", false), (".lock", true)] {
         let workspace = taught();
         fs::remove_file(workspace.memory(file)).unwrap();
         fs::create_dir(workspace.memory(file)).unwrap();
@@ -256,7 +256,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     }
     let corrupt = taught();
     fs::write(
-        corrupt.memory("fixes.json"),
+        corrupt.memory("fixes.local.json"),
         "{\"entries\": [{\"fix_id\"\0\0\0",
     )
     .unwrap();
@@ -497,12 +497,15 @@ fn the_loop_without_hooks_works_across_processes() {
 #[test]
 fn asking_for_a_hint_changes_no_data_file() {
     let workspace = taught();
-    let before = fs::read(workspace.memory("fixes.json")).unwrap();
+    let before = fs::read(workspace.memory("fixes.local.json")).unwrap();
     for _ in 0..2 {
         let hint = workspace.json(&["hint", "--error", ERROR, "--command", COMMAND]);
         assert_eq!(hint["hints"][0]["working_code"], "echo fixed");
     }
-    assert_eq!(fs::read(workspace.memory("fixes.json")).unwrap(), before);
+    assert_eq!(
+        fs::read(workspace.memory("fixes.local.json")).unwrap(),
+        before
+    );
     // And one from a pipe, and none where nothing is known.
     let none = Workspace::empty();
     assert_eq!(none.json(&["hint", "--error", ERROR])["hints"], json!([]));

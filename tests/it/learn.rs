@@ -259,7 +259,7 @@ fn what_memory_put_into_a_session_teaches_nothing() {
     .join("\n");
     workspace.write("a.jsonl", text);
     workspace.run(&["learn", "a.jsonl"]).succeeds();
-    let fixes = fs::read_to_string(workspace.memory("fixes.json")).unwrap();
+    let fixes = fs::read_to_string(workspace.memory("fixes.local.json")).unwrap();
     assert!(fixes.contains("ValueError: bad row"), "{fixes}");
     assert!(!fixes.contains("CORRECT"), "{fixes}");
 }

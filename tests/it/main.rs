@@ -50,6 +50,7 @@ mod layers;
 mod learn;
 mod learning;
 mod llm_wire;
+mod local_files;
 mod mcp;
 mod mcp_clients;
 mod mcp_conformance;

@@ -140,7 +140,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(fs::read_to_string(&settings).unwrap(), own);
     assert!(!workspace.home().join(".claude.json").exists());
     assert!(!workspace.root().join(".cursor").exists());
-    assert!(workspace.memory("fixes.json").exists());
+    assert!(workspace.memory("fixes.local.json").exists());
     assert_eq!(states(&workspace.json(&["setup", "--undo"])), [""; 0]);
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use memctl::model::{Correction, Execution, Kind, Reflexion, Scope};
-use memctl::store::{Error, ProblemKind, Scoped, Selection};
+use memctl::store::{DataFile, Error, ProblemKind, Scoped, Selection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -352,7 +352,10 @@ fn damage_in_the_middle_is_kept_and_the_rest_stays_usable() {
     assert_eq!(id, "CORR-004");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"CORR-002\" oops"));
-    assert!(store.has_problems(Kind::Correction).unwrap());
+    assert_eq!(
+        store.damaged_files(Kind::Correction).unwrap(),
+        [DataFile::shared(Kind::Correction)]
+    );
 
     let problems = store.inspect(Kind::Correction).unwrap();
     assert_eq!(
@@ -363,7 +366,10 @@ fn damage_in_the_middle_is_kept_and_the_rest_stays_usable() {
         1
     );
     assert_eq!(problems[0].line, 4);
-    let repaired = store.repair(Kind::Correction, now()).unwrap().unwrap();
+    let repaired = store
+        .repair(DataFile::shared(Kind::Correction), now())
+        .unwrap()
+        .unwrap();
     assert_eq!((repaired.kept, repaired.salvaged), (3, 0));
     assert_eq!(fs::read_to_string(repaired.copy).unwrap(), text);
     assert_eq!(
@@ -373,7 +379,12 @@ fn damage_in_the_middle_is_kept_and_the_rest_stays_usable() {
             .len(),
         3
     );
-    assert_eq!(store.repair(Kind::Correction, now()).unwrap(), None);
+    assert_eq!(
+        store
+            .repair(DataFile::shared(Kind::Correction), now())
+            .unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -402,7 +413,10 @@ fn a_file_whose_end_is_broken_is_not_written_to() {
             .append(correction("x"), now());
         assert!(matches!(refused, Err(Error::Damaged(_))), "{text}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        let repaired = store.repair(Kind::Correction, now()).unwrap().unwrap();
+        let repaired = store
+            .repair(DataFile::shared(Kind::Correction), now())
+            .unwrap()
+            .unwrap();
         assert!(repaired.kept == salvaged, "{text}: {repaired:?}");
         store
             .write(&mut random())
@@ -422,7 +436,10 @@ fn two_documents_in_one_file_are_mended_into_one() {
     fs::write(dir.path().join("corrections.json"), text).unwrap();
     let store = store(dir.path());
     assert_eq!(ids(&store, Kind::Correction), ["CORR-001"]);
-    let repaired = store.repair(Kind::Correction, now()).unwrap().unwrap();
+    let repaired = store
+        .repair(DataFile::shared(Kind::Correction), now())
+        .unwrap()
+        .unwrap();
     assert_eq!((repaired.kept, repaired.salvaged), (2, 1));
     assert_eq!(ids(&store, Kind::Correction), ["CORR-001", "CORR-002"]);
 }
@@ -447,7 +464,12 @@ fn a_newer_file_is_read_but_not_written() {
             ..
         })
     ));
-    assert!(store.repair(Kind::Correction, now()).unwrap().is_none());
+    assert!(
+        store
+            .repair(DataFile::shared(Kind::Correction), now())
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::{RUN, correction};
-use crate::workspace::{Ran, Workspace, copy};
+use crate::workspace::{Ran, Workspace, copy, stored_in};
 
 /// Two projects of one user, the first with a memory of a rule and a fix.
 struct Projects {
@@ -104,9 +104,10 @@ impl Projects {
 }
 
 fn entries(memory: &Path, file: &str) -> Vec<Value> {
-    let text = fs::read(memory.join(file)).unwrap();
-    let document: Value = serde_json::from_slice(&text).unwrap();
-    document["entries"].as_array().unwrap().clone()
+    stored_in(memory, file)["entries"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]

@@ -135,9 +135,10 @@ impl Workspace {
         fs::read_to_string(self.root().join(name)).unwrap()
     }
 
-    /// A file of the memory directory as JSON.
+    /// A file of the memory directory as JSON, with the entries of the local file of the same kind,
+    /// in the order of their ids.
     pub(crate) fn stored(&self, name: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.memory(name)).unwrap()).unwrap()
+        stored_in(&self.root().join(".agentura"), name)
     }
 
     /// What `status` calls the store.
@@ -264,4 +265,27 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// A file of a memory directory as JSON, with the entries of the local file of the same kind, in the
+/// order of their ids.
+pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
+    let read = |name: &str| -> Option<Value> {
+        let text = fs::read(memory.join(name)).ok()?;
+        Some(serde_json::from_slice(&text).unwrap())
+    };
+    let local = read(&name.replace(".json", ".local.json"));
+    let shared = read(name);
+    let (Some(local), Some(mut all)) = (&local, shared.clone()) else {
+        return shared.or(local).unwrap_or_else(|| panic!("no {name}"));
+    };
+    let entries = all["entries"].as_array_mut().unwrap();
+    entries.extend(local["entries"].as_array().unwrap().iter().cloned());
+    let field = match name {
+        "fixes.json" => "fix_id",
+        "procedural_memory.json" => "procedure_id",
+        _ => "reflexion_id",
+    };
+    entries.sort_by_key(|entry| entry[field].as_str().map(str::to_owned));
+    all
 }

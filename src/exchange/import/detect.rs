@@ -9,7 +9,7 @@ use crate::exchange::sqlite::{Database, is_sqlite};
 use crate::exchange::{Found, Skipped, claude_mem, mem0, notes};
 use crate::model::Kind;
 use crate::platform::named;
-use crate::store::{DIRECTORY, foreign_entries, foreign_lines, foreign_origin, logs};
+use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 
 use super::{ImportSource, unreadable};
 use crate::workspace::Error;
@@ -83,9 +83,9 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     } else {
         path.to_owned()
     };
-    let has_records = Kind::ALL
+    let has_records = DataFile::ALL
         .iter()
-        .any(|kind| named::is_file(&memory.join(kind.file())));
+        .any(|file| named::is_file(&memory.join(file.name())));
     if has_records && wants(ImportSource::Agentura) {
         return own_directory(&memory);
     }
@@ -195,10 +195,8 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     {
         return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
     }
-    if Kind::ALL
-        .iter()
-        .any(|kind| path.file_name().is_some_and(|name| name == kind.file()))
-    {
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
         return Err(no_import(
             path,
             "it is one file of a memory directory; name the directory",

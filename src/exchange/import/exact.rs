@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::exchange::Skipped;
 use crate::exchange::lines::Line;
-use crate::json::with_fields;
+use crate::json::{with_fields, with_other_strings};
 use crate::model::Kind;
 use crate::store::{
     Entry, Frame, RawEntry as Text, Role, Standing, Tombstone, foreign_lines, logs, redact,
@@ -21,7 +21,7 @@ use crate::store::{
 use super::claimed;
 use super::detect::ParsedExport;
 use super::existing::{FROM, Here, Known, Origin, created, digest};
-use super::rewrite_ids::{rewrite_ids, tests};
+use super::regression_test_names::tests;
 use super::{ImportOptions, ImportReport, Renamed};
 use crate::workspace::Error;
 use crate::workspace::document::document;
@@ -86,7 +86,7 @@ pub(crate) fn import(
             entry.text = text;
             report.observed += 1;
         }
-        if let Some(text) = rewrite_ids(&entry.text, &import.renames) {
+        if let Some(text) = with_other_strings(&entry.text, &import.renames) {
             entry.text = text;
         }
         // The origin is set last, because it names the old id.
@@ -383,7 +383,7 @@ impl Import<'_> {
             return Ok(Some(text.to_owned()));
         }
         debug_assert_eq!(role, Role::Log, "{name}");
-        let line = rewrite_ids(&filtered.text, &self.renames)
+        let line = with_other_strings(&filtered.text, &self.renames)
             .unwrap_or_else(|| filtered.text.into_owned());
         Ok((!here.contains(line.as_bytes())).then_some(line))
     }

@@ -12,11 +12,11 @@ mod detect;
 mod exact;
 pub(crate) mod existing;
 mod ids;
-pub(crate) mod rewrite_ids;
+pub(crate) mod regression_test_names;
 
 pub(crate) use existing::{FROM, created, digest};
 pub(crate) use ids::Taken;
-pub(crate) use rewrite_ids::{rewrite_ids, tests};
+pub(crate) use regression_test_names::tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -168,10 +168,11 @@ pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
     let read = chain.read.iter();
     let unnoted =
         workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
-    let warnings = Kind::ALL.into_iter().filter_map(|kind| {
-        let damaged = workspace.store.has_problems(kind).unwrap_or(false);
-        let file = kind.file();
-        damaged.then(|| format!("`{file}` has damaged parts; see `memctl doctor`"))
+    let warnings = Kind::ALL.into_iter().flat_map(|kind| {
+        let damaged = workspace.store.damaged_files(kind).unwrap_or_default();
+        damaged
+            .into_iter()
+            .map(|file| format!("`{file}` has damaged parts; see `memctl doctor`"))
     });
     Ok(WhyReport {
         id,

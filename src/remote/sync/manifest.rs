@@ -18,7 +18,7 @@ pub(super) struct Line {
     /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
     /// are not sent, and their rows are not removed.
     pub(super) text: Option<u64>,
-    /// Position among the records of its kind.
+    /// Place among the records of its kind.
     pub(super) place: u32,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn manifest(
 ) -> Result<Manifest, Error> {
     let mut manifest = Manifest::default();
     manifest.lines.reserve(positions.len());
-    for place in 0..positions.len() {
+    for place in positions.places() {
         on_record();
         let Some((_, entry)) = positions.any_entry(place)? else {
             continue;
@@ -97,7 +97,7 @@ pub(super) fn manifest(
         manifest.lines.push(Line {
             id: hash_of_id(&outgoing.entry.id),
             text: is_alive.then(|| hash_of_text(&outgoing.text)),
-            place: u32::try_from(place).unwrap_or(u32::MAX),
+            place,
         });
     }
     // If records share an id, the last one wins, as everywhere.

@@ -110,9 +110,7 @@ impl Plans {
             let mut batch = Batch::default();
             let mut sent = 0;
             for (number, place) in plan.send.iter().enumerate() {
-                let entry = positions
-                    .any_entry(*place as usize)?
-                    .map(|(_, entry)| entry);
+                let entry = positions.any_entry(*place)?.map(|(_, entry)| entry);
                 let outgoing = entry.and_then(manifest::outgoing);
                 if let Some(outgoing) = outgoing {
                     match fields(*kind, &outgoing.text) {

@@ -41,18 +41,18 @@ impl Scoped {
             skill,
             newest: None,
         };
-        let snapshot = self.file(kind).snapshot()?;
-        for row in self.select(&snapshot, kind, &selection)? {
+        let selected = self.select_all(kind, &selection)?;
+        for (file, row) in selected.rows() {
             let id = String::from_utf8_lossy(row.id()).into_owned();
             if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
-                starting.push(row);
+                starting.push((file, row));
             } else if others.len() < SUGGEST_AMONG {
                 others.push(id);
             }
         }
         let mut ids = Vec::new();
-        for row in starting {
-            let entry = snapshot.entry(kind, &row)?;
+        for (file, row) in starting {
+            let entry = file.entry(kind, row)?;
             if self.access().sees(kind, &entry.text) {
                 ids.push(entry.id);
             }

@@ -1,7 +1,7 @@
 //! Reading through the access filter: one caller with a scope, a user and a time.
 //!
 //! - `access_filter`: the filter. `scoped`: the store of one caller. `query`: reading of records.
-//!   `id_lookup`: ids from what a user types.
+//!   `selected_rows`: the rows of several files in one order. `id_lookup`: ids from what a user types.
 //! - `audited`: audit of the caller. `removed`: removed records. `pulled`: remote records.
 //! - `disabled_flag`: the marker that disables a memory.
 
@@ -13,3 +13,4 @@ pub(crate) mod pulled;
 pub(crate) mod query;
 pub(crate) mod removed;
 pub(crate) mod scoped;
+mod selected_rows;

@@ -11,6 +11,7 @@ use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
 use crate::store::files::data::scan::Lines;
+use crate::store::files::data_files::DataFile;
 
 use super::scoped::Scoped;
 
@@ -36,10 +37,17 @@ impl Scoped {
     /// Returns the number of visible records of a kind. Within a scope, some kinds are counted by
     /// the hash of the domain alone.
     pub fn count(&self, kind: Kind) -> Result<u64, Error> {
-        let snapshot = self.file(kind).snapshot()?;
+        let mut count = 0;
+        for snapshot in self.snapshots(kind)? {
+            count += self.count_in(&snapshot, kind)?;
+        }
+        Ok(count)
+    }
+
+    fn count_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<u64, Error> {
         if self.access().asks_the_text(kind) {
             let all = Selection::default();
-            return Ok(self.select(&snapshot, kind, &all)?.len() as u64);
+            return Ok(self.select(snapshot, kind, &all)?.len() as u64);
         }
         match self.scope() {
             Scope::All => Ok(snapshot.table.header.count),
@@ -57,12 +65,12 @@ impl Scoped {
     /// Returns the size of all data files in bytes; `None` with limited access, because part of it
     /// belongs to others.
     pub fn bytes(&self) -> Option<u64> {
-        let size = |kind: Kind| {
-            let file = self.directory().open(kind.file()).ok()??;
+        let size = |file: DataFile| {
+            let file = self.directory().open(file.name()).ok()??;
             Some(file.metadata().ok()?.len())
         };
         self.sees_all()
-            .then(|| Kind::ALL.into_iter().filter_map(size).sum())
+            .then(|| DataFile::ALL.into_iter().filter_map(size).sum())
     }
 
     /// Returns the records of a type, oldest first.
@@ -70,24 +78,27 @@ impl Scoped {
         let mut records = Vec::new();
         let mut others = Vec::new();
         let mut problems =
-            self.each_entry(R::KIND, selection, &mut |entry| match entry.parse() {
+            self.each_with_file(R::KIND, selection, &mut |file, entry| match entry.parse() {
                 Ok(record) => records.push(record),
-                Err(error) => others.push((entry.offset, entry.id, error)),
+                Err(error) => others.push((file, entry, error)),
             })?;
-        if others.is_empty() {
-            return Ok(Listing { records, problems });
-        }
-        let (path, file) = self.data_file(R::KIND)?;
-        let mut lines = Lines::of(&file);
-        for (offset, id, error) in others {
-            let line = lines.at(offset).map_err(Error::io("read", &path))?;
-            problems.push(Problem {
-                path: path.clone(),
-                offset,
-                line,
-                kind: ProblemKind::Unreadable,
-                message: unreadable(R::KIND, &id, &error),
-            });
+        for file in DataFile::of(R::KIND) {
+            let mut here = others.iter().filter(|(of, ..)| *of == file).peekable();
+            if here.peek().is_none() {
+                continue;
+            }
+            let (path, opened) = self.data_file(file)?;
+            let mut lines = Lines::of(&opened);
+            for (_, entry, error) in here {
+                let line = lines.at(entry.offset).map_err(Error::io("read", &path))?;
+                problems.push(Problem {
+                    path: path.clone(),
+                    offset: entry.offset,
+                    line,
+                    kind: ProblemKind::Unreadable,
+                    message: unreadable(R::KIND, &entry.id, error),
+                });
+            }
         }
         Ok(Listing { records, problems })
     }
@@ -99,22 +110,31 @@ impl Scoped {
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(Entry),
     ) -> Result<Vec<Problem>, Error> {
-        let snapshot = self.file(kind).snapshot()?;
-        let rows = self.select(&snapshot, kind, selection)?;
+        self.each_with_file(kind, selection, &mut |_, entry| visit(entry))
+    }
+
+    /// Visits the entries of a kind as [`Self::each_entry`] does, each with its file.
+    fn each_with_file(
+        &self,
+        kind: Kind,
+        selection: &Selection<'_>,
+        visit: &mut dyn FnMut(DataFile, Entry),
+    ) -> Result<Vec<Problem>, Error> {
+        let selected = self.select_all(kind, selection)?;
         let wanted = selection.skill.map(ToString::to_string);
-        for row in rows {
-            let entry = snapshot.entry(kind, &row)?;
+        for (snapshot, row) in selected.rows() {
+            let entry = snapshot.entry(kind, row)?;
             let of_skill =
                 |w: &str| json::string_field(&entry.text, "skill").is_some_and(|s| s == w);
             let is_wanted = wanted.as_deref().is_none_or(of_skill);
             if is_wanted && self.access().sees(kind, &entry.text) {
-                visit(entry);
+                visit(snapshot.of, entry);
             }
         }
-        Ok(snapshot.problems)
+        Ok(selected.into_problems())
     }
 
-    /// Returns the rows that may match the selection, oldest first.
+    /// Returns the rows of a file that may match the selection, oldest first.
     pub(super) fn select(
         &self,
         snapshot: &Snapshot,
@@ -154,11 +174,19 @@ impl Scoped {
 
     /// Returns the entry with exactly this id.
     pub fn find(&self, kind: Kind, id: &str) -> Result<Option<Entry>, Error> {
-        let snapshot = self.file(kind).snapshot()?;
-        Ok(self.find_in(&snapshot, kind, id)?.map(|(_, entry)| entry))
+        Ok(self.find_with_file(kind, id)?.map(|(_, entry)| entry))
     }
 
-    /// Visits the entries with exactly these ids, each once, in file order. Reads the table once
+    fn find_with_file(&self, kind: Kind, id: &str) -> Result<Option<(DataFile, Entry)>, Error> {
+        for snapshot in self.snapshots(kind)? {
+            if let Some((_, entry)) = self.find_in(&snapshot, kind, id)? {
+                return Ok(Some((snapshot.of, entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits the entries with exactly these ids, each once, in file order. Reads each table once
     /// for any number of ids.
     pub fn each_of(
         &self,
@@ -166,8 +194,16 @@ impl Scoped {
         ids: &HashSet<&str>,
         visit: &mut dyn FnMut(Entry),
     ) -> Result<(), Error> {
-        let snapshot = self.file(kind).snapshot()?;
-        self.each_of_in(&snapshot, kind, ids, &mut |_, entry| visit(entry))
+        let mut missing = ids.clone();
+        for snapshot in self.snapshots(kind)? {
+            let mut found = Vec::new();
+            self.each_of_in(&snapshot, kind, &missing, &mut |_, entry| found.push(entry))?;
+            for entry in found {
+                missing.remove(entry.id.as_str());
+                visit(entry);
+            }
+        }
+        Ok(())
     }
 
     /// Visits the entries with exactly these ids in a snapshot, with their rows.
@@ -249,10 +285,10 @@ impl Scoped {
             id: id.to_owned(),
             similar: Vec::new(),
         };
-        let entry = self.find(R::KIND, id)?.ok_or_else(not_found)?;
+        let (of, entry) = self.find_with_file(R::KIND, id)?.ok_or_else(not_found)?;
         entry.parse().map_err(|error| {
             let problem = || {
-                let (path, file) = self.data_file(R::KIND)?;
+                let (path, file) = self.data_file(of)?;
                 let line = Lines::of(&file).at(entry.offset);
                 let line = line.map_err(Error::io("read", &path))?;
                 Ok(Problem {
@@ -267,9 +303,11 @@ impl Scoped {
         })
     }
 
-    /// Returns `true` if the file has problems; scans it only if that is unknown.
-    pub fn has_problems(&self, kind: Kind) -> Result<bool, Error> {
-        Ok(self.file(kind).snapshot()?.table.header.problems > 0)
+    /// Returns the files of a kind that have problems; scans a file only if that is unknown.
+    pub fn damaged_files(&self, kind: Kind) -> Result<Vec<DataFile>, Error> {
+        let snapshots = self.snapshots(kind)?.into_iter();
+        let damaged = snapshots.filter(|snapshot| snapshot.table.header.problems > 0);
+        Ok(damaged.map(|snapshot| snapshot.of).collect())
     }
 }
 

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::model::{Kind, Scope, Viewer};
+use crate::model::{Scope, Viewer};
 use crate::platform::Directory;
 use crate::store::audit::audit_context::AuditContext;
 use crate::store::database::Primary;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::JsonFile;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, Identity};
 use crate::store::trust::{Approvals, Standing};
 
@@ -204,13 +205,13 @@ impl Scoped {
         directory::identity(&self.directory)
     }
 
-    pub(crate) fn file(&self, kind: Kind) -> JsonFile<'_> {
-        JsonFile::new(&self.directory, kind, self.held)
+    pub(crate) fn file(&self, of: DataFile) -> JsonFile<'_> {
+        JsonFile::new(&self.directory, of, self.held)
     }
 
-    /// Opens the file of a kind, to report positions in it.
-    pub(crate) fn data_file(&self, kind: Kind) -> Result<(PathBuf, File), Error> {
-        let path = self.directory.join(kind.file());
+    /// Opens a data file, to report positions in it.
+    pub(crate) fn data_file(&self, of: DataFile) -> Result<(PathBuf, File), Error> {
+        let path = self.directory.join(of.name());
         let opened = self.directory.open(&path);
         let file = opened.and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into()));
         Ok((path.clone(), file.map_err(Error::io("read", &path))?))

@@ -9,6 +9,7 @@ use crate::model::Kind;
 use crate::platform::{Directory, FoundKind, is_temporary};
 use crate::store::error::Error;
 
+use super::data_files::DataFile;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::file_names::{
     AUDIT_ANCHOR, AUDIT_LOG, DISABLED, EXECUTION_LOGS, HINTS, JOURNAL, PRIMARY, PROBE, RECOVERED,
@@ -102,9 +103,8 @@ pub fn logs() -> impl Iterator<Item = (&'static str, Role)> {
 
 /// Returns the role of a file directly below the memory directory.
 pub fn role(name: &str) -> Role {
-    let of_kind = Kind::ALL.into_iter().find(|kind| kind.file() == name);
-    if let Some(kind) = of_kind {
-        return Role::Records(kind);
+    if let Some(file) = DataFile::named(name) {
+        return Role::Records(file.kind);
     }
     if let Some((_, role)) = NAMED.iter().find(|(known, _)| *known == name) {
         return *role;

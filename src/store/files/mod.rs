@@ -2,10 +2,11 @@
 //!
 //! - `directory`: location, identity and lock. `file_names`: names of the files. `inventory`: roles
 //!   of the files. `origin_directory`: directories of remote records.
-//! - `data`: files of records.
+//! - `data_files`: the files of records by kind. `data`: one such file.
 //! - `log`: append-only lines. `tombstones`: removed records.
 
 pub(crate) mod data;
+pub(crate) mod data_files;
 pub(crate) mod directory;
 pub(crate) mod file_names;
 pub(crate) mod inventory;

@@ -1,4 +1,4 @@
-//! Positions of all entries of a kind, for derived data that follows the file.
+//! Positions of all entries of a kind, for derived data that follows the files.
 //!
 //! Not limited by the access filter, because derived data covers all records and is filtered on
 //! use. Only [`Positions::entry`], which returns a record, applies the filter.
@@ -10,12 +10,16 @@ use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem};
 use crate::store::files::data::json_file::Snapshot;
 
-/// Entries of a kind at one moment, by index from 0.
+/// Flag in the place of an entry of the local file. The largest place is kept free for the caller.
+const LOCAL: u32 = 1 << 31;
+
+/// Entries of a kind at one moment. Each has a place, which stays while the files only grow.
 #[derive(Debug)]
 pub struct Positions {
     kind: Kind,
     access: AccessFilter,
-    snapshot: Snapshot,
+    /// The files of the kind, the shared one first.
+    files: Vec<Snapshot>,
 }
 
 impl Scoped {
@@ -24,21 +28,23 @@ impl Scoped {
         Ok(Positions {
             kind,
             access: self.access().clone(),
-            snapshot: self.file(kind).snapshot()?,
+            files: self.snapshots(kind)?,
         })
     }
 }
 
 impl Positions {
-    /// Returns a number that is constant while entries are only appended, so that indexes stay
-    /// valid.
-    pub fn generation(&self) -> u64 {
-        self.snapshot.table.header.generation
+    /// Returns a number and the number of entries for each file. The first is constant while entries
+    /// are only appended to that file, so that indexes stay valid.
+    pub fn generations(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.files
+            .iter()
+            .map(|file| (file.table.header.generation, count(file)))
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        usize::try_from(self.snapshot.table.header.count).unwrap_or(usize::MAX)
+        self.files.iter().map(count).sum()
     }
 
     /// Returns `true` if there are no entries.
@@ -46,35 +52,63 @@ impl Positions {
         self.len() == 0
     }
 
-    /// Returns the problems of the file; empty if no scan was needed.
-    pub fn problems(&self) -> &[Problem] {
-        &self.snapshot.problems
+    /// Returns the places of all entries, each file oldest first.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        self.places_behind(&[0, 0])
     }
 
-    /// Returns a hash of every entry's text, in index order. The hash identifies the version of an
-    /// entry.
-    pub fn keys(&self) -> Result<Vec<u64>, Error> {
+    /// Returns the places of the entries of each file behind its first `known` ones.
+    pub fn places_behind(&self, known: &[usize]) -> impl Iterator<Item = u32> {
+        let known = known.iter().copied().chain(std::iter::repeat(0));
+        let files = self.files.iter().zip(known);
+        files.flat_map(|(file, known)| {
+            let flag = if file.of.is_local { LOCAL } else { 0 };
+            let rows = (known..count(file)).map_while(|row| u32::try_from(row).ok());
+            rows.take_while(|row| *row < LOCAL - 1)
+                .map(move |row| row | flag)
+        })
+    }
+
+    /// Returns the problems of the files; empty if no scan was needed.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.files.iter().flat_map(|file| &file.problems)
+    }
+
+    /// Returns the place of every entry and a hash of its text, which identifies its version. In the
+    /// order of [`Self::places`].
+    pub fn keys(&self) -> Result<Vec<(u32, u64)>, Error> {
         let mut keys = Vec::with_capacity(self.len());
-        self.snapshot.each(false, &mut |row| {
-            keys.push(row.key);
-            true
-        })?;
-        Ok(keys)
+        for file in &self.files {
+            file.each(false, &mut |row| {
+                keys.push(row.key);
+                true
+            })?;
+        }
+        Ok(self.places().zip(keys).collect())
     }
 
-    /// Returns the key and the entry at an index, without the access filter. The id may be empty.
-    pub fn any_entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
-        let row = self.snapshot.table.get(place);
-        let Some(row) = row.map_err(Error::io("read", &self.snapshot.path))? else {
+    /// Returns the key and the entry at a place, without the access filter. The id may be empty.
+    pub fn any_entry(&self, place: u32) -> Result<Option<(u64, Entry)>, Error> {
+        let is_local = place & LOCAL != 0;
+        let file = self.files.iter().find(|file| file.of.is_local == is_local);
+        let Some(file) = file else {
             return Ok(None);
         };
-        let entry = self.snapshot.entry(self.kind, &row)?;
+        let row = file.table.get((place & !LOCAL) as usize);
+        let Some(row) = row.map_err(Error::io("read", &file.path))? else {
+            return Ok(None);
+        };
+        let entry = file.entry(self.kind, &row)?;
         Ok(Some((row.key, entry)))
     }
 
-    /// Returns the key and the entry at an index, if the caller may see it.
-    pub fn entry(&self, place: usize) -> Result<Option<(u64, Entry)>, Error> {
+    /// Returns the key and the entry at a place, if the caller may see it.
+    pub fn entry(&self, place: u32) -> Result<Option<(u64, Entry)>, Error> {
         let entry = self.any_entry(place)?;
         Ok(entry.filter(|(_, entry)| self.access.sees(self.kind, &entry.text)))
     }
+}
+
+fn count(file: &Snapshot) -> usize {
+    usize::try_from(file.table.header.count).unwrap_or(usize::MAX)
 }

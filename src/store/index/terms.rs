@@ -1,4 +1,4 @@
-//! Derived table from terms to the entries of a data file that contain them.
+//! Derived tables from terms to the entries of a kind that contain them, one for each data file.
 //!
 //! A few reads find one entry among ten thousand, which is fast enough for a hook on every failing
 //! call. A term is a number that the caller computes. If that computation changes, the `scheme`
@@ -21,6 +21,7 @@ use crate::store::access::scoped::Scoped;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::offsets::Stamp;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::trust::Standing;
 
@@ -39,17 +40,24 @@ const PAGES: usize = 64;
 /// Maximum length of an entry in bytes; a row with more is damaged.
 const LONGEST: u32 = 64 << 20;
 
-/// Index from terms to the entries of a file.
+/// Index from terms to the entries of a kind.
 #[derive(Debug)]
 pub struct Terms {
-    entries: u64,
-    postings: u64,
-    bytes: Bytes,
-    data: Option<File>,
+    /// Tables of the files of the kind, the shared one first. Entries are numbered through all.
+    tables: Vec<Table>,
     kind: Kind,
     store: Scoped,
     // Loaded only when an entry is found.
     standing: OnceCell<Standing>,
+}
+
+/// Index from terms to the entries of a file.
+#[derive(Debug)]
+struct Table {
+    entries: u64,
+    postings: u64,
+    bytes: Bytes,
+    data: Option<File>,
 }
 
 /// Storage of the table: saved on disk, or in memory.
@@ -68,8 +76,8 @@ struct Pages {
 }
 
 impl Scoped {
-    /// Opens the term table of a kind for many lookups. `of` returns the terms of an entry's text; it is called for
-    /// every entry if the table is rebuilt, and never otherwise. An entry without terms is never
+    /// Opens the term tables of a kind for many lookups. `of` returns the terms of an entry's text; it is called for
+    /// every entry if a table is rebuilt, and never otherwise. An entry without terms is never
     /// found.
     pub fn terms(
         &self,
@@ -78,43 +86,61 @@ impl Scoped {
         of: &dyn Fn(&[u8]) -> Vec<u64>,
     ) -> Result<Terms, Error> {
         let mut terms = self.terms_on_disk(kind, scheme, of)?;
-        terms.bytes.load();
+        for table in &mut terms.tables {
+            table.bytes.load();
+        }
         Ok(terms)
     }
 
-    /// Opens the term table of a kind for few lookups: each reads its rows from disk.
+    /// Opens the term tables of a kind for few lookups: each reads its rows from disk.
     pub fn terms_on_disk(
         &self,
         kind: Kind,
         scheme: u64,
         of: &dyn Fn(&[u8]) -> Vec<u64>,
     ) -> Result<Terms, Error> {
-        let path = self.directory().join(kind.file());
-        let saved = self.terms_path(kind);
-        let table = |entries, postings, bytes, data| Terms {
+        // In this order, a record that is approved meanwhile is in one of them.
+        let files = DataFile::of(kind).rev();
+        let tables: Result<Vec<_>, _> = files.map(|file| self.table(file, scheme, of)).collect();
+        let mut tables = tables?;
+        tables.reverse();
+        Ok(Terms {
+            tables,
+            kind,
+            store: self.clone(),
+            standing: OnceCell::new(),
+        })
+    }
+
+    fn table(
+        &self,
+        file: DataFile,
+        scheme: u64,
+        of: &dyn Fn(&[u8]) -> Vec<u64>,
+    ) -> Result<Table, Error> {
+        let path = self.directory().join(file.name());
+        let saved = self.terms_path(file);
+        let table = |entries, postings, bytes, data| Table {
             entries,
             postings,
             bytes,
             data,
-            kind,
-            store: self.clone(),
-            standing: OnceCell::new(),
         };
-        let Some(data) = directory::open_data(self.directory(), kind.file())? else {
+        let Some(data) = directory::open_data(self.directory(), file.name())? else {
             return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
         };
         let now = data.metadata().map_err(Error::io("read", &path))?;
-        if let Ok(Some(file)) = self.directory().open(&saved)
-            && let Some((entries, postings)) = believed(&file, &now, scheme)
+        if let Ok(Some(known)) = self.directory().open(&saved)
+            && let Some((entries, postings)) = believed(&known, &now, scheme)
         {
             return Ok(table(
                 entries,
                 postings,
-                Bytes::Disk(Pages::of(file)),
+                Bytes::Disk(Pages::of(known)),
                 Some(data),
             ));
         }
-        let snapshot = self.file(kind).snapshot()?;
+        let snapshot = self.file(file).snapshot()?;
         let mut rows = Vec::new();
         snapshot.each(false, &mut |row| {
             rows.push(row.clone());
@@ -148,22 +174,22 @@ impl Scoped {
         Ok(table(counts[0], counts[1], bytes, snapshot.file))
     }
 
-    fn terms_path(&self, kind: Kind) -> PathBuf {
+    fn terms_path(&self, file: DataFile) -> PathBuf {
         self.directory()
             .join(DERIVED)
-            .join(format!("{}.terms", kind.plural()))
+            .join(format!("{}.terms", file.derived_name()))
     }
 }
 
 impl Terms {
     /// Number of entries, including those without terms.
     pub fn entries(&self) -> u64 {
-        self.entries
+        self.tables.iter().map(|table| table.entries).sum()
     }
 
     /// Returns `true` if no entry has a term.
     pub fn is_blank(&self) -> bool {
-        self.postings == 0
+        self.tables.iter().all(|table| table.postings == 0)
     }
 
     /// Returns the decision about records that count as this user's own word.
@@ -171,9 +197,42 @@ impl Terms {
         self.standing.get_or_init(|| self.store.standing())
     }
 
-    /// Returns the numbers of the newest `limit` entries that contain a term, oldest first, and the
-    /// total number of such entries.
+    /// Returns the numbers of the newest `limit` entries of each file that contain a term, oldest
+    /// first, and the total number of such entries.
     pub fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
+        let (mut numbers, mut total, mut before) = (Vec::new(), 0, 0);
+        for table in &self.tables {
+            let (found, count) = table.holding(term, limit);
+            numbers.extend(found.into_iter().filter_map(|n| n.checked_add(before)));
+            total += count;
+            before = before.saturating_add(u32::try_from(table.entries).unwrap_or(u32::MAX));
+        }
+        (numbers, total)
+    }
+
+    /// Returns an entry by its number; `None` if the caller may not see it or a table is damaged.
+    pub fn entry(&self, number: u32) -> Option<Entry> {
+        let mut number = u64::from(number);
+        for table in &self.tables {
+            if number < table.entries {
+                let (text, offset) = table.entry(number)?;
+                let id = json::string_field(&text, self.kind.id_field())?.into_owned();
+                let visible = self.store.access().sees(self.kind, &text);
+                return visible.then_some(Entry {
+                    kind: self.kind,
+                    id,
+                    text,
+                    offset,
+                });
+            }
+            number -= table.entries;
+        }
+        None
+    }
+}
+
+impl Table {
+    fn holding(&self, term: u64, limit: usize) -> (Vec<u32>, u64) {
         let below = |bound: u64, or_equal: bool| {
             let (mut low, mut high) = (0, self.postings);
             while low < high {
@@ -193,13 +252,10 @@ impl Terms {
         (entries.map(|(_, entry)| entry).collect(), end - first)
     }
 
-    /// Returns an entry by its number; `None` if the caller may not see it or the table is damaged.
-    pub fn entry(&self, number: u32) -> Option<Entry> {
+    /// Returns the text of an entry and its offset in the file.
+    fn entry(&self, number: u64) -> Option<(Vec<u8>, u64)> {
         let mut row = [0; ROW];
-        let at = HEADER as u64 + u64::from(number) * ROW as u64;
-        if u64::from(number) >= self.entries {
-            return None;
-        }
+        let at = HEADER as u64 + number * ROW as u64;
         self.bytes.read(&mut row, at).ok()?;
         let (at, length) = split(&row);
         if length > LONGEST {
@@ -207,14 +263,7 @@ impl Terms {
         }
         let mut text = vec![0; length as usize];
         self.data.as_ref()?.read_exact_at(&mut text, at).ok()?;
-        let id = json::string_field(&text, self.kind.id_field())?.into_owned();
-        let visible = self.store.access().sees(self.kind, &text);
-        visible.then_some(Entry {
-            kind: self.kind,
-            id,
-            text,
-            offset: at,
-        })
+        Some((text, at))
     }
 
     fn posting(&self, number: u64) -> Option<(u64, u32)> {

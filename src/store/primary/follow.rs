@@ -11,6 +11,7 @@ use crate::store::database::{Primary, PrimaryChange, Reached};
 use crate::store::error::Error;
 use crate::store::files::data::apply;
 use crate::store::files::data::apply::PulledChange;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
 use crate::store::files::file_names::RECOVERED;
 use crate::store::files::tombstones::{self, Tombstone};
@@ -98,7 +99,9 @@ pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), 
     // Check first: without the database, the damaged file is better than none.
     primary.clock().map_err(Error::Primary)?;
     forget(store.directory())?;
-    atomic::remove(store.directory(), kind.file())?;
+    for file in DataFile::of(kind) {
+        atomic::remove(store.directory(), file.name())?;
+    }
     fetch(store, lock, primary.as_ref()).map(drop)
 }
 
@@ -106,7 +109,7 @@ pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), 
 fn set_aside(directory: &Directory, known: Reached) -> Result<(), Error> {
     let aside = directory.below(RECOVERED);
     atomic::create_dir(&aside)?;
-    let files = Kind::ALL.into_iter().map(Kind::file);
+    let files = DataFile::ALL.into_iter().map(DataFile::name);
     for name in files.chain([tombstones::FILE]) {
         let to = aside.join(format!("{name}.until-{}.txt", known.seq));
         atomic::set_aside(directory, name, &to)?;
@@ -134,12 +137,28 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
             stones.push(stone(kind, change)?);
         }
         tombstones::append(lock, &stones)?;
-        apply::apply(store.file(kind), lock, &changes)?;
+        place(store, lock, kind, &changes)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && buried.contains(&change.id))
             .map(|change| change.id.as_str())
             .collect();
         tombstones::lift(lock, kind, &back, "")?;
+    }
+    Ok(())
+}
+
+/// Applies changes to the files of a kind: each record goes to its own file, and leaves the other.
+fn place(store: &Scoped, lock: &Lock, kind: Kind, changes: &[PulledChange]) -> Result<(), Error> {
+    for file in DataFile::of(kind) {
+        let is_here = |text: &String| DataFile::for_record(kind, text.as_bytes()) == file;
+        let here: Vec<PulledChange> = changes
+            .iter()
+            .map(|change| PulledChange {
+                id: change.id.clone(),
+                text: change.text.clone().filter(is_here),
+            })
+            .collect();
+        apply::apply(store.file(file), lock, &here)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::store::error::Error;
+use crate::store::files::data_files::DataFile;
 use crate::store::trust::{Mac, UserKey, hex, parse};
 
 /// One write: a line of the journal.
@@ -80,8 +81,20 @@ pub enum Step {
         /// Id of the record before it; `None` for the first one, or if that id is too long for the
         /// table of offsets.
         after: Option<String>,
+        /// `true` if the record was in the local file of its kind.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        local: bool,
         /// JSON text; `None` if it is not UTF-8, so that it cannot be restored.
         text: Option<String>,
+    },
+    /// A record was moved to another file of its kind.
+    Moved {
+        /// Kind of the record.
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// `true` if it is in the local file now.
+        local: bool,
     },
     /// A file of a skill was written.
     File {
@@ -147,12 +160,22 @@ pub struct Splice {
 }
 
 impl Step {
+    /// Step of a record that is moved to this file.
+    pub(crate) fn moved(to: DataFile, id: &str) -> Self {
+        Self::Moved {
+            kind: to.kind,
+            id: id.to_owned(),
+            local: to.is_local,
+        }
+    }
+
     /// Returns the id of the affected record, or the path of the file; `None` for [`Self::Undone`].
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::Added { id, .. }
             | Self::Edited { id, .. }
             | Self::Removed { id, .. }
+            | Self::Moved { id, .. }
             | Self::Lines { id, .. } => Some(id),
             Self::File { path, .. } => Some(path),
             Self::Undone { .. } => None,
@@ -162,9 +185,10 @@ impl Step {
     /// Returns the kind of the affected record.
     pub fn kind(&self) -> Option<Kind> {
         match self {
-            Self::Added { kind, .. } | Self::Edited { kind, .. } | Self::Removed { kind, .. } => {
-                Some(*kind)
-            }
+            Self::Added { kind, .. }
+            | Self::Edited { kind, .. }
+            | Self::Removed { kind, .. }
+            | Self::Moved { kind, .. } => Some(*kind),
             Self::Lines { .. } => Some(Kind::Session),
             Self::File { .. } | Self::Undone { .. } => None,
         }

@@ -17,6 +17,7 @@ use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::NewEntry;
 use crate::store::files::data::offsets::Header;
+use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
 use crate::store::trust::acts;
 use crate::store::undo_journal::step::Step;
@@ -26,6 +27,8 @@ use super::Writer;
 /// Record to add, of any type.
 pub(crate) trait Addition {
     fn kind(&self) -> Kind;
+    /// Returns the file that it is added to.
+    fn file(&self) -> DataFile;
     /// Returns the store of the caller, with their access and audit context.
     fn store(&self) -> &Scoped;
     /// Returns the id; empty until one is assigned.
@@ -97,6 +100,7 @@ pub(crate) struct New<R> {
     pub(crate) state: State,
     /// Kinds of secrets redacted from it.
     pub(crate) left_out: Vec<&'static str>,
+    file: DataFile,
     store: Scoped,
     unless: Option<Unless>,
     is_numbered: bool,
@@ -116,7 +120,9 @@ impl<R: Record> New<R> {
             return Err(Error::OutOfScope { what });
         }
         claim(&store, &mut record)?;
+        let text = serde_json::to_vec(&record)?;
         Ok(Self {
+            file: DataFile::for_record(R::KIND, &text),
             is_numbered: !record.id().is_empty(),
             record,
             state: State::default(),
@@ -131,6 +137,10 @@ impl<R: Record> New<R> {
 impl<R: Record> Addition for New<R> {
     fn kind(&self) -> Kind {
         R::KIND
+    }
+
+    fn file(&self) -> DataFile {
+        self.file
     }
 
     fn store(&self) -> &Scoped {
@@ -227,9 +237,14 @@ impl Writer {
         all: &mut [&mut dyn Addition],
     ) -> Result<(), Error> {
         let mut vouched = Vec::new();
-        self.redone(kind, |writer, snapshot| {
-            writer.append_to(snapshot, kind, all, &mut vouched)
-        })?;
+        for file in DataFile::of(kind) {
+            if all.iter().any(|new| new.file() == file) {
+                self.begin_local(file)?;
+                self.redone(file, |writer, snapshot| {
+                    writer.append_to(snapshot, kind, all, &mut vouched)
+                })?;
+            }
+        }
         match &self.key {
             Some(key) if acts(kind) => self.store.approvals().approve_with(key, &vouched),
             _ => Ok(()),
@@ -244,10 +259,13 @@ impl Writer {
         all: &mut [&mut dyn Addition],
         vouched: &mut Vec<Entry>,
     ) -> Result<(), Error> {
-        let mut ids = Ids::of(snapshot, kind);
+        let mut ids = Ids::of(snapshot, kind, self.highest_beside(snapshot.of)?);
         let mut steps = Vec::new();
         let mut texts: Vec<(usize, String)> = Vec::new();
         for (at, new) in all.iter_mut().enumerate() {
+            if new.file() != snapshot.of {
+                continue;
+            }
             let added = |new: &dyn Addition| Step::Added {
                 kind,
                 id: new.id().to_owned(),
@@ -272,7 +290,7 @@ impl Writer {
                 *new.state() = State::Repeated;
                 continue;
             }
-            match entry_of(snapshot, &mut ids, *new) {
+            match self.entry_of(&mut ids, *new) {
                 Ok(text) => {
                     steps.push((at, added(*new)));
                     texts.push((at, text));
@@ -299,7 +317,7 @@ impl Writer {
             .collect();
         let rows: Vec<_> = entries.iter().map(|entry| (entry.id, entry.text)).collect();
         self.send(kind, &rows)?;
-        let done = self.store.file(kind).append(snapshot, &entries);
+        let done = self.store.file(snapshot.of).append(snapshot, &entries);
         if matches!(done, Err(Error::Changing { .. })) {
             for (at, text) in texts {
                 *all[at].state() = State::Unsure(text);
@@ -308,6 +326,33 @@ impl Writer {
         self.followed(done)?;
         vouched.extend(own);
         Ok(())
+    }
+
+    /// Assigns an id, unless there is one, and returns the text of the entry.
+    fn entry_of(&self, ids: &mut Ids<'_>, new: &mut dyn Addition) -> Result<String, Error> {
+        if !new.is_numbered() {
+            let id = ids.next(new.now())?;
+            new.number(id);
+            return new.text();
+        }
+        for snapshot in self.store.snapshots(new.kind())? {
+            if Scoped::holds(&snapshot, new.kind(), new.id())? {
+                return Err(Error::Exists {
+                    id: new.id().to_owned(),
+                });
+            }
+        }
+        new.text()
+    }
+
+    /// Returns the highest id in the other files of a kind, which share its ids.
+    pub(super) fn highest_beside(&self, file: DataFile) -> Result<IdShape, Error> {
+        let mut highest = IdShape::default();
+        for other in DataFile::of(file.kind).filter(|other| *other != file) {
+            let snapshot = self.store.file(other).snapshot()?;
+            highest = highest.max(snapshot.table.header.highest);
+        }
+        Ok(highest)
     }
 
     /// Writes one event for each caller and record.
@@ -402,23 +447,6 @@ fn is_repeated(
     failed.map_or(Ok(found), Err)
 }
 
-/// Assigns an id, unless there is one, and returns the text of the entry.
-fn entry_of(
-    snapshot: &Snapshot,
-    ids: &mut Ids<'_>,
-    new: &mut dyn Addition,
-) -> Result<String, Error> {
-    if !new.is_numbered() {
-        let id = ids.next(new.now())?;
-        new.number(id);
-    } else if Scoped::holds(snapshot, new.kind(), new.id())? {
-        return Err(Error::Exists {
-            id: new.id().to_owned(),
-        });
-    }
-    new.text()
-}
-
 /// Free ids of a kind.
 struct Ids<'a> {
     snapshot: &'a Snapshot,
@@ -429,8 +457,9 @@ struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    fn of(snapshot: &'a Snapshot, kind: Kind) -> Self {
-        let highest = snapshot.table.header.highest;
+    /// `beside` is the highest id in other files of the kind.
+    fn of(snapshot: &'a Snapshot, kind: Kind, beside: IdShape) -> Self {
+        let highest = snapshot.table.header.highest.max(beside);
         Self {
             snapshot,
             kind,

@@ -10,6 +10,7 @@ use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
+use crate::store::files::data_files::DataFile;
 use crate::store::undo_journal;
 
 use super::Writer;
@@ -27,7 +28,8 @@ impl Scoped {
     /// Returns the expired records of a kind, within scope and user. Empty if the store has no
     /// current time.
     pub fn expired(&self, kind: Kind) -> Result<Expired, Error> {
-        let snapshot = self.file(kind).snapshot()?;
+        // Kinds that expire have one file.
+        let snapshot = self.file(DataFile::shared(kind)).snapshot()?;
         Ok(self.expired_in(&snapshot, kind)?.1)
     }
 
@@ -71,7 +73,7 @@ impl Writer {
         content: &dyn Fn(&Entry) -> String,
     ) -> Result<Expired, Error> {
         let mut gone = Expired::default();
-        self.redone(kind, |writer, snapshot| {
+        self.redone(DataFile::shared(kind), |writer, snapshot| {
             writer.remove_expired_of(snapshot, kind, at, content, &mut gone)
         })?;
         Ok(gone)
@@ -96,7 +98,7 @@ impl Writer {
         let gone = expired.over.iter().zip(&contents);
         let gone: Vec<_> = gone.map(|(entry, text)| (entry, text.as_str())).collect();
         self.add_tombstones(kind, &gone, at)?;
-        let done = self.store().file(kind).remove_all(snapshot, &rows);
+        let done = self.store().file(snapshot.of).remove_all(snapshot, &rows);
         *removed = expired;
         self.followed(done)
     }

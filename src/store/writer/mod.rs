@@ -5,6 +5,7 @@
 //!
 //! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these. `group_commit`:
 //!   additions of several requests in one write. `seen_entries`: search for an equal entry.
+//! - `local_files`: records that move between the local and the shared file of their kind.
 //! - `raw_transfer`: byte-for-byte export and import. `remove_all`: purge.
 //! - `puller`: remote records. `moving`: move of a memory to a database. `replica`: name of this
 //!   copy.
@@ -13,6 +14,7 @@
 pub(crate) mod append;
 pub(crate) mod expire;
 pub(crate) mod group_commit;
+pub(crate) mod local_files;
 pub(crate) mod moving;
 pub(crate) mod puller;
 pub(crate) mod raw_transfer;
@@ -34,6 +36,7 @@ use crate::store::audit::audit_event::AuditAction;
 use crate::store::error::{Error, Problem};
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::redone;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Identity, Lock};
 use crate::store::primary::at_primary::AtPrimary;
 use crate::store::redaction::redact;
@@ -54,6 +57,8 @@ pub struct Writer {
     key: Option<UserKey>,
     repaired: Vec<Problem>,
     left_out: Vec<&'static str>,
+    /// `true` if no two files of a kind are known to share an id.
+    is_settled: bool,
 }
 
 impl Scoped {
@@ -115,6 +120,7 @@ impl Writer {
             identity,
             repaired: Vec::new(),
             left_out: Vec::new(),
+            is_settled: false,
         })
     }
 
@@ -168,22 +174,26 @@ impl Writer {
 
     /// Fails unless records of this kind can be added now. Call before work that depends on it.
     pub fn check(&mut self, kind: Kind) -> Result<(), Error> {
-        self.redone(kind, |writer, snapshot| {
-            writer.store.file(kind).check_writable(snapshot)
-        })
+        for file in DataFile::of(kind) {
+            self.redone(file, |writer, snapshot| {
+                writer.store.file(file).check_writable(snapshot)
+            })?;
+        }
+        Ok(())
     }
 
-    /// Reads and writes the file of a kind, and retries if another program changes it meanwhile.
-    /// Failed attempts leave no line in the journal.
+    /// Reads and writes a data file, and retries if another program changes it meanwhile. Failed
+    /// attempts leave no line in the journal.
     pub(crate) fn redone<T>(
         &mut self,
-        kind: Kind,
+        file: DataFile,
         mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.settle(file.kind)?;
         redone(|| {
             let mark = undo_journal::mark(&self.lock);
             let done = self
-                .prepare(kind)
+                .prepare(file)
                 .and_then(|snapshot| attempt(self, &snapshot));
             if matches!(done, Err(Error::Changing { .. })) {
                 undo_journal::back_to(&self.lock, mark)?;
@@ -279,9 +289,9 @@ impl Writer {
         }
     }
 
-    pub(crate) fn prepare(&mut self, kind: Kind) -> Result<Snapshot, Error> {
+    pub(crate) fn prepare(&mut self, file: DataFile) -> Result<Snapshot, Error> {
         self.store
-            .file(kind)
+            .file(file)
             .prepare(&self.lock, &mut self.repaired)
     }
 }

@@ -1,4 +1,4 @@
-//! Pulling of remote records: the only writer below `remote/`.
+//! Pulling of remote records: the only writer below `remote/`, where each kind has one file.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::data::apply::{PulledChange, PulledCount, apply, places};
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Lock, SMALL_FILE};
 use crate::store::files::origin_directory::{directory_name, is_origin, unescaped};
 
@@ -66,7 +67,8 @@ impl Puller {
             let state = store.directory().metadata(kind.file());
             state.is_ok_and(|state| state.is_some_and(|state| state.len() == 0))
         };
-        let is_damaged = |store: &Scoped, kind| match store.file(kind).snapshot() {
+        let is_damaged = |store: &Scoped, kind| match store.file(DataFile::shared(kind)).snapshot()
+        {
             Ok(snapshot) => snapshot.table.header.problems > 0 || is_empty(store, kind),
             Err(Error::NewerFormat { .. }) => false,
             Err(_) => true,
@@ -106,7 +108,7 @@ impl Puller {
     /// Returns the number of these records that are present.
     pub fn count_held(&self, origin: &str, kind: Kind, ids: &[&str]) -> Result<u64, Error> {
         let store = self.store.pulled_from(origin);
-        let Ok(snapshot) = store.file(kind).snapshot() else {
+        let Ok(snapshot) = store.file(DataFile::shared(kind)).snapshot() else {
             // A damaged file is pulled again as a whole.
             return Ok(0);
         };
@@ -119,7 +121,7 @@ impl Puller {
         let mut total = 0;
         for pulled in self.store.pulled() {
             for kind in Kind::ALL {
-                let snapshot = pulled.store.file(kind).snapshot();
+                let snapshot = pulled.store.file(DataFile::shared(kind)).snapshot();
                 total += snapshot.map_or(0, |snapshot| snapshot.table.header.count);
             }
         }
@@ -142,7 +144,7 @@ impl Puller {
         let directory = self.lock.directory().below(directory_name(origin));
         let lock = Lock::take(&directory, PATIENCE)?;
         let store = self.store.moved_to(directory, origin).held();
-        apply(store.file(kind), &lock, changes)
+        apply(store.file(DataFile::shared(kind)), &lock, changes)
     }
 }
 

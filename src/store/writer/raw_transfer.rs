@@ -19,6 +19,7 @@ use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem};
 use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::{JsonFile, Snapshot};
+use crate::store::files::data_files::DataFile;
 use crate::store::files::log::Sync;
 use crate::store::files::{directory, log};
 use crate::store::redaction::redact;
@@ -51,20 +52,24 @@ pub fn raw_field(entry: &str, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Returns the entries of a foreign memory directory, oldest first, and the problems of the file.
-/// Writes nothing there, not even derived files.
+/// Returns the entries of a foreign memory directory, oldest first in each file, and the problems of
+/// the files. Writes nothing there, not even derived files.
 pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<Problem>), Error> {
-    let snapshot = JsonFile::new(&named::directory(directory), kind, false).by_scan()?;
-    let mut entries = Vec::new();
-    let mut rows = Vec::new();
-    snapshot.each(false, &mut |row| {
-        rows.push(row.clone());
-        true
-    })?;
-    for row in rows {
-        entries.push(snapshot.entry(kind, &row)?);
+    let directory = named::directory(directory);
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    for file in DataFile::of(kind) {
+        let snapshot = JsonFile::new(&directory, file, false).by_scan()?;
+        let mut rows = Vec::new();
+        snapshot.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        for row in rows {
+            entries.push(snapshot.entry(kind, &row)?);
+        }
+        problems.extend(snapshot.problems);
     }
-    Ok((entries, snapshot.problems))
+    Ok((entries, problems))
 }
 
 /// Returns the lines of a log in a foreign memory directory.
@@ -78,13 +83,13 @@ pub fn foreign_origin(directory: &Path) -> Option<String> {
 }
 
 impl Scoped {
-    /// Returns the frame of a file; `None` if there is no file, its end is damaged, or the caller
+    /// Returns the frame of the shared file of a kind; `None` if there is no file, its end is damaged, or the caller
     /// has limited access.
     pub fn frame(&self, kind: Kind) -> Result<Option<Frame>, Error> {
         if !self.sees_all() {
             return Ok(None);
         }
-        let snapshot = self.file(kind).by_scan()?;
+        let snapshot = self.file(DataFile::shared(kind)).by_scan()?;
         let header = &snapshot.table.header;
         let mut first = None;
         snapshot.each(false, &mut |row| {
@@ -137,8 +142,9 @@ impl Writer {
         redacted.text
     }
 
-    /// Appends entries unchanged except for redacted secrets; `frame` surrounds them if there is no
-    /// file yet. On return all entries are on disk, or none is. The ids must be free.
+    /// Appends entries unchanged except for redacted secrets; `frame` surrounds those of the shared
+    /// file if there is none yet. On return all entries of a file are on disk, or none is. The ids
+    /// must be free.
     pub fn restore(
         &mut self,
         kind: Kind,
@@ -154,21 +160,29 @@ impl Writer {
                 return Err(Error::OutOfScope { what });
             }
         }
-        let mut is_first = true;
-        self.redone(kind, |writer, snapshot| {
-            if std::mem::take(&mut is_first) {
-                return writer.restore_to(snapshot, kind, entries, frame);
-            }
-            // Another program may have saved the entries of an earlier attempt.
-            let mut missing = Vec::new();
-            for entry in entries {
-                let is_there = !entry.id.is_empty() && Scoped::holds(snapshot, kind, &entry.id)?;
-                if !is_there {
-                    missing.push(entry.clone());
+        for file in DataFile::of(kind) {
+            let belongs =
+                |entry: &&RawEntry| DataFile::for_record(kind, entry.text.as_bytes()) == file;
+            let here: Vec<RawEntry> = entries.iter().filter(belongs).cloned().collect();
+            let frame = frame.filter(|_| !file.is_local);
+            let mut is_first = true;
+            self.redone(file, |writer, snapshot| {
+                if std::mem::take(&mut is_first) {
+                    return writer.restore_to(snapshot, kind, &here, frame);
                 }
-            }
-            writer.restore_to(snapshot, kind, &missing, frame)
-        })
+                // Another program may have saved the entries of an earlier attempt.
+                let mut missing = Vec::new();
+                for entry in &here {
+                    let is_there =
+                        !entry.id.is_empty() && Scoped::holds(snapshot, kind, &entry.id)?;
+                    if !is_there {
+                        missing.push(entry.clone());
+                    }
+                }
+                writer.restore_to(snapshot, kind, &missing, frame)
+            })?;
+        }
+        Ok(())
     }
 
     fn restore_to(
@@ -204,10 +218,10 @@ impl Writer {
         self.send(kind, &rows)?;
         let plain = Frame::plain(kind);
         let frame = frame.filter(|frame| frame.holds(kind)).unwrap_or(&plain);
-        let done = self
-            .store()
-            .file(kind)
-            .append_all(snapshot, &texts, (&frame.head, &frame.tail));
+        let done =
+            self.store()
+                .file(snapshot.of)
+                .append_all(snapshot, &texts, (&frame.head, &frame.tail));
         self.followed(done)
     }
 

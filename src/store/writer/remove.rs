@@ -14,6 +14,7 @@ use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::tombstones;
 use crate::store::redaction::redact;
 use crate::store::undo_journal::{self, step::Step};
@@ -77,9 +78,13 @@ impl Writer {
     ) -> Result<Vec<Entry>, Error> {
         let contents: HashMap<&str, &str> = removals.iter().copied().collect();
         let mut gone = Vec::new();
-        self.redone(kind, |writer, snapshot| {
-            writer.take_out_of(snapshot, kind, &contents, now, may_come_back, &mut gone)
-        })?;
+        for file in DataFile::of(kind) {
+            let mut of_file = Vec::new();
+            self.redone(file, |writer, snapshot| {
+                writer.take_out_of(snapshot, kind, &contents, now, may_come_back, &mut of_file)
+            })?;
+            gone.append(&mut of_file);
+        }
         Ok(gone)
     }
 
@@ -114,6 +119,7 @@ impl Writer {
                     kind,
                     id: entry.id.clone(),
                     after,
+                    local: snapshot.of.is_local,
                     text: text.ok().map(|text| redact(text).text.into_owned()),
                 };
                 self.journal(step);
@@ -128,7 +134,7 @@ impl Writer {
             .collect();
         self.add_tombstones(kind, &going, &now.to_rfc3339())?;
         let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
-        let done = self.store().file(kind).remove_all(snapshot, &rows);
+        let done = self.store().file(snapshot.of).remove_all(snapshot, &rows);
         *gone = found.into_iter().map(|(_, entry, _)| entry).collect();
         self.followed(done)
     }

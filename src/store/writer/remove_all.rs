@@ -7,6 +7,7 @@ use crate::store::atomic;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::inventory::{self, Role};
 use crate::store::index::session_scratch;
 
@@ -21,9 +22,13 @@ impl Writer {
             return Ok(Vec::new());
         }
         let mut gone = Vec::new();
-        self.redone(kind, |writer, snapshot| {
-            writer.remove_visible_of(snapshot, kind, at, &mut gone)
-        })?;
+        for file in DataFile::of(kind) {
+            let mut of_file = Vec::new();
+            self.redone(file, |writer, snapshot| {
+                writer.remove_visible_of(snapshot, kind, at, &mut of_file)
+            })?;
+            gone.append(&mut of_file);
+        }
         Ok(gone)
     }
 
@@ -52,7 +57,7 @@ impl Writer {
             let touched: Vec<_> = ids.iter().map(|id| (id.as_str(), None)).collect();
             self.store().audit(AuditAction::Removed, &touched)?;
             self.add_id_tombstones(kind, &ids, at)?;
-            let file = self.store().file(kind);
+            let file = self.store().file(snapshot.of);
             let done = file.keep_only(snapshot, &|row| !offsets.contains(&row.at));
             *gone = ids;
             self.followed(done)?;

@@ -26,6 +26,7 @@ use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data::json_file::{FORMAT, JsonFile, Snapshot};
 use crate::store::files::data::json_write::redone;
 use crate::store::files::data::scan::Lines;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::Lock;
 use crate::store::files::file_names::RECOVERED;
 use crate::store::primary::at_primary::AtPrimary;
@@ -57,25 +58,35 @@ pub struct Cleaned {
 }
 
 impl Scoped {
-    /// Returns all problems of a kind's file; reads every entry. Requires full access.
+    /// Returns all problems of the files of a kind; reads every entry. Requires full access.
     pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
-        if !self.sees_all() {
-            return Err(Error::OutOfScope {
-                what: kind.file().to_owned(),
-            });
-        }
-        let snapshot = self.file(kind).by_scan()?;
-        let mut problems = snapshot.problems.clone();
         let mut ids = HashSet::new();
+        let mut problems = Vec::new();
+        for file in DataFile::of(kind) {
+            problems.extend(self.inspect_file(file, &mut ids)?);
+        }
+        Ok(problems)
+    }
+
+    /// Returns the problems of a file; `ids` are those of the entries in the files before it.
+    fn inspect_file(
+        &self,
+        file: DataFile,
+        ids: &mut HashSet<String>,
+    ) -> Result<Vec<Problem>, Error> {
+        self.must_see_all(file)?;
+        let kind = file.kind;
+        let snapshot = self.file(file).by_scan()?;
+        let mut problems = snapshot.problems.clone();
         let mut rows = Vec::new();
         snapshot.each(false, &mut |row| {
             rows.push(row.clone());
             true
         })?;
-        let Some(file) = &snapshot.file else {
+        let Some(opened) = &snapshot.file else {
             return Ok(problems);
         };
-        let mut lines = Lines::of(file);
+        let mut lines = Lines::of(opened);
         let path = &snapshot.path;
         for row in rows {
             let text = snapshot.read(&row)?;
@@ -88,7 +99,7 @@ impl Scoped {
                 text,
                 offset: row.at,
             };
-            for (kind, message) in misfits(&entry, &mut ids) {
+            for (kind, message) in misfits(&entry, ids) {
                 let line = lines.at(row.at).map_err(Error::io("read", path))?;
                 problems.push(Problem {
                     path: path.clone(),
@@ -102,31 +113,34 @@ impl Scoped {
         Ok(problems)
     }
 
-    /// Repairs the torn or damaged file of a kind; `None` if there is nothing to repair.
-    pub fn repair(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
-        if !self.sees_all() {
-            return Err(Error::OutOfScope {
-                what: kind.file().to_owned(),
-            });
-        }
+    fn must_see_all(&self, file: DataFile) -> Result<(), Error> {
+        let what = file.name().to_owned();
+        self.sees_all()
+            .then_some(())
+            .ok_or(Error::OutOfScope { what })
+    }
+
+    /// Repairs a torn or damaged file; `None` if there is nothing to repair.
+    pub fn repair(&self, file: DataFile, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
+        self.must_see_all(file)?;
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
-        redone(|| self.repair_under(&lock, kind, now))
+        redone(|| self.repair_under(&lock, file, now))
     }
 
     fn repair_under(
         &self,
         lock: &Lock,
-        kind: Kind,
+        of: DataFile,
         now: DateTime<Utc>,
     ) -> Result<Option<Repaired>, Error> {
         let held = self.held();
-        let file = held.file(kind);
+        let file = held.file(of);
         let snapshot = file.by_scan()?;
         let format = snapshot.table.header.format;
         if !snapshot.problems.iter().any(|p| p.kind.is_mendable()) {
             return Ok(None);
         }
-        let path = self.directory().join(kind.file());
+        let path = file.path();
         if format > FORMAT {
             return Err(Error::NewerFormat {
                 path,
@@ -136,8 +150,8 @@ impl Scoped {
         }
         if self.primary_name()?.is_some() {
             // The database holds the intact records.
-            let (_, copy) = copy_aside(lock, kind, &snapshot, now)?;
-            follow::fetch_anew(self, lock, kind)?;
+            let (_, copy) = copy_aside(lock, &snapshot, now)?;
+            follow::fetch_anew(self, lock, of.kind)?;
             return Ok(Some(Repaired {
                 path,
                 copy,
@@ -145,32 +159,29 @@ impl Scoped {
                 salvaged: 0,
             }));
         }
-        mend(lock, file, kind, &snapshot, now).map(Some)
+        mend(lock, file, &snapshot, now).map(Some)
     }
 
-    /// Redacts the entries of a kind; entries without secrets keep every byte. Copies the file
-    /// aside first. Returns `None` if there is nothing to redact.
-    pub fn clean(&self, kind: Kind, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
-        if !self.sees_all() {
-            return Err(Error::OutOfScope {
-                what: kind.file().to_owned(),
-            });
-        }
+    /// Redacts the entries of a file; entries without secrets keep every byte. Copies the file aside
+    /// first. Returns `None` if there is nothing to redact.
+    pub fn clean(&self, file: DataFile, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
+        self.must_see_all(file)?;
         let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
         let limit = std::time::Duration::from_secs(30);
         let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
-        redone(|| self.clean_under(&lock, kind, now, at_primary.as_mut()))
+        redone(|| self.clean_under(&lock, file, now, at_primary.as_mut()))
     }
 
     fn clean_under(
         &self,
         lock: &Lock,
-        kind: Kind,
+        of: DataFile,
         now: DateTime<Utc>,
         at_primary: Option<&mut AtPrimary>,
     ) -> Result<Option<Cleaned>, Error> {
+        let kind = of.kind;
         let held = self.held();
-        let file = held.file(kind);
+        let file = held.file(of);
         let snapshot = file.by_scan()?;
         let mut rows = Vec::new();
         snapshot.each(false, &mut |row| {
@@ -204,7 +215,7 @@ impl Scoped {
                 ours: FORMAT,
             });
         }
-        let (bytes, copy) = copy_aside(lock, kind, &snapshot, now)?;
+        let (bytes, copy) = copy_aside(lock, &snapshot, now)?;
         let mut text = Vec::with_capacity(bytes.len());
         let mut from = 0;
         if let Some(at) = at_primary {
@@ -256,12 +267,11 @@ fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String
 fn mend(
     lock: &Lock,
     file: JsonFile<'_>,
-    kind: Kind,
     snapshot: &Snapshot,
     now: DateTime<Utc>,
 ) -> Result<Repaired, Error> {
-    let path = lock.directory().join(kind.file());
-    let (bytes, copy) = copy_aside(lock, kind, snapshot, now)?;
+    let (path, kind) = (file.path(), file.kind());
+    let (bytes, copy) = copy_aside(lock, snapshot, now)?;
     let mut spans = Vec::new();
     snapshot.each(false, &mut |row| {
         let start = usize::try_from(row.at).unwrap_or(usize::MAX);
@@ -293,7 +303,6 @@ fn mend(
 /// Copies a file to `recovered/`. Returns its bytes and the path of the copy.
 fn copy_aside(
     lock: &Lock,
-    kind: Kind,
     snapshot: &Snapshot,
     now: DateTime<Utc>,
 ) -> Result<(Vec<u8>, PathBuf), Error> {
@@ -310,7 +319,7 @@ fn copy_aside(
     }
     let aside = lock.directory().below(RECOVERED);
     atomic::create_dir(&aside)?;
-    let name = format!("{}.{}.txt", kind.file(), now.format("%Y%m%d%H%M%S%6f"));
+    let name = format!("{}.{}.txt", snapshot.of, now.format("%Y%m%d%H%M%S%6f"));
     atomic::replace(&aside, &name, &bytes)?;
     Ok((bytes, aside.join(name)))
 }

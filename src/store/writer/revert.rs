@@ -14,6 +14,7 @@ use crate::store::files::data::apply::is_record;
 use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::tombstones;
 use crate::store::undo_journal::{
     self,
@@ -29,6 +30,8 @@ pub struct Returning<'a> {
     pub id: &'a str,
     /// Id of the record before it; `None` restores the record at the start of the file.
     pub after: Option<&'a str>,
+    /// `true` if it was in the local file of its kind.
+    pub is_local: bool,
     /// JSON text.
     pub text: &'a str,
 }
@@ -56,9 +59,15 @@ impl Writer {
         fields: &[Field],
         dry_run: bool,
     ) -> Result<Reverted, Error> {
-        self.redone(kind, |writer, snapshot| {
-            writer.revert_in(snapshot, kind, id, fields, dry_run)
-        })
+        for file in DataFile::of(kind) {
+            let done = self.redone(file, |writer, snapshot| {
+                writer.revert_in(snapshot, kind, id, fields, dry_run)
+            })?;
+            if done != Reverted::Gone {
+                return Ok(done);
+            }
+        }
+        Ok(Reverted::Gone)
     }
 
     fn revert_in(
@@ -119,7 +128,10 @@ impl Writer {
         };
         self.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
         self.send(kind, &[(id, &text)])?;
-        let done = self.store().file(kind).replace(snapshot, &row, &text);
+        let done = self
+            .store()
+            .file(snapshot.of)
+            .replace(snapshot, &row, &text);
         self.followed(done)?;
         Ok(Reverted::Done)
     }
@@ -134,10 +146,15 @@ impl Writer {
         at: &str,
     ) -> Result<usize, Error> {
         let mut back = 0;
-        self.redone(kind, |writer, snapshot| {
-            back += writer.put_back_to(snapshot, kind, run, at)?;
-            Ok(())
-        })?;
+        for file in DataFile::of(kind) {
+            let of_file = run.iter().filter(|one| one.is_local == file.is_local);
+            let of_file: Vec<_> = of_file.copied().collect();
+            if !of_file.is_empty() {
+                back += self.redone(file, |writer, snapshot| {
+                    writer.put_back_to(snapshot, kind, &of_file, at)
+                })?;
+            }
+        }
         Ok(back)
     }
 
@@ -205,7 +222,7 @@ impl Writer {
         after: Option<&str>,
         records: &[&Returning<'_>],
     ) -> Result<(), Error> {
-        let file = self.store().file(kind);
+        let file = self.store().file(snapshot.of);
         let neighbour = match after {
             Some(before) => self.store().find_in(snapshot, kind, before)?,
             None => first(snapshot, kind)?,

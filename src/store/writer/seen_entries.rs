@@ -13,10 +13,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::model::Kind;
 use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
+use crate::store::files::data_files::DataFile;
 
 use super::append::Compared;
 
-/// Digests of the entries of one kind.
+/// Digests of the entries of the shared file of one kind.
 #[derive(Debug, Default)]
 pub struct SeenEntries(Mutex<Seen>);
 
@@ -37,7 +38,7 @@ impl SeenEntries {
         digest_of: &dyn Fn(&[u8]) -> Option<u64>,
     ) -> Result<(bool, Compared), Error> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = store.file(kind).snapshot()?;
+        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
         let now = Compared::of(&snapshot.table.header);
         let from = seen.compared.and_then(|before| before.until(now));
         if from.is_none() {

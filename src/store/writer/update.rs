@@ -11,6 +11,7 @@ use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
 use crate::store::undo_journal::step::{Field, Step};
 
@@ -36,19 +37,40 @@ impl Writer {
         changes: &[(&str, V)],
         gone: &[&str],
     ) -> Result<Entry, Error> {
-        self.redone(kind, |writer, snapshot| {
-            let (row, mut entry) = writer
-                .store
-                .find_in(snapshot, kind, id)?
-                .ok_or_else(|| not_found(kind, id))?;
-            let (text, step) = writer.changed(&entry, changes, gone)?;
-            writer.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
-            writer.send(kind, &[(id, &text)])?;
-            let done = writer.store.file(kind).replace(snapshot, &row, &text);
-            writer.followed(done)?;
-            entry.text = text.into_bytes();
-            Ok(entry)
-        })
+        for file in DataFile::of(kind) {
+            let updated = self.redone(file, |writer, snapshot| {
+                writer.update_one_in(snapshot, id, changes, gone)
+            })?;
+            if let Some(entry) = updated {
+                return Ok(entry);
+            }
+        }
+        Err(not_found(kind, id))
+    }
+
+    fn update_one_in<V: Serialize>(
+        &mut self,
+        snapshot: &Snapshot,
+        id: &str,
+        changes: &[(&str, V)],
+        gone: &[&str],
+    ) -> Result<Option<Entry>, Error> {
+        let (file, kind) = (snapshot.of, snapshot.of.kind);
+        let Some((row, mut entry)) = self.store.find_in(snapshot, kind, id)? else {
+            return Ok(None);
+        };
+        let (text, step) = self.changed(&entry, changes, gone)?;
+        self.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
+        self.send(kind, &[(id, &text)])?;
+        let now = file.after_change(text.as_bytes());
+        let done = if now == file {
+            self.store.file(file).replace(snapshot, &row, &text)
+        } else {
+            self.share(kind, &[(id, &text)])
+        };
+        self.followed(done)?;
+        entry.text = text.into_bytes();
+        Ok(Some(entry))
     }
 
     /// Sets fields of several records in one write. Skips missing records.
@@ -60,9 +82,12 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
-        self.redone(kind, |writer, snapshot| {
-            writer.update_in(snapshot, kind, changes)
-        })
+        for file in DataFile::of(kind) {
+            self.redone(file, |writer, snapshot| {
+                writer.update_in(snapshot, kind, changes)
+            })?;
+        }
+        Ok(())
     }
 
     fn update_in<V: Serialize>(
@@ -87,6 +112,9 @@ impl Writer {
                 touched.push((id.as_str(), user));
             }
         }
+        if found.is_empty() {
+            return Ok(());
+        }
         let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
         self.store.audit(AuditAction::Edited, &touched)?;
         found.sort_by_key(|(row, ..)| row.at);
@@ -96,11 +124,19 @@ impl Writer {
             .map(|(_, text, id)| (*id, text.as_str()))
             .collect();
         self.send(kind, &rows)?;
-        let entries: Vec<_> = found
+        let file = snapshot.of;
+        let (staying, moving): (Vec<_>, Vec<_>) = found
+            .iter()
+            .partition(|(_, text, _)| file.after_change(text.as_bytes()) == file);
+        let entries: Vec<_> = staying
             .iter()
             .map(|(row, text, _)| (row, text.as_str()))
             .collect();
-        let done = self.store.file(kind).replace_all(snapshot, &entries);
+        let mut done = self.store.file(file).replace_all(snapshot, &entries);
+        if done.is_ok() && !moving.is_empty() {
+            let moving: Vec<_> = moving.iter().map(|(_, text, id)| (*id, &**text)).collect();
+            done = self.share(kind, &moving);
+        }
         self.followed(done)
     }
 

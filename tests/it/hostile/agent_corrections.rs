@@ -14,6 +14,7 @@ use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
 const RULES: &str = "reflexion_entries.json";
+const LOCAL_RULES: &str = "reflexion_entries.local.json";
 const CORRECTIONS: &str = "corrections.json";
 const SAID: &str = "When screening for senior roles, ALWAYS weigh system design separately.";
 /// No word of it stands in the skill.
@@ -248,7 +249,8 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
         "expected": {"overall_score": 54}}),
     );
     let skills = skill_files(&workspace);
-    let stored = [RULES, CORRECTIONS].map(|name| workspace.read(&format!(".agentura/{name}")));
+    let files = [LOCAL_RULES, CORRECTIONS];
+    let stored = files.map(|name| workspace.read(&format!(".agentura/{name}")));
     let approved = workspace.json(&["memory", "approve", "REFL-001"]);
     assert_eq!(
         (&approved["before"], &approved["trust"]),
@@ -287,7 +289,7 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
         .run(&["memory", "undo", change["change"].as_str().unwrap()])
         .succeeds();
     assert_eq!(skill_files(&workspace), skills);
-    let undone = [RULES, CORRECTIONS].map(|name| workspace.read(&format!(".agentura/{name}")));
+    let undone = files.map(|name| workspace.read(&format!(".agentura/{name}")));
     assert_eq!(undone, stored);
     workspace.run(&["memory", "forget", "REFL-001"]).succeeds();
     let tombstone = workspace.run(&["memory", "show", "REFL-001"]);

@@ -24,12 +24,15 @@ const CALLS: &str = "write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,re
 /// What a call comes to.
 const FAULTS: [&str; 3] = ["signal=KILL", "error=EIO", "error=ENOSPC"];
 /// The data files, and the fields that hold their ids.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 10] = [
     ("episodic_memory.json", "execution_id"),
     ("corrections.json", "correction_id"),
     ("reflexion_entries.json", "reflexion_id"),
+    ("reflexion_entries.local.json", "reflexion_id"),
     ("procedural_memory.json", "procedure_id"),
+    ("procedural_memory.local.json", "procedure_id"),
     ("fixes.json", "fix_id"),
+    ("fixes.local.json", "fix_id"),
     ("memories.json", "id"),
     ("sessions.json", "session_id"),
 ];

@@ -548,13 +548,13 @@ fn git(directory: &Path, arguments: &[&str]) {
 #[test]
 fn a_clone_gets_no_hook_of_git_written() {
     let author = learnt();
-    let fixes = author.read(".agentura/fixes.json");
+    let fixes = author.read(".agentura/fixes.local.json");
     // As a program of the shell, the first line of the file starts another one.
     let program = fixes.replacen('{', "{\"note\": \"$(touch executed)\",", 1);
-    author.write(".agentura/fixes.json", program);
-    let fixes = author.memory("fixes.json");
+    author.write(".agentura/fixes.local.json", program);
+    let fixes = author.memory("fixes.local.json");
     fs::set_permissions(&fixes, fs::Permissions::from_mode(0o755)).unwrap();
-    for name in [".fixes.json.tmp", ".fix.tmp"] {
+    for name in [".fixes.local.json.tmp", ".fix.tmp"] {
         symlink("../.git/hooks/post-commit", author.memory(name)).unwrap();
     }
     git(&author.root(), &["init", "-q"]);
@@ -566,7 +566,7 @@ fn a_clone_gets_no_hook_of_git_written() {
     let source = author.root().display().to_string();
     git(&user.root(), &["clone", "-q", &source, "clone"]);
     fs::create_dir_all(clone.join(".git/hooks")).unwrap();
-    let fixes = clone.join(".agentura/fixes.json");
+    let fixes = clone.join(".agentura/fixes.local.json");
     assert_eq!(fs::metadata(&fixes).unwrap().mode() & 0o111, 0o111);
     let before = fs::read(&fixes).unwrap();
     let event = |event: serde_json::Value| {
@@ -679,7 +679,7 @@ fn doctor_names_what_is_left_alone() {
     fs::create_dir_all(workspace.memory("remote")).unwrap();
     symlink("elsewhere", workspace.memory("remote/other")).unwrap();
     fs::hard_link(
-        workspace.memory("fixes.json"),
+        workspace.memory("fixes.local.json"),
         workspace.home().join("second"),
     )
     .unwrap();
@@ -688,7 +688,9 @@ fn doctor_names_what_is_left_alone() {
     let report = workspace.json_of(&["doctor"]);
     assert_eq!(report["healthy"], false);
     let found = report["irregular"].to_string();
-    for name in [".fixes.json.tmp", "remote/other", "fixes.json", "DOMAIN.md"] {
+    for name in [
+        ".fixes.json.tmp", "remote/other", "fixes.local.json", "DOMAIN.md",
+    ] {
         assert!(found.contains(&format!("{name}` is a ")), "{name}: {found}");
     }
     assert_eq!(report["irregular"].as_array().unwrap().len(), 4, "{found}");
@@ -701,7 +703,7 @@ fn files_and_the_directory_become_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     let memory = workspace.memory("");
     let names = [
-        "fixes.json", "memories.json", "audit.jsonl", "audit.anchor", ".lock",
+        "fixes.local.json", "memories.json", "audit.jsonl", "audit.anchor", ".lock",
     ];
     for name in names {
         let open = fs::Permissions::from_mode(0o755);

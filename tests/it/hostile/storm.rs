@@ -18,12 +18,15 @@ use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 10] = [
     ("episodic_memory.json", "execution_id"),
     ("corrections.json", "correction_id"),
     ("reflexion_entries.json", "reflexion_id"),
+    ("reflexion_entries.local.json", "reflexion_id"),
     ("procedural_memory.json", "procedure_id"),
+    ("procedural_memory.local.json", "procedure_id"),
     ("fixes.json", "fix_id"),
+    ("fixes.local.json", "fix_id"),
     ("memories.json", "id"),
     ("sessions.json", "session_id"),
 ];

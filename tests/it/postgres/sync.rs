@@ -97,12 +97,15 @@ pub(super) fn records(
 ) -> BTreeMap<&'static str, BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for (file, root, id, _) in FILES {
-        let path = laptop.memory(&format!("{below}{file}"));
-        let Ok(text) = std::fs::read_to_string(path) else {
-            continue;
-        };
-        let document: Value = serde_json::from_str(&text).unwrap();
-        let entries = document[root].as_array().unwrap();
+        let local = file.replace(".json", ".local.json");
+        let mut entries = Vec::new();
+        for name in [file, &local] {
+            let path = laptop.memory(&format!("{below}{name}"));
+            if let Ok(text) = std::fs::read_to_string(path) {
+                let mut document: Value = serde_json::from_str(&text).unwrap();
+                entries.append(document[root].as_array_mut().unwrap());
+            }
+        }
         let ids = |entry: &Value| (entry[id].as_str().unwrap().to_owned(), entry.to_string());
         let of_file: BTreeMap<_, _> = entries.iter().map(ids).collect();
         assert_eq!(

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use clap::ValueEnum;
 
 use crate::model::{Execution, Fix, Kind, Record, Reflexion, SkillPath};
-use crate::store::{Scoped, Selection};
+use crate::store::{DataFile, Scoped, Selection};
 use crate::workspace::Workspace;
 
 use super::event::{Happening, Other};
@@ -30,13 +30,14 @@ pub(super) enum What {
 }
 
 impl What {
-    /// File that tells of the events.
-    pub(super) const fn file(self) -> &'static str {
+    /// Files that tell of the events.
+    pub(super) fn files(self) -> Vec<&'static str> {
+        let of_kind = |kind| DataFile::of(kind).map(DataFile::name).collect();
         match self {
-            Self::Executions => Kind::Execution.file(),
-            Self::Hints => Scoped::EXECUTION_LOGS,
-            Self::Fixes => Kind::Fix.file(),
-            Self::Rules => Kind::Reflexion.file(),
+            Self::Executions => of_kind(Kind::Execution),
+            Self::Hints => vec![Scoped::EXECUTION_LOGS],
+            Self::Fixes => of_kind(Kind::Fix),
+            Self::Rules => of_kind(Kind::Reflexion),
         }
     }
 
@@ -173,7 +174,8 @@ impl<'a> Feed<'a> {
             What::Rules => Kind::Reflexion,
             What::Hints => return false,
         };
-        self.workspace.store.has_problems(kind).unwrap_or(true)
+        let damaged = self.workspace.store.damaged_files(kind);
+        damaged.map_or(true, |files| !files.is_empty())
     }
 
     /// Returns the newest events of a kind; `None` if the file cannot be read.

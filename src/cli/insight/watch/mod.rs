@@ -63,7 +63,7 @@ pub(in crate::cli) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, U
             "memctl watch --kind hints,fixes",
         ));
     }
-    let files: Vec<&'static str> = kinds.iter().map(|what| what.file()).collect();
+    let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();
     let mut follower = Follower::new(&context.places.memory, &files)?;
     let mut feed = Feed::new(&workspace, skill.as_ref(), kinds, args.limit as usize);
     if std::io::stdout().is_terminal() && !context.printer.is_json() {

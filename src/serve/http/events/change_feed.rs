@@ -64,7 +64,8 @@ pub(crate) struct Known {
 
 struct Seen {
     positions: Positions,
-    keys: Vec<u64>,
+    /// Places and versions of the entries.
+    keys: Vec<(u32, u64)>,
     /// Number of reads since then that found it half-written.
     doubts: u8,
 }
@@ -88,7 +89,7 @@ impl Known {
             return Ok(Some(Vec::new()));
         };
         let is_less = now.keys.len() < before.keys.len();
-        let is_torn = now.keys.is_empty() || !now.positions.problems().is_empty();
+        let is_torn = now.keys.is_empty() || now.positions.problems().next().is_some();
         if is_less && is_torn && before.doubts < PATIENCE {
             // Some programs rewrite a file from its beginning.
             before.doubts += 1;
@@ -114,29 +115,29 @@ impl Seen {
     fn since(&self, before: &Self) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         if self.keys.starts_with(&before.keys) {
-            for place in before.keys.len()..self.keys.len() {
-                changes.extend(self.change(place, Operation::Insert)?);
+            for (place, _) in &self.keys[before.keys.len()..] {
+                changes.extend(self.change(*place, Operation::Insert)?);
             }
             return Ok(changes);
         }
         // Equal entries have equal keys: each old one matches one new one.
         let mut counts: HashMap<u64, usize> = HashMap::new();
-        for key in &before.keys {
+        for (_, key) in &before.keys {
             *counts.entry(*key).or_default() += 1;
         }
         let mut came = Vec::new();
-        for (place, key) in self.keys.iter().enumerate() {
+        for (place, key) in &self.keys {
             match counts.get_mut(key).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None => came.push(place),
+                None => came.push(*place),
             }
         }
         let mut gone = HashMap::new();
-        for (place, key) in before.keys.iter().enumerate().rev() {
+        for (place, key) in before.keys.iter().rev() {
             if let Some(count) = counts.get_mut(key).filter(|count| **count > 0) {
                 *count -= 1;
-                if let Some(entry) = before.change(place, Operation::Delete)? {
-                    gone.insert(entry.entry.id.clone(), (place, entry));
+                if let Some(entry) = before.change(*place, Operation::Delete)? {
+                    gone.insert(entry.entry.id.clone(), (*place, entry));
                 }
             }
         }
@@ -161,7 +162,7 @@ impl Seen {
         Ok(changes)
     }
 
-    fn change(&self, place: usize, operation: Operation) -> Result<Option<Change>, Error> {
+    fn change(&self, place: u32, operation: Operation) -> Result<Option<Change>, Error> {
         let entry = self.positions.any_entry(place)?;
         Ok(entry.map(|(_, entry)| Change {
             entry: entry.outline(),

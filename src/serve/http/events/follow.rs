@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::model::Kind;
-use crate::store::Scoped;
+use crate::store::{DataFile, Scoped};
 
 use super::super::log::Log;
 use super::change_feed::{Change, Known};
@@ -47,9 +47,9 @@ pub(super) fn follow(
         if event.need_rescan() {
             drop(sender.send(Signal::Anything));
         } else if !event.kind.is_access() {
-            for kind in Kind::ALL {
-                if event.paths.iter().any(|path| path.ends_with(kind.file())) {
-                    drop(sender.send(Signal::Changed(kind)));
+            for file in DataFile::ALL {
+                if event.paths.iter().any(|path| path.ends_with(file.name())) {
+                    drop(sender.send(Signal::Changed(file.kind)));
                 }
             }
         }

@@ -251,7 +251,7 @@ impl JsonFile<'_> {
             _ => return Ok(false),
         };
         let path = &snapshot.path;
-        let state = || match directory::open_data(self.directory, self.kind.file()) {
+        let state = || match directory::open_data(self.directory, self.of.name()) {
             Ok(Some(file)) => Ok(Stamp::of(&file.metadata()?)),
             Ok(None) => Ok(Stamp::default()),
             Err(error) => Err(io::Error::other(error)),

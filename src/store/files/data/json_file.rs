@@ -13,6 +13,7 @@ use crate::model::{IdShape, Kind};
 use crate::platform::Directory;
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::files::tombstones;
 
@@ -33,7 +34,7 @@ const QUIET: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JsonFile<'a> {
     pub(crate) directory: &'a Directory,
-    pub(crate) kind: Kind,
+    pub(crate) of: DataFile,
     /// `true` if the caller holds the lock, so that there is no writer to wait for.
     held: bool,
 }
@@ -42,6 +43,7 @@ pub(crate) struct JsonFile<'a> {
 /// tail change only when the file is replaced.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
+    pub(crate) of: DataFile,
     pub(crate) path: PathBuf,
     pub(crate) file: Option<File>,
     pub(crate) table: Offsets,
@@ -93,25 +95,25 @@ impl Snapshot {
 }
 
 impl<'a> JsonFile<'a> {
-    pub(crate) fn new(directory: &'a Directory, kind: Kind, held: bool) -> Self {
+    pub(crate) fn new(directory: &'a Directory, of: DataFile, held: bool) -> Self {
         Self {
             directory,
-            kind,
+            of,
             held,
         }
     }
 
     /// Returns the kind of the records in the file.
     pub(crate) fn kind(self) -> Kind {
-        self.kind
+        self.of.kind
     }
 
     pub(crate) fn path(self) -> PathBuf {
-        self.directory.join(self.kind.file())
+        self.directory.join(self.of.name())
     }
 
     pub(crate) fn table_path(self) -> PathBuf {
-        Offsets::path(&self.directory.join(DERIVED), self.kind)
+        Offsets::path(&self.directory.join(DERIVED), self.of)
     }
 
     /// Returns the current state for a reader.
@@ -175,7 +177,7 @@ impl<'a> JsonFile<'a> {
     }
 
     fn stamp(self) -> Result<Option<Stamp>, Error> {
-        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
             return Ok(Some(Stamp::default()));
         };
         let metadata = file.metadata().map_err(Error::io("read", &self.path()))?;
@@ -185,18 +187,18 @@ impl<'a> JsonFile<'a> {
     /// Scans the current file, ignoring the saved table.
     pub(crate) fn by_scan(self) -> Result<Snapshot, Error> {
         let path = self.path();
-        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
             return Ok(self.missing());
         };
         let cannot_read = |source| Error::io("read", &path)(source);
-        let mut highest = tombstones::highest(self.directory, self.kind);
+        let mut highest = tombstones::highest(self.directory, self.kind());
         let mut rows = Vec::new();
         let stamp = Stamp::of(&file.metadata().map_err(cannot_read)?);
         reach(Point::Sized, &path);
-        let outline = scan::scan(&file, &path, self.kind.root_key(), &mut |at, entry| {
+        let outline = scan::scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
             let text = |name| json::string_field(entry, name).unwrap_or_default();
-            let id = text(self.kind.id_field());
-            highest = highest.max(IdShape::of(self.kind, &id).unwrap_or_default());
+            let id = text(self.kind().id_field());
+            highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
             rows.push(Row::new(at, entry, &id, &text("skill")));
         })
         .map_err(cannot_read)?;
@@ -222,6 +224,7 @@ impl<'a> JsonFile<'a> {
             },
         };
         Ok(Snapshot {
+            of: self.of,
             path,
             file: (!outline.empty).then_some(file),
             table: Offsets::in_memory(header, rows),
@@ -232,10 +235,11 @@ impl<'a> JsonFile<'a> {
     fn missing(self) -> Snapshot {
         let header = Header {
             format: FORMAT,
-            highest: tombstones::highest(self.directory, self.kind),
+            highest: tombstones::highest(self.directory, self.kind()),
             ..Header::default()
         };
         Snapshot {
+            of: self.of,
             path: self.path(),
             file: None,
             table: Offsets::in_memory(header, Vec::new()),
@@ -245,7 +249,7 @@ impl<'a> JsonFile<'a> {
 
     pub(crate) fn by_table(self) -> Result<Option<Snapshot>, Error> {
         let path = self.path();
-        let Some(file) = directory::open_data(self.directory, self.kind.file())? else {
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
             return Ok(Some(self.missing()));
         };
         let stamp = Stamp::of(&file.metadata().map_err(Error::io("read", &path))?);
@@ -253,6 +257,7 @@ impl<'a> JsonFile<'a> {
         Ok(table
             .filter(|table| table.header.stamp == stamp)
             .map(|table| Snapshot {
+                of: self.of,
                 path,
                 file: Some(file),
                 table,

@@ -79,7 +79,7 @@ impl JsonFile<'_> {
         let old = &snapshot.table.header;
         let changing = || Error::Changing { path: path.clone() };
         if snapshot.file.is_none() {
-            let opening = format!("{{\n  \"{}\": [\n    ", self.kind.root_key());
+            let opening = format!("{{\n  \"{}\": [\n    ", self.kind().root_key());
             let mut text = opening.into_bytes();
             let rows = lay_out(&mut text, 0, entries);
             let tail = text.len() as u64;
@@ -140,7 +140,7 @@ impl JsonFile<'_> {
                 return Err(cannot_write(source));
             }
         }
-        let landed = spot.landed(&bytes, self.kind.root_key());
+        let landed = spot.landed(&bytes, self.kind().root_key());
         let Landed::Here(stamp) = landed.map_err(Error::io("read", &path))? else {
             return Err(changing());
         };
@@ -241,7 +241,7 @@ impl JsonFile<'_> {
     /// Updates the saved table after an append. The next scan corrects any failure.
     fn record(self, old: &Header, stamp: Stamp, rows: &[Row], table: Option<&Offsets>) {
         let shape = |row: &Row| {
-            IdShape::of(self.kind, &String::from_utf8_lossy(row.id())).unwrap_or_default()
+            IdShape::of(self.kind(), &String::from_utf8_lossy(row.id())).unwrap_or_default()
         };
         let highest = rows.iter().map(shape).max().unwrap_or_default();
         let header = Header {

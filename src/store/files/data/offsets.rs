@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::{IdShape, Kind, SkillPath};
+use crate::model::{IdShape, SkillPath};
 use crate::platform::Directory;
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::DERIVED;
 
 /// Changes with the layout below; older tables are rebuilt.
@@ -179,9 +180,9 @@ enum Rows {
 }
 
 impl Offsets {
-    /// Returns the path of a kind's table, in the directory of derived files.
-    pub(crate) fn path(derived: &Path, kind: Kind) -> PathBuf {
-        derived.join(format!("{}.offsets", kind.plural()))
+    /// Returns the path of a file's table, in the directory of derived files.
+    pub(crate) fn path(derived: &Path, of: DataFile) -> PathBuf {
+        derived.join(format!("{}.offsets", of.derived_name()))
     }
 
     /// Returns a table built by a scan.

@@ -99,7 +99,7 @@ impl JsonFile<'_> {
         {
             let aside = self.directory.below(RECOVERED);
             atomic::create_dir(&aside)?;
-            let name = format!("{}.{tail}.txt", self.kind.file());
+            let name = format!("{}.{tail}.txt", self.of.name());
             atomic::replace(&aside, name, &rest)?;
         }
         let now = file.metadata().map_err(Error::io("read", &path))?;

@@ -49,7 +49,12 @@ fn removed_records_come_back_to_their_places_byte_for_byte() {
             panic!("{lines:?}");
         };
         let after = after.as_deref();
-        let run = [Returning { id, after, text }];
+        let run = [Returning {
+            id,
+            after,
+            is_local: false,
+            text,
+        }];
         assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
         assert_eq!(bytes(dir.path()), before, "{id}");
         assert!(store.buried_ids(Kind::Correction).unwrap().is_empty());
@@ -83,7 +88,12 @@ fn several_go_and_come_back_at_once() {
             } = &line.step
             {
                 let after = after.as_deref();
-                run.push(Returning { id, after, text });
+                run.push(Returning {
+                    id,
+                    after,
+                    is_local: false,
+                    text,
+                });
             }
         }
         writer.put_back(Kind::Correction, &run, "").unwrap();
@@ -136,7 +146,16 @@ fn what_has_come_back_is_not_buried_any_more() {
     let text = std::str::from_utf8(&gone.text).unwrap();
     let (id, after) = ("CORR-001", None);
     writer
-        .put_back(kind, &[Returning { id, after, text }], "")
+        .put_back(
+            kind,
+            &[Returning {
+                id,
+                after,
+                is_local: false,
+                text,
+            }],
+            "",
+        )
         .unwrap();
     check(false);
 }

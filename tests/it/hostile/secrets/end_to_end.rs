@@ -96,7 +96,9 @@ fn no_piece_of_a_secret_is_learnt_from_a_session() {
         let learned = workspace.run(&["learn", "session.jsonl"]);
         let said = format!("{}{}", learned.succeeds().stdout, learned.stderr);
         let mut places = files(&workspace.root().join(".agentura"));
-        let fixes = places.iter().find(|(path, _)| path.ends_with("fixes.json"));
+        let fixes = places
+            .iter()
+            .find(|(path, _)| path.ends_with("fixes.local.json"));
         assert!(
             fixes.is_some_and(|(_, text)| text.contains("FIX-")),
             "{said}"

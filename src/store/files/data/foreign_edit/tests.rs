@@ -357,7 +357,10 @@ fn a_file_that_grows_during_the_scan_is_read_again() {
         let dir = store_of(3);
         let edited = with_one_more(&std::fs::read(path(dir.path())).unwrap(), "EXEC-1");
         // Without a table, the next writer scans.
-        let table = Offsets::path(&dir.path().join(directory::DERIVED), Kind::Execution);
+        let table = Offsets::path(
+            &dir.path().join(directory::DERIVED),
+            crate::store::files::data_files::DataFile::shared(Kind::Execution),
+        );
         atomic::remove(&above(&table), &table).unwrap();
         let came = meanwhile(Point::Sized, move |path| save(path, &edited));
         let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
@@ -379,7 +382,10 @@ fn a_table_of_other_bytes_is_not_written_by() {
     let moved = text.replacen("\"note\": \"0\"", "\"note\":\"0\"", 1) + " ";
     assert_eq!(moved.len(), text.len());
     write_in_place(&path, moved.as_bytes());
-    let table = Offsets::path(&dir.path().join(directory::DERIVED), Kind::Execution);
+    let table = Offsets::path(
+        &dir.path().join(directory::DERIVED),
+        crate::store::files::data_files::DataFile::shared(Kind::Execution),
+    );
     let old = Offsets::open(&above(&table), &table).unwrap();
     let file = atomic::open_for_update(&above(&path), &path)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Rewrites ids in the text of a record, and nothing else.
+//! Replaces string values in a text, and nothing else: the ids of records.
 //!
 //! An id is replaced wherever it is a whole string value: in a reference to another record, in a
 //! list of rules, deep in the data of a session. Keys, and ids inside sentences, stay. The text
@@ -6,16 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::{IdShape, Kind};
-
-/// Names of a correction's regression test before and after, which contain its number.
-pub(crate) fn tests(kind: Kind, from: &str, to: &str) -> Option<(String, String)> {
-    let name = |id: &str| Some(format!("test_correction_{}", IdShape::of(kind, id)?.number));
-    (kind == Kind::Correction).then(|| name(from).zip(name(to)))?
-}
-
-/// Returns the text with the new ids; `None` if nothing changes.
-pub(crate) fn rewrite_ids(text: &str, ids: &HashMap<String, String>) -> Option<String> {
+/// Returns the text with other values for these; `None` if nothing changes.
+pub(crate) fn with_other_strings(text: &str, ids: &HashMap<String, String>) -> Option<String> {
     if ids.is_empty() {
         return None;
     }
@@ -65,7 +57,11 @@ mod tests {
             .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
             .collect();
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(rewrite_ids(text, &ids).as_deref(), expected, "{text}");
+            assert_eq!(
+                with_other_strings(text, &ids).as_deref(),
+                expected,
+                "{text}"
+            );
         };
         check(
             r#"{"correction_id":  "CORR-001", "all": ["REFL-001","REFL-002", "see REFL-001"], "CORR-001" : NaN}"#,

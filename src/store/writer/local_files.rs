@@ -1,0 +1,382 @@
+//! Records that move between the local and the shared file of their kind.
+//!
+//! - A record that is approved moves to the shared file, in the order of its id: two people who
+//!   approve records rarely write the same lines, so git can merge them. The procedure of a fix moves
+//!   with it. An undo moves both back.
+//! - When the first record is added to the local file of a kind, those of the shared file that nobody
+//!   has approved move with it: a memory of an earlier version had one file. They are a change of
+//!   their own in the undo journal.
+//! - A pull of git may bring a record with an id that a local record has. The local one gets another
+//!   id, here and in the local records that refer to it.
+//!
+//! A record is written to its new file before it leaves the old one. After a crash in between, the one
+//! in the shared file counts, and the next writer removes the other.
+
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::json;
+use crate::model::{IdShape, Kind, numbered};
+use crate::store::atomic;
+use crate::store::audit::audit_context::AuditContext;
+use crate::store::audit::audit_event::AuditAction;
+use crate::store::entry::Entry;
+use crate::store::error::Error;
+use crate::store::files::data::frame::Frame;
+use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::offsets::Row;
+use crate::store::files::data_files::{DataFile, LOCAL_PATTERN};
+use crate::store::files::directory::{DERIVED, SMALL_FILE};
+use crate::store::undo_journal::{self, step::Step};
+
+use super::Writer;
+
+/// Name of the file for git with patterns to ignore.
+const IGNORE: &str = ".gitignore";
+/// Maximum size of that file in bytes.
+const LONGEST_IGNORE: u64 = 16 << 20;
+/// Reason of the change that moves the records of an earlier version.
+const REASON: &str = "move what nobody has approved to files that git ignores";
+
+impl Writer {
+    /// Moves records that are approved to the shared file of their kind, each with its text, and the
+    /// procedures of fixes with them: others would not find what a shared fix refers to.
+    pub(super) fn share(&mut self, kind: Kind, records: &[(&str, &str)]) -> Result<(), Error> {
+        let files = |kind| {
+            let local = DataFile::of(kind).find(|file| file.is_local);
+            local.map(|local| (DataFile::shared(kind), local))
+        };
+        let Some((to, from)) = files(kind) else {
+            return Ok(());
+        };
+        for (id, _) in records {
+            self.journal(Step::moved(to, id));
+        }
+        self.move_to(to, from, records)?;
+        let Some((to, from)) = files(Kind::Procedure).filter(|_| kind == Kind::Fix) else {
+            return Ok(());
+        };
+        let mut along = Vec::new();
+        let snapshot = self.prepare(from)?;
+        for (_, text) in records {
+            let id = json::string_field(text.as_bytes(), "procedure_id").unwrap_or_default();
+            if let Some((_, entry)) = self.store().find_in(&snapshot, Kind::Procedure, &id)? {
+                let text = String::from_utf8_lossy(&entry.text).into_owned();
+                along.push((entry.id, text));
+            }
+        }
+        for (id, _) in &along {
+            self.note(Step::moved(to, id), AuditAction::Edited, None)?;
+        }
+        let along: Vec<_> = along.iter().map(|(id, text)| (&**id, &**text)).collect();
+        if along.is_empty() {
+            return Ok(());
+        }
+        self.move_to(to, from, &along)
+    }
+
+    /// Writes records to another file of their kind, each with its text, and removes them from the
+    /// file that they were in.
+    fn move_to(
+        &mut self,
+        to: DataFile,
+        from: DataFile,
+        records: &[(&str, &str)],
+    ) -> Result<(), Error> {
+        self.begin_local(to)?;
+        self.redone(to, |writer, snapshot| writer.insert(snapshot, records))?;
+        let ids: HashSet<&str> = records.iter().map(|(id, _)| *id).collect();
+        self.redone(from, |writer, snapshot| writer.drop_rows(snapshot, &ids))
+    }
+
+    /// Moves a record to the local file of its kind or back, as it is. Returns `false` if it is not
+    /// in the other one.
+    pub fn move_back(&mut self, kind: Kind, id: &str, is_local: bool) -> Result<bool, Error> {
+        let mut files = DataFile::of(kind);
+        let (Some(to), Some(from)) = (
+            files.clone().find(|file| file.is_local == is_local),
+            files.find(|file| file.is_local != is_local),
+        ) else {
+            return Ok(false);
+        };
+        let snapshot = self.prepare(from)?;
+        let Some((_, entry)) = self.store().find_in(&snapshot, kind, id)? else {
+            return Ok(false);
+        };
+        self.note(Step::moved(to, id), AuditAction::Edited, None)?;
+        let text = String::from_utf8_lossy(&entry.text);
+        self.move_to(to, from, &[(id, &text)])?;
+        Ok(true)
+    }
+
+    /// Prepares the local file of a kind before its first record: what nobody has approved moves to
+    /// it, and git is told to ignore it.
+    pub(super) fn begin_local(&mut self, file: DataFile) -> Result<(), Error> {
+        let state = self.lock().directory().metadata(file.name());
+        if !file.is_local || state.is_ok_and(|state| state.is_some()) {
+            return Ok(());
+        }
+        self.ignore_local()?;
+        let shared = DataFile::shared(file.kind);
+        let mut going = Vec::new();
+        let needed = match file.kind {
+            Kind::Procedure => self.procedures_of_shared_fixes()?,
+            _ => HashSet::new(),
+        };
+        let snapshot = self.prepare(shared)?;
+        each_entry(&snapshot, &mut |entry| {
+            let is_going = DataFile::for_record(file.kind, &entry.text) == file;
+            if is_going && !entry.id.is_empty() && !needed.contains(&entry.id) {
+                let text = String::from_utf8_lossy(&entry.text).into_owned();
+                going.push((entry.id, text));
+            }
+        })?;
+        if going.is_empty() {
+            return Ok(());
+        }
+        let own = self.own_change(file);
+        let steps = going.iter().map(|(id, _)| (&own, Step::moved(file, id)));
+        // As every failure of the journal, one here only makes the move impossible to revert.
+        drop(undo_journal::append_each(self.lock(), self.key(), steps));
+        let touched: Vec<_> = going.iter().map(|(id, _)| (id.as_str(), None)).collect();
+        self.store().audit(AuditAction::Edited, &touched)?;
+        let records: Vec<_> = going.iter().map(|(id, text)| (&**id, &**text)).collect();
+        let plain = Frame::plain(file.kind);
+        self.redone(file, |writer, snapshot| {
+            let texts: Vec<&str> = records.iter().map(|(_, text)| *text).collect();
+            let to = writer.store().file(snapshot.of);
+            match snapshot.file {
+                None => to.append_all(snapshot, &texts, (&plain.head, &plain.tail)),
+                Some(_) => writer.insert(snapshot, &records),
+            }
+        })?;
+        let ids: HashSet<&str> = records.iter().map(|(id, _)| *id).collect();
+        self.redone(shared, |writer, snapshot| writer.drop_rows(snapshot, &ids))
+    }
+
+    /// Returns the ids of the procedures that approved fixes refer to.
+    fn procedures_of_shared_fixes(&mut self) -> Result<HashSet<String>, Error> {
+        let fixes = DataFile::shared(Kind::Fix);
+        let snapshot = self.prepare(fixes)?;
+        let mut ids = HashSet::new();
+        each_entry(&snapshot, &mut |entry| {
+            let id = json::string_field(&entry.text, "procedure_id");
+            if DataFile::for_record(Kind::Fix, &entry.text) == fixes {
+                ids.extend(id.map(std::borrow::Cow::into_owned));
+            }
+        })?;
+        Ok(ids)
+    }
+
+    /// Returns the context of a change that is not the caller's.
+    fn own_change(&self, file: DataFile) -> AuditContext {
+        let caller = self.store().audit_context();
+        let number = xxh3_64(format!("{} {file}", caller.change).as_bytes());
+        let change = match caller.change.as_str() {
+            "" => String::new(),
+            _ => AuditContext::change_name(&format!("{number:016x}")),
+        };
+        AuditContext {
+            change,
+            why: REASON.to_owned(),
+            ..caller.clone()
+        }
+    }
+
+    /// Adds the pattern of local files to the file for git, unless it is there.
+    fn ignore_local(&self) -> Result<(), Error> {
+        let directory = self.lock().directory();
+        // A file that cannot be read is left to a person.
+        let Ok(text) = directory.read_text(IGNORE, LONGEST_IGNORE) else {
+            return Ok(());
+        };
+        let mut text = text.unwrap_or_default();
+        if text.lines().any(|line| line.trim() == LOCAL_PATTERN) {
+            return Ok(());
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(LOCAL_PATTERN);
+        text.push('\n');
+        atomic::replace(directory, IGNORE, text.as_bytes())
+    }
+
+    /// Inserts records into a file in the order of their ids. One that is there gets the new text.
+    fn insert(&self, snapshot: &Snapshot, records: &[(&str, &str)]) -> Result<(), Error> {
+        let (file, kind) = (self.store().file(snapshot.of), snapshot.of.kind);
+        let order = |id: &str| IdShape::of(kind, id);
+        let mut records = records.to_vec();
+        records.sort_by_key(|(id, _)| order(id));
+        let rows = rows(snapshot)?;
+        let ids: Vec<String> = rows
+            .iter()
+            .map(|row| String::from_utf8_lossy(row.id()).into_owned())
+            .collect();
+        let numbers = (0..).zip(&ids).map(|(number, id)| (id.as_str(), number));
+        let places: HashMap<&str, usize> = numbers.collect();
+        let orders: Vec<Option<IdShape>> = ids.iter().map(|id| order(id)).collect();
+        // New texts by the row that they replace or follow; `None` is the place before all.
+        let mut replaced: HashMap<usize, &str> = HashMap::new();
+        let mut behind: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
+        for (id, text) in records {
+            if let Some(row) = places.get(id) {
+                replaced.insert(*row, text);
+            } else {
+                let place = orders.iter().rposition(|other| *other < order(id));
+                behind.entry(place).or_default().push(text);
+            }
+        }
+        if rows.is_empty() {
+            let plain = Frame::plain(kind);
+            let all = behind.remove(&None).unwrap_or_default();
+            return file.append_all(snapshot, &all, (&plain.head, &plain.tail));
+        }
+        let mut changes = Vec::new();
+        for (number, row) in rows.iter().enumerate() {
+            let mut texts = match number {
+                0 => behind.remove(&None).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            let own = snapshot.read(row)?;
+            let own = String::from_utf8_lossy(&own);
+            texts.push(replaced.get(&number).copied().unwrap_or(&own));
+            texts.extend(behind.remove(&Some(number)).unwrap_or_default());
+            if texts.len() > 1 || replaced.contains_key(&number) {
+                changes.push((row, texts.join(",\n    ")));
+            }
+        }
+        let changes: Vec<_> = changes.iter().map(|(row, text)| (*row, &**text)).collect();
+        file.replace_all(snapshot, &changes)
+    }
+
+    /// Removes the entries with these ids, without a tombstone.
+    fn drop_rows(&self, snapshot: &Snapshot, ids: &HashSet<&str>) -> Result<(), Error> {
+        let kind = snapshot.of.kind;
+        let mut going = Vec::new();
+        for row in rows(snapshot)? {
+            if ids.contains(snapshot.entry(kind, &row)?.id.as_str()) {
+                going.push(row);
+            }
+        }
+        if going.is_empty() {
+            return Ok(());
+        }
+        self.store().file(snapshot.of).remove_all(snapshot, &going)
+    }
+
+    /// Makes the ids of each kind unique across its files, unless that is known. Does nothing before
+    /// a write to a kind with one file.
+    pub(super) fn settle(&mut self, kind: Kind) -> Result<(), Error> {
+        if self.is_settled || DataFile::of(kind).count() == 1 {
+            return Ok(());
+        }
+        self.is_settled = true;
+        for local in DataFile::ALL.into_iter().filter(|file| file.is_local) {
+            self.settle_file(local)?;
+        }
+        Ok(())
+    }
+
+    fn settle_file(&mut self, local: DataFile) -> Result<(), Error> {
+        let kind = local.kind;
+        let shared = self.prepare(DataFile::shared(kind))?;
+        let own = self.prepare(local)?;
+        let state = |file: &Snapshot| file.table.header.generation;
+        let state = format!("{:016x} {:016x}", state(&shared), state(&own));
+        let note = format!("{}.settled", local.derived_name());
+        let derived = self.lock().directory().below(DERIVED);
+        let known = derived.read(&note, SMALL_FILE).ok().flatten();
+        if own.table.header.count == 0 || known.is_some_and(|known| known == state.as_bytes()) {
+            return Ok(());
+        }
+        self.separate(&shared, &own)?;
+        // Derived: without it, the next writer compares again.
+        let now = [&shared.of, &local].map(|file| self.store().file(*file).snapshot());
+        if let [Ok(shared), Ok(own)] = &now
+            && derived.create().is_ok()
+        {
+            let state = |file: &Snapshot| file.table.header.generation;
+            let state = format!("{:016x} {:016x}", state(shared), state(own));
+            drop(derived.replace_derived(&note, &[state.as_bytes()]));
+        }
+        Ok(())
+    }
+
+    /// Removes what a crash has left in the local file, and gives other records with a taken id a new
+    /// one.
+    fn separate(&mut self, shared: &Snapshot, own: &Snapshot) -> Result<(), Error> {
+        let kind = own.of.kind;
+        let mut mine: HashMap<String, Entry> = HashMap::new();
+        each_entry(own, &mut |entry| drop(mine.insert(entry.id.clone(), entry)))?;
+        let (mut left, mut taken) = (HashSet::new(), Vec::new());
+        each_entry(shared, &mut |entry| {
+            if let Some(other) = mine.get(&entry.id).filter(|_| !entry.id.is_empty()) {
+                let made = |entry: &Entry| {
+                    json::string_field(&entry.text, "created_at").map(std::borrow::Cow::into_owned)
+                };
+                if made(&entry) == made(other) {
+                    left.insert(entry.id);
+                } else {
+                    taken.push(entry.id);
+                }
+            }
+        })?;
+        if !left.is_empty() {
+            let ids = left.iter().map(String::as_str).collect();
+            self.redone(own.of, |writer, snapshot| writer.drop_rows(snapshot, &ids))?;
+        }
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let highest = shared.table.header.highest.max(own.table.header.highest);
+        let new = (highest.number + 1..).map(|number| numbered(kind, number));
+        let ids: HashMap<String, String> = taken.iter().cloned().zip(new).collect();
+        let touched: Vec<_> = ids.values().map(|id| (id.as_str(), None)).collect();
+        self.store().audit(AuditAction::Edited, &touched)?;
+        for file in DataFile::ALL.into_iter().filter(|file| file.is_local) {
+            self.redone(file, |writer, snapshot| writer.rename(snapshot, &ids))?;
+        }
+        let gone: Vec<_> = taken.iter().map(|id| (kind, id.as_str())).collect();
+        undo_journal::forget(self.lock(), &gone)
+    }
+
+    /// Replaces ids in all entries of a file.
+    fn rename(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
+        let mut changes = Vec::new();
+        for row in rows(snapshot)? {
+            let text = snapshot.read(&row)?;
+            let new = json::with_other_strings(&String::from_utf8_lossy(&text), ids);
+            changes.extend(new.map(|new| (row, new)));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<_> = changes.iter().map(|(row, text)| (row, &**text)).collect();
+        self.store()
+            .file(snapshot.of)
+            .replace_all(snapshot, &changes)
+    }
+}
+
+/// Returns the rows of a file.
+fn rows(snapshot: &Snapshot) -> Result<Vec<Row>, Error> {
+    let mut rows = Vec::new();
+    snapshot.each(false, &mut |row| {
+        rows.push(row.clone());
+        true
+    })?;
+    Ok(rows)
+}
+
+/// Visits all entries of a file.
+fn each_entry(snapshot: &Snapshot, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
+    for row in rows(snapshot)? {
+        visit(snapshot.entry(snapshot.of.kind, &row)?);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

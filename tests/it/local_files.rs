@@ -1,0 +1,136 @@
+//! What nobody has approved stays out of git, from outside: with the real git, an approval, an undo,
+//! and a memory of an earlier version.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
+
+/// What git would commit of the memory, and nothing else.
+fn untracked(workspace: &Workspace) -> Vec<String> {
+    let output = Command::new("git")
+        .args(["status", "--short", "--untracked-files=all", ".agentura"])
+        .current_dir(workspace.root())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line[3..].to_owned()).collect()
+}
+
+fn repository() -> Workspace {
+    let workspace = Workspace::sample();
+    let made = Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(workspace.root())
+        .status();
+    assert!(made.unwrap().success());
+    workspace.run(&["init"]).succeeds();
+    workspace
+}
+
+/// The ids in one file of fixes.
+fn ids(workspace: &Workspace, file: &str) -> Vec<String> {
+    let file: Value = serde_json::from_str(&workspace.read(file)).unwrap();
+    let entries = file["entries"].as_array().unwrap().iter();
+    entries
+        .map(|fix| fix["fix_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn hinted(workspace: &Workspace) -> Value {
+    let hints = workspace.json(&[
+        "hint", "--error", ERROR, "--command", "jq .total report.json",
+    ]);
+    hints["hints"][0]["trust"].clone()
+}
+
+const SHARED: &str = ".agentura/fixes.json";
+const LOCAL: &str = ".agentura/fixes.local.json";
+
+#[test]
+fn git_sees_a_fix_when_it_is_approved_and_not_before() {
+    let workspace = repository();
+    let before = untracked(&workspace);
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    let seen = untracked(&workspace);
+    let of_records = |name: &&String| name.contains("fixes") || name.contains("procedural");
+    assert_eq!(
+        seen.iter().filter(of_records).count(),
+        0,
+        "{before:?} {seen:?}"
+    );
+    assert_eq!(hinted(&workspace), "observed");
+    let local = workspace.read(LOCAL);
+    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    assert!(untracked(&workspace).contains(&SHARED.to_owned()));
+    assert_eq!(ids(&workspace, SHARED), ["FIX-001"]);
+    assert_eq!(hinted(&workspace), "approved");
+    let listed = workspace.json(&["memory", "list", "fixes"]);
+    assert_eq!(listed["total"], 1, "{listed}");
+
+    let undone = workspace.json(&["memory", "undo"]);
+    assert_eq!(workspace.read(LOCAL), local);
+    assert_eq!(ids(&workspace, SHARED), [""; 0]);
+    assert_eq!(hinted(&workspace), "observed");
+    // An undo of the undo.
+    workspace.json(&["memory", "undo", undone["undo"].as_str().unwrap()]);
+    assert_eq!(ids(&workspace, SHARED), ["FIX-001"]);
+    workspace.run(&["doctor"]).succeeds();
+}
+
+#[test]
+fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
+    let workspace = repository();
+    let old = json!({ "entries": [
+        { "fix_id": "FIX-001", "error_key": "disk full", "failing_code": "a", "working_code": "b",
+            "created_at": "2026-01-01T00:00:00Z" },
+        { "fix_id": "FIX-002", "error_key": "memory full", "failing_code": "c",
+            "working_code": "d", "created_at": "2026-01-01T00:00:01Z", "trust": "approved" },
+    ]});
+    workspace.write(SHARED, old.to_string());
+    workspace.run(&["trust"]).succeeds();
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    assert_eq!(ids(&workspace, SHARED), ["FIX-002"]);
+    assert_eq!(ids(&workspace, LOCAL), ["FIX-001", "FIX-003"]);
+    let changes = workspace.json(&["memory", "undo", "--list"]);
+    let changes = changes["changes"].as_array().unwrap();
+    let moved = changes
+        .iter()
+        .find(|change| change["why"].as_str().unwrap().starts_with("move "))
+        .unwrap();
+    let name = moved["change"].as_str().unwrap();
+    let undone = workspace.json(&["memory", "undo", name]);
+    assert_eq!(undone["steps"][0]["did"], "moved back", "{undone}");
+    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
+    assert_eq!(ids(&workspace, LOCAL), ["FIX-003"]);
+    // It is not moved again.
+    workspace.run(&["memory", "forget", "FIX-003"]).succeeds();
+    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
+    workspace.run(&["doctor"]).succeeds();
+}
+
+#[test]
+fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
+    let workspace = repository();
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    // As a pull of git brings it.
+    let theirs = json!({ "entries": [
+        { "fix_id": "FIX-001", "error_key": "disk quota exceeded", "failing_code": "make image",
+            "working_code": "make image TMPDIR=/var/tmp", "trust": "approved",
+            "created_at": "2026-01-01T00:00:00Z" },
+    ]});
+    workspace.write(SHARED, theirs.to_string());
+    workspace.run(&["trust"]).succeeds();
+    workspace.json(&["learn", "fixtures/transcripts/otlp.jsonl"]);
+    workspace.json(&["memory", "approve", "FIX-002"]);
+    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
+    assert_eq!(hinted(&workspace), "approved");
+    let hint = workspace.json(&["hint", "--error", "disk quota exceeded"]);
+    assert_eq!(hint["hints"][0]["id"], "FIX-001", "{hint}");
+    workspace.run(&["doctor"]).succeeds();
+}
