@@ -41,6 +41,14 @@ impl Spending<'_> {
             self.about,
             self.also
         ));
+        self.is_wanted(context, yes)
+    }
+
+    /// Asks a person at a terminal if the calls cost more than the setting `llm.ask_above_usd`. `yes`
+    /// answers beforehand.
+    pub(super) fn is_wanted(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
+        let calls = plural(self.calls as u64, "call");
+        let cost = price(self.cost_usd);
         let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
         if yes || !context.is_interactive() || !self.is_much(limit) {
             return Ok(true);

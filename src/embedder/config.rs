@@ -91,7 +91,7 @@ impl FromStr for EmbedderName {
 }
 
 /// Destination of texts that leave the machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
     /// Host and port.
     pub host: String,
@@ -99,7 +99,27 @@ pub struct Destination {
     pub model: String,
     /// Number of texts per request.
     pub batch: usize,
+    /// Price of a million tokens in US dollars; `None` if it is unknown.
+    pub usd_per_million_tokens: Option<f64>,
 }
+
+impl Destination {
+    /// Returns the number of requests for this number of texts.
+    pub fn requests(&self, texts: usize) -> usize {
+        texts.div_ceil(self.batch.max(1))
+    }
+
+    /// Estimates the highest cost of this number of texts in US dollars, each of the full length that
+    /// is sent; `None` if the price is unknown.
+    pub fn highest_cost(&self, texts: usize) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "texts stay far below 2^52")]
+        let tokens = texts as f64 * TOKENS_OF_A_TEXT;
+        Some(self.usd_per_million_tokens? * tokens / 1e6)
+    }
+}
+
+/// Tokens of a text of 4,000 characters, the longest that is sent, at four characters a token.
+const TOKENS_OF_A_TEXT: f64 = 1_000.0;
 
 /// Timeout class of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +166,7 @@ impl EmbedderConfig {
             host: embeddings.host().to_owned(),
             model: embeddings.model().to_owned(),
             batch: remote.batch,
+            usd_per_million_tokens: embeddings.usd_per_million_tokens(),
         }))
     }
 
@@ -428,6 +449,20 @@ fn unreadable(path: &Path, reason: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cost_of_texts_is_that_of_their_full_length() {
+        let to = |usd_per_million_tokens| Destination {
+            host: String::new(),
+            model: String::new(),
+            batch: 64,
+            usd_per_million_tokens,
+        };
+        assert_eq!(to(Some(0.02)).highest_cost(10_000), Some(0.2));
+        assert_eq!(to(Some(0.0)).highest_cost(10_000), Some(0.0));
+        assert_eq!(to(None).highest_cost(1), None);
+        assert_eq!(to(None).requests(65), 2);
+    }
 
     #[test]
     fn vectors_have_the_length_one_whatever_came() {

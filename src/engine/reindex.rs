@@ -25,11 +25,12 @@ pub struct IndexOptions {
 }
 
 /// Progress of [`index()`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IndexStage<'a> {
     /// Number of records split into words, and the total.
     Words(usize, usize),
-    /// Number of texts about to be sent, and their destination.
+    /// Number of texts about to be sent, and their destination. Nothing is sent if the answer is
+    /// `false`.
     Sends(usize, &'a Destination),
     /// Number of records with a new vector, and the total.
     Vectors(usize, usize),
@@ -54,7 +55,8 @@ pub struct IndexReport {
     pub warnings: Vec<String>,
 }
 
-/// Brings the search index up to date, and reports each step to `progress`.
+/// Brings the search index up to date, and reports each step to `progress`. Only the answer to
+/// [`IndexStage::Sends`] counts.
 ///
 /// # Errors
 ///
@@ -62,7 +64,7 @@ pub struct IndexReport {
 pub fn index(
     workspace: &Workspace,
     options: IndexOptions,
-    progress: &mut dyn FnMut(IndexStage<'_>),
+    progress: &mut dyn FnMut(IndexStage<'_>) -> bool,
 ) -> Result<IndexReport, Error> {
     let start = Instant::now();
     let embedder = &workspace.providers.embedder;
@@ -72,7 +74,9 @@ pub fn index(
         maker => Some(maker?),
     };
     let mut index = MultiIndex::open(&workspace.store)?;
-    let mut words = |done, of| progress(IndexStage::Words(done, of));
+    let mut words = |done, of| {
+        progress(IndexStage::Words(done, of));
+    };
     if options.rebuild {
         index.renew(&mut words)?;
     } else {
@@ -89,17 +93,18 @@ pub fn index(
     };
     let mut made = 0;
     if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
-        index.drop_others();
-        if let Some(destination) = embedder.destination()? {
-            progress(IndexStage::Sends(missing, &destination));
-        }
-        loop {
-            let batch = index.fill_missing("", &all, maker.batch(), maker)?;
-            made += batch;
-            if batch == 0 {
-                break;
+        let destination = embedder.destination()?;
+        let is_wanted = destination.is_none_or(|to| progress(IndexStage::Sends(missing, &to)));
+        if is_wanted {
+            index.drop_others();
+            loop {
+                let batch = index.fill_missing("", &all, maker.batch(), maker)?;
+                made += batch;
+                if batch == 0 {
+                    break;
+                }
+                progress(IndexStage::Vectors(made.min(missing), missing));
             }
-            progress(IndexStage::Vectors(made.min(missing), missing));
         }
     }
     let own = Filter {

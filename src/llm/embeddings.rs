@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::attempt_error::Fault;
 use super::http::Connection;
 use super::openai::error_in;
-use super::price::Pricing;
+use super::price::{Pricing, Tokens};
 use super::protocol::{Dialect, Limits, Peer};
 use super::{Error, Secret};
 
@@ -87,7 +87,10 @@ impl Embeddings {
             model: config.model,
             base_url: config.base_url,
             key: config.key,
-            pricing: Pricing::BaseUrl,
+            pricing: match config.protocol {
+                EmbeddingsProtocol::OpenAi => Pricing::BaseUrl,
+                EmbeddingsProtocol::Ollama => Pricing::Free,
+            },
             limits: config.limits,
             extra: Map::new(),
         };
@@ -106,6 +109,14 @@ impl Embeddings {
     /// Host and port of the server.
     pub fn host(&self) -> &str {
         self.connection.host()
+    }
+
+    /// Price of a million tokens in US dollars; `None` if it is unknown.
+    pub fn usd_per_million_tokens(&self) -> Option<f64> {
+        self.connection.price(Tokens {
+            input: 1_000_000,
+            ..Tokens::default()
+        })
     }
 
     /// Embeds all texts in one request. The vectors come in the order of the texts, all with the

@@ -19,7 +19,7 @@ use super::attempt_error::{Fault, parse};
 use super::attempt_log::{Draft, Tally};
 use super::body::Body;
 use super::client::{client, host};
-use super::price;
+use super::price::{self, Tokens};
 use super::protocol::{Dialect, Limits, Peer, Protocol, bearer};
 use super::retry::{self, Decision};
 use super::{Error, OnProgress, Paid, Progress, Request, Usage, sse};
@@ -81,17 +81,15 @@ impl Connection {
         self.peer.limits.answer_within
     }
 
+    /// Price of these tokens in US dollars; `None` if it is unknown.
+    pub(super) fn price(&self, tokens: Tokens) -> Option<f64> {
+        let peer = &self.peer;
+        price::price(&peer.pricing, &peer.base_url, &peer.model, tokens)
+    }
+
     /// Usage and cost of the draft.
     pub(super) fn bill(&self, draft: &Draft) -> Paid {
-        let cost_usd = draft.cost_usd.or_else(|| {
-            let Peer {
-                pricing,
-                base_url,
-                model,
-                ..
-            } = &self.peer;
-            price::price(pricing, base_url, model, draft.tokens?)
-        });
+        let cost_usd = draft.cost_usd.or_else(|| self.price(draft.tokens?));
         Paid {
             text: draft.text.clone(),
             model: self.shown.clone(),

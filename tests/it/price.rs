@@ -124,3 +124,50 @@ fn untrusted_workspace_cannot_raise_the_limit() {
     assert_eq!(shown("100.0"), json!("0.50"));
     assert_eq!(shown("0.1"), json!("0.1"));
 }
+
+#[test]
+fn many_texts_for_an_embedder_of_unknown_price_wait_for_an_answer() {
+    let server = FakeModel::answering(|request| {
+        let vectors = request.input().into_iter().map(|_| vec![0.6, 0.8]);
+        Behaviour::Vectors(vectors.collect())
+    });
+    let mut workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let memories: Vec<_> = (1..=25)
+        .map(|number| {
+            json!({"id": format!("MEM-{number:03}"), "memory_type": "task_memory",
+                "content": format!("Note {number}."), "metadata": {},
+                "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"})
+        })
+        .collect();
+    workspace.write(
+        ".agentura/memories.json",
+        json!({"entries": memories}).to_string(),
+    );
+    workspace
+        .set("MEMCTL_EMBEDDING_PROVIDER", "openai")
+        .set("MEMCTL_EMBEDDING_MODEL", "small")
+        .set("MEMCTL_EMBEDDING_BATCH", "1")
+        .set("OPENAI_BASE_URL", &server.openai_url())
+        .set("OPENAI_API_KEY", "sk-test");
+    let Some(terminal) = Terminal::open(&workspace, 100, 24) else {
+        return;
+    };
+    terminal.type_line("memctl index; echo code=$?");
+    let screen = terminal.wait_for("Go on? [y/N]");
+    assert!(
+        screen.contains("25 calls, about an unknown cost"),
+        "{screen}"
+    );
+    terminal.keys(&["Enter"]);
+    let screen = terminal.wait_for("code=0");
+    assert!(
+        screen.contains("25 records indexed, 0 with vectors"),
+        "{screen}"
+    );
+    assert_eq!(server.requests().len(), 0);
+    terminal.type_line("clear; memctl index --yes; echo code=$?");
+    let screen = terminal.wait_for("code=0");
+    assert!(screen.contains("25 with vectors"), "{screen}");
+    assert!(!screen.contains("Go on?"), "{screen}");
+}

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::price::{Spending, price};
 use crate::embedder::Destination;
 use crate::engine::{self, IndexOptions, IndexReport, IndexStage};
 use crate::error::UserError;
@@ -14,7 +15,9 @@ use crate::error::UserError;
 /// updates all of it. It can be interrupted, and continues where it stopped.
 ///
 /// With `embedding.provider` set to `openai` or `ollama`, the first 4,000 characters of each record
-/// without a vector are sent there. The number of texts and the host are printed first.
+/// without a vector are sent there. The number of texts, the host and the cost are printed first. A
+/// terminal asks if the cost is above `llm.ask_above_usd`, or if it is unknown and there are many
+/// requests.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  memctl index")]
 pub(in crate::cli) struct IndexArgs {
@@ -24,6 +27,9 @@ pub(in crate::cli) struct IndexArgs {
     /// Discard the index and build it again
     #[arg(long)]
     rebuild: bool,
+    /// Call a paid embedder without a question about the cost
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(in crate::cli) fn index(
@@ -37,33 +43,60 @@ pub(in crate::cli) fn index(
     let workspace = context.workspace(None)?;
     let printer = &context.printer;
     let (mut words, mut vectors) = (None, None);
-    let report = engine::index(&workspace, options, &mut |stage| match stage {
-        IndexStage::Words(done, of) => words
-            .get_or_insert_with(|| printer.bar("words"))
-            .reach(done, of),
-        IndexStage::Sends(texts, to) => {
-            words = None;
-            printer.note(&sending(texts, to));
+    let mut answer = Ok(true);
+    let report = engine::index(&workspace, options, &mut |stage| {
+        match stage {
+            IndexStage::Words(done, of) => words
+                .get_or_insert_with(|| printer.bar("words"))
+                .reach(done, of),
+            IndexStage::Sends(texts, to) => {
+                words = None;
+                printer.note(&sending(texts, to));
+                answer = is_wanted(context, texts, to, args.yes);
+            }
+            IndexStage::Vectors(done, of) => {
+                words = None;
+                vectors
+                    .get_or_insert_with(|| printer.bar("vectors"))
+                    .reach(done, of);
+            }
         }
-        IndexStage::Vectors(done, of) => {
-            words = None;
-            vectors
-                .get_or_insert_with(|| printer.bar("vectors"))
-                .reach(done, of);
-        }
+        matches!(answer, Ok(true))
     });
     drop((words, vectors));
+    answer?;
     Ok(Box::new(report?))
 }
 
-/// Returns a sentence with the number of texts and the host that receives them.
+/// Asks about texts that are expensive to embed.
+fn is_wanted(
+    context: &Context,
+    texts: usize,
+    to: &Destination,
+    yes: bool,
+) -> Result<bool, UserError> {
+    let spending = Spending {
+        models: std::slice::from_ref(&to.model),
+        calls: to.requests(texts),
+        cost_usd: to.highest_cost(texts),
+        about: String::new(),
+        also: String::new(),
+    };
+    spending.is_wanted(context, yes)
+}
+
+/// Returns a sentence with the number of texts, the host that receives them, and the cost.
 pub(in crate::cli) fn sending(texts: usize, to: &Destination) -> String {
+    let cost = match to.highest_cost(texts) {
+        Some(cost) if cost > 0.0 => format!(", at most about {}", price(Some(cost))),
+        _ => String::new(),
+    };
     format!(
-        "sending {} to `{}` for embedding with `{}`, in {}",
+        "sending {} to `{}` for embedding with `{}`, in {}{cost}",
         plural(texts as u64, "text"),
         to.host,
         to.model,
-        plural(texts.div_ceil(to.batch.max(1)) as u64, "request")
+        plural(to.requests(texts) as u64, "request")
     )
 }
 
