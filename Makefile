@@ -115,7 +115,7 @@ audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's dat
 check: lint test ## everything that has to pass before a change lands
 
 bench: ## the figures of the README
-	$(CARGO) bench --locked --bench store --bench hooks
+	$(CARGO) bench --locked --bench store --bench hooks --bench review
 
 bench-search: ## the figures of the search, up to a million notes: takes some minutes and 3 GB of disk
 	$(CARGO) bench --locked --bench search
