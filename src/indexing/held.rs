@@ -1,10 +1,11 @@
 //! Segment of an open index.
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::search::{Damaged, Segment, Slots, slot_width};
+use crate::search::{Damaged, Segment, SlotLayout, Slots, slot_width};
 use crate::store::{Derived, Map};
 
 use super::manifest::{Files, places_name, words_name};
@@ -52,6 +53,10 @@ pub(crate) struct Held {
     pub(crate) files: Option<Files>,
     /// True if the places differ from those in the file.
     pub(crate) moved: bool,
+    /// Places of the vectors, one for each document.
+    singles: SlotLayout,
+    /// Places of the vectors, with those of windows.
+    windows: OnceLock<SlotLayout>,
 }
 
 impl Held {
@@ -59,6 +64,8 @@ impl Held {
     pub(crate) fn new(words: Vec<u8>, places: Vec<u32>) -> Self {
         Self {
             words: Bytes::Own(words),
+            singles: SlotLayout::Single(places.len()),
+            windows: OnceLock::new(),
             places,
             vectors: None,
             files: None,
@@ -82,6 +89,8 @@ impl Held {
         });
         let mut held = Self {
             words: Bytes::File(words),
+            singles: SlotLayout::Single(places.len()),
+            windows: OnceLock::new(),
             places,
             vectors,
             files: Some(files.clone()),
@@ -137,8 +146,21 @@ impl Held {
             &vectors.slots,
             &vectors.embedding.name,
             vectors.embedding.dimensions,
-            self.places.len(),
+            self.layout(&vectors.embedding),
         )
+    }
+
+    /// Places of the vectors of an embedder.
+    pub(crate) fn layout(&self, embedding: &Embedding) -> &SlotLayout {
+        if !embedding.reads_windows() {
+            return &self.singles;
+        }
+        // A damaged segment is noticed by its use.
+        let windows = || match self.segment() {
+            Ok(segment) => SlotLayout::of(&segment),
+            Err(_) => SlotLayout::Single(self.places.len()),
+        };
+        self.windows.get_or_init(windows)
     }
 
     /// Returns true if records of some documents have been deleted.
@@ -156,12 +178,13 @@ impl Held {
         let slots = self.slots(Some(embedding));
         let (mut out, mut filled) = (Vec::new(), 0);
         for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
-            match slots.filter(|slots| slots.is_intact(document) && slots.is_filled(document)) {
-                Some(slots) => {
-                    out.extend_from_slice(slots.get(document));
-                    filled += 1;
-                }
-                None => out.resize(out.len() + width, 0),
+            let sound = |slots: &Slots<'_>| slots.is_intact(document) && slots.is_filled(document);
+            if let Some(slots) = slots.filter(sound) {
+                out.extend_from_slice(slots.get(document));
+                filled += 1;
+            } else {
+                let slots = self.layout(embedding).of_document(document).len();
+                out.resize(out.len() + slots * width, 0);
             }
         }
         (out, filled)

@@ -119,14 +119,21 @@ impl Index {
         };
         for held in &mut self.segments[first_new..] {
             let segment = held.segment()?;
-            let slot = |document| spare.get(&segment.attributes(document).text);
-            let slots: Vec<_> = (0..segment.len()).map(slot).collect();
-            let filled = slots.iter().flatten().count();
+            let layout = held.layout(&embedding);
+            let width = slot_width(embedding.dimensions);
+            let length = |document| layout.of_document(document).len() * width;
+            let own = |document| {
+                let slots = spare.get(&segment.attributes(document).text);
+                slots.filter(|slots| slots.len() == length(document))
+            };
+            let filled = (0..segment.len()).filter_map(own).count();
             if filled > 0 {
-                let empty = vec![0; slot_width(embedding.dimensions)];
-                let mut bytes = header(&embedding, slots.len()).to_vec();
-                for slot in slots {
-                    bytes.extend_from_slice(slot.unwrap_or(&empty));
+                let mut bytes = header(&embedding, layout.slots()).to_vec();
+                for document in 0..segment.len() {
+                    match own(document) {
+                        Some(slots) => bytes.extend_from_slice(slots),
+                        None => bytes.resize(bytes.len() + length(document), 0),
+                    }
                 }
                 held.vectors = Some(Meaning {
                     slots: Bytes::Own(bytes),
@@ -181,7 +188,7 @@ impl Index {
         let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
         let mut one = Held::new(words, places);
         if let Some(embedding) = group.iter().find_map(Held::embedding) {
-            let mut bytes = header(embedding, one.places.len()).to_vec();
+            let mut bytes = header(embedding, one.layout(embedding).slots()).to_vec();
             let mut all = 0;
             for held in group {
                 let (slots, filled) = held.kept_slots(embedding);
@@ -240,7 +247,7 @@ impl Held {
     }
 }
 
-/// Header of the slots of this number of documents.
-pub(crate) fn header(embedding: &Embedding, documents: usize) -> [u8; crate::search::SLOTS_HEADER] {
-    slots_header(&embedding.name, embedding.dimensions, documents)
+/// Header of this number of slots.
+pub(crate) fn header(embedding: &Embedding, slots: usize) -> [u8; crate::search::SLOTS_HEADER] {
+    slots_header(&embedding.name, embedding.dimensions, slots)
 }

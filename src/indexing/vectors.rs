@@ -1,6 +1,6 @@
 //! Vectors of documents: computed on demand and stored.
 
-use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width};
+use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width, texts_of};
 
 use super::held::{Bytes, Held, Meaning};
 use super::manifest::{List, Vectors};
@@ -67,15 +67,27 @@ impl Index {
         let own = |held: &Held| !held.is_of_another(asked);
         let missing = Ranker::new(self.parts(filter, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
+        let (mut counts, mut total) = (Vec::new(), 0);
         for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;
+            let count = self.vectors_of(part, place, maker)?;
+            // The windows of long texts count too, but one document always gets its vectors.
+            if total > 0 && total + count > limit {
+                break;
+            }
+            total += count;
+            counts.push(count);
             let record = self.any_record(part, place)?;
             // An unreadable record counts as an empty text.
             texts.push(record.map_or_else(String::new, |record| record.content));
         }
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let vectors = maker.embed(&texts)?;
-        let Some(found) = vectors.first().map(Vec::len) else {
+        let texts: Vec<&str> = texts
+            .iter()
+            .zip(&counts)
+            .flat_map(|(text, count)| texts_of(text, *count))
+            .collect();
+        let mut vectors = maker.embed(&texts)?.into_iter();
+        let Some(found) = vectors.as_slice().first().map(Vec::len) else {
             return Ok(0);
         };
         let embedding = self.embedding.clone();
@@ -83,23 +95,34 @@ impl Index {
         if found != embedding.dimensions {
             return Err(maker.other_size(found, embedding.dimensions).into());
         }
-        let filled: Vec<_> = missing.into_iter().zip(vectors).collect();
+        let of_document = |count| vectors.by_ref().take(count).collect();
+        let vectors = counts.into_iter().map(of_document);
+        let filled: Vec<(usize, Vec<Vec<f32>>)> = missing.into_iter().zip(vectors).collect();
         self.fill(&filled, &embedding)?;
         self.embedding = Some(embedding);
         Ok(filled.len())
+    }
+
+    /// Number of vectors that an embedder makes of a document.
+    fn vectors_of(&self, part: usize, place: usize, maker: &Embedder) -> Result<usize, Error> {
+        let held = self.segments.get(part).ok_or(Error::Index)?;
+        // The number of dimensions does not matter.
+        let layout = held.layout(&maker.embedding_of(0));
+        Ok(layout.of_document(place).len().max(1))
     }
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept
     /// in memory for this run.
     fn fill(
         &mut self,
-        vectors: &[(usize, Vec<f32>)],
+        vectors: &[(usize, Vec<Vec<f32>>)],
         embedding: &Embedding,
     ) -> Result<(), Damaged> {
         let mut of_parts: Vec<Vec<(usize, Vec<u8>)>> = vec![Vec::new(); self.segments.len()];
-        for (document, vector) in vectors {
+        for (document, vectors) in vectors {
             let (part, place) = self.place(*document).ok_or(Damaged)?;
-            of_parts[part].push((place, slot(vector)));
+            let slots = vectors.iter().flat_map(|vector| slot(vector)).collect();
+            of_parts[part].push((place, slots));
         }
         let writer = self.writer();
         let mut list = self.list.clone();
@@ -121,7 +144,9 @@ impl Index {
                     None => reserve(writer, &mut list, held, embedding)?,
                 };
                 let width = slot_width(embedding.dimensions);
-                let at = |place: usize| (SLOTS_HEADER + place * width) as u64;
+                let layout = held.layout(embedding);
+                let first = |place| layout.of_document(place).start;
+                let at = |place| (SLOTS_HEADER + first(place) * width) as u64;
                 let places = slots
                     .iter()
                     .map(|(place, slot)| (at(*place), slot.as_slice()));
@@ -178,12 +203,12 @@ fn reserve(
         embedder: embedding.name.clone(),
         filled: 0,
     };
-    let documents = held.places.len();
-    let size = SLOTS_HEADER + documents * slot_width(embedding.dimensions);
+    let slots = held.layout(embedding).slots();
+    let size = SLOTS_HEADER + slots * slot_width(embedding.dimensions);
     writer
         .reserve(
             &vectors.name(),
-            &super::save::header(embedding, documents),
+            &super::save::header(embedding, slots),
             size as u64,
         )
         .then_some(vectors)
@@ -193,16 +218,17 @@ impl Held {
     /// Sets slots in memory only.
     fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding, filled: usize) {
         let width = slot_width(embedding.dimensions);
+        let layout = self.layout(embedding);
         let empty = || {
-            let mut bytes = super::save::header(embedding, self.places.len()).to_vec();
-            bytes.resize(SLOTS_HEADER + self.places.len() * width, 0);
+            let mut bytes = super::save::header(embedding, layout.slots()).to_vec();
+            bytes.resize(SLOTS_HEADER + layout.slots() * width, 0);
             bytes
         };
         let own = self.vectors.as_ref().filter(|v| v.embedding == *embedding);
         let mut bytes = own.map_or_else(empty, |vectors| vectors.slots.to_vec());
         for (place, slot) in slots {
-            let start = SLOTS_HEADER + place * width;
-            if let Some(room) = bytes.get_mut(start..start + width) {
+            let start = SLOTS_HEADER + layout.of_document(*place).start * width;
+            if let Some(room) = bytes.get_mut(start..start + slot.len()) {
                 room.copy_from_slice(slot);
             }
         }

@@ -8,10 +8,9 @@ use std::time::Instant;
 
 use serde::{Serialize, Serializer};
 
-use crate::embedder::Vector;
 use crate::search::{
-    Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment, Slots,
-    percentile, slot, slots_header,
+    Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment,
+    SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
 use crate::embedder::Embedding;
@@ -102,18 +101,20 @@ pub fn evaluate(
         Fusion::Keyword => None,
         _ => Some(embedder.open(Patience::Index, true)?),
     };
-    let vectors = embed(model.as_ref(), passages, progress)?;
-    let embedding = model.as_ref().zip(vectors.first());
-    let embedding = embedding.map(|(model, vector)| model.embedding_of(vector.len()));
     let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
-    for (i, passage) in passages.iter().enumerate() {
+    for passage in passages {
         let group = groups.entry(passage.group.as_deref()).or_default();
-        group.add(passage, vectors.get(i));
+        group.add(passage);
     }
-    let indexed: BTreeMap<_, _> = groups
-        .iter()
-        .map(|(name, g)| (*name, g.index(embedding.as_ref())))
-        .collect();
+    let mut indexed: BTreeMap<Option<&str>, Index> = BTreeMap::new();
+    let mut done = 0;
+    for (name, group) in &groups {
+        let mut progress = |more| {
+            done += more;
+            progress(done, passages.len());
+        };
+        indexed.insert(*name, group.index(model.as_ref(), &mut progress)?);
+    }
     let mut all = Vec::new();
     let mut times = Vec::new();
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
@@ -123,9 +124,7 @@ pub fn evaluate(
         let text = rewritten.as_deref().unwrap_or(&question.text);
         let vector = model.as_ref().map(|model| model.embed(&[text]));
         let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
-        let ranker = indexed
-            .get(&name)
-            .map(|index| index.ranker(embedding.as_ref()));
+        let ranker = indexed.get(&name).map(Index::ranker);
         let kin = match (&ranker, rewrite) {
             (Some(ranker), Rewrite::Offline) => with_kin(ranker, text)?,
             _ => None,
@@ -149,6 +148,7 @@ pub fn evaluate(
         let relevant: Vec<f64> = question.relevant.values().copied().collect();
         all.push(Metrics::of(&ranking, &relevant));
     }
+    let embedding = indexed.values().find_map(|index| index.embedding.as_ref());
     Ok(EvaluateReport {
         dataset,
         documents: passages.len(),
@@ -159,7 +159,7 @@ pub fn evaluate(
             p95: rounded(percentile(&times, 0.95), 1000.0),
         },
         fusion,
-        embedder: embedding.map(|embedding| embedding.name),
+        embedder: embedding.map(|embedding| embedding.name.clone()),
         warnings: warnings(passages, questions),
     })
 }
@@ -168,60 +168,78 @@ pub fn evaluate(
 #[derive(Default)]
 struct Group<'a> {
     ids: Vec<&'a str>,
+    texts: Vec<&'a str>,
     builder: Builder,
-    slots: Vec<u8>,
 }
 
-/// Index bytes in the form that a search reads.
+/// Index in the form that a search reads.
 struct Index {
     segment: Vec<u8>,
+    layout: SlotLayout,
     slots: Vec<u8>,
+    /// Embedder of the vectors; `None` without any.
+    embedding: Option<Embedding>,
 }
 
 impl<'a> Group<'a> {
-    fn add(&mut self, passage: &'a Passage, vector: Option<&Vector>) {
+    fn add(&mut self, passage: &'a Passage) {
         self.ids.push(&passage.id);
+        self.texts.push(&passage.text);
         self.builder.add(&Attributes::default(), &passage.text);
-        self.slots
-            .extend(vector.into_iter().flat_map(|vector| slot(vector)));
     }
 
-    fn index(&self, embedding: Option<&Embedding>) -> Index {
-        let header = embedding.map(|e| slots_header(&e.name, e.dimensions, self.ids.len()));
-        let header = header.as_ref().map_or(&[][..], |header| &header[..]);
-        Index {
-            segment: self.builder.segment(),
-            slots: [header, &self.slots].concat(),
+    /// Builds the index. `progress` gets the number of passages that were embedded since.
+    fn index(
+        &self,
+        model: Option<&Embedder>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Index, Error> {
+        let segment = self.builder.segment();
+        // The number of dimensions does not matter.
+        let reads_windows = model.is_some_and(|model| model.embedding_of(0).reads_windows());
+        let layout = match Segment::open(&segment) {
+            Some(segment) if reads_windows => SlotLayout::of(&segment),
+            _ => SlotLayout::Single(self.texts.len()),
+        };
+        let (mut slots, mut embedding) = (Vec::new(), None);
+        if let Some(model) = model {
+            let numbers: Vec<usize> = (0..self.texts.len()).collect();
+            for batch in numbers.chunks(BATCH) {
+                let of_document = |document: &usize| {
+                    let vectors = layout.of_document(*document).len();
+                    texts_of(self.texts[*document], vectors)
+                };
+                let texts: Vec<&str> = batch.iter().flat_map(of_document).collect();
+                let vectors = model.embed(&texts)?;
+                let size = vectors.first().map(Vec::len);
+                embedding = embedding.or(size.map(|size| model.embedding_of(size)));
+                slots.extend(vectors.iter().flat_map(|vector| slot(vector)));
+                progress(batch.len());
+            }
         }
+        let header: Option<_> = embedding
+            .as_ref()
+            .map(|e: &Embedding| slots_header(&e.name, e.dimensions, layout.slots()));
+        Ok(Index {
+            slots: [header.as_ref().map_or(&[][..], |h| &h[..]), &slots].concat(),
+            segment,
+            layout,
+            embedding,
+        })
     }
 }
 
 impl Index {
-    fn ranker(&self, embedding: Option<&Embedding>) -> Ranker<'_> {
+    fn ranker(&self) -> Ranker<'_> {
         let part = Segment::open(&self.segment).map(|segment| {
-            let slots = embedding
-                .and_then(|e| Slots::open(&self.slots, &e.name, e.dimensions, segment.len()));
+            let slots = self
+                .embedding
+                .as_ref()
+                .and_then(|e| Slots::open(&self.slots, &e.name, e.dimensions, &self.layout));
             Part::new(segment, slots, None)
         });
         Ranker::new(part.into_iter().collect())
     }
-}
-
-fn embed(
-    model: Option<&Embedder>,
-    passages: &[Passage],
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<Vector>, Error> {
-    let mut vectors = Vec::new();
-    let Some(model) = model else {
-        return Ok(vectors);
-    };
-    for batch in passages.chunks(BATCH) {
-        let texts: Vec<&str> = batch.iter().map(|passage| passage.text.as_str()).collect();
-        vectors.extend(model.embed(&texts)?);
-        progress(vectors.len(), passages.len());
-    }
-    Ok(vectors)
 }
 
 /// Faults of the dataset that lower the figures.
@@ -324,7 +342,7 @@ mod tests {
         .unwrap();
         assert_eq!((report.documents, report.queries), (3, 3));
         assert!((report.metrics.recall_at_1 - 1.0 / 3.0).abs() < 1e-9);
-        assert_eq!(told, [(3, 3)]);
+        assert_eq!(told, [(1, 3), (3, 3)]);
         assert_eq!(report.warnings.len(), 1);
         let json = serde_json::to_string(&report).unwrap();
         assert!(json.contains(r#""recall@1":0.3333"#), "{json}");

@@ -37,3 +37,4 @@ pub use segment_builder::{Builder, merge};
 pub use vector::quantized_vectors::{
     QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header,
 };
+pub use vector::windows::{SlotLayout, texts_of, vectors_of};

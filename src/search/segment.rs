@@ -153,7 +153,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Number of words in each document, as four bytes each.
-    pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
+    pub(in crate::search) fn lengths(&self) -> &'a [[u8; 4]] {
         let start = self.documents * 44;
         let bytes = self.columns.get(start..start + self.documents * 4);
         bytes.unwrap_or_default().as_chunks().0

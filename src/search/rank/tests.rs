@@ -5,6 +5,7 @@ use super::super::attributes::Attributes;
 use super::super::segment::Segment;
 use super::super::segment_builder::Builder;
 use super::super::vector::quantized_vectors::{slot, slots_header};
+use super::super::vector::windows::SlotLayout;
 use super::*;
 
 /// Unit vector at this angle in the plane of the first two axes.
@@ -30,7 +31,8 @@ fn with_ranker<T>(texts: &[(&str, Option<f32>)], then: impl Fn(&Ranker<'_>) -> T
     let part = |(segment, slots): &'_ (Vec<u8>, Vec<u8>)| {
         // Leaked, which avoids a lifetime in tests.
         let segment = Segment::open(segment.clone().leak()).unwrap();
-        let slots = Slots::open(slots.clone().leak(), "model", 2, segment.len());
+        let layout = Box::leak(Box::new(SlotLayout::of(&segment)));
+        let slots = Slots::open(slots.clone().leak(), "model", 2, layout);
         Part::new(segment, slots, None)
     };
     then(&Ranker::new(parts.iter().map(part).collect()))

@@ -1,3 +1,4 @@
-//! Semantic half of the search: quantized vectors.
+//! Semantic half of the search: quantized vectors, and windows of long texts.
 
 pub(crate) mod quantized_vectors;
+pub(crate) mod windows;

@@ -1,17 +1,20 @@
 //! Quantized vectors of a segment's documents, one byte per dimension, searched in place.
 //!
 //! ```text
-//! header   64 bytes: magic, dimensions, documents, hash of the embedder's name, checksum
-//! slots    per document: factor (f32), checksum (4 bytes), one signed byte per dimension
+//! header   64 bytes: magic, dimensions, slots, hash of the embedder's name, checksum
+//! slots    per vector: factor (f32), checksum (4 bytes), one signed byte per dimension
 //! ```
 //!
-//! A slot of zeros is empty: its document has no vector yet. The factor restores length 1.
+//! A document has one slot, or several if it is long: see `windows`. They are filled together. A slot
+//! of zeros is empty: its document has no vector yet. The factor restores length 1.
 //! Quantization changes a cosine by less than 0.01, less than the model's own 8-bit weights do.
 //! Slots are written in place. A partial write fails the checksum and affects only one document in
 //! one result.
 
 use rten_simd::{Isa, SimdOp};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::windows::{self, SlotLayout};
 
 const MAGIC: &[u8; 8] = b"mctlvec1";
 /// Bytes before the first slot.
@@ -24,8 +27,9 @@ const ONE: f32 = 8192.0;
 /// Vectors of one segment's documents; slots can be empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots<'a> {
-    slots: &'a [u8],
+    bytes: &'a [u8],
     width: usize,
+    layout: &'a SlotLayout,
 }
 
 /// Query vector in fixed-point form, for fast comparison.
@@ -48,12 +52,12 @@ pub fn slot_width(dimensions: usize) -> usize {
     SLOT_HEADER + dimensions.next_multiple_of(8)
 }
 
-/// Header for this embedder and number of documents.
-pub fn slots_header(embedder: &str, dimensions: usize, documents: usize) -> [u8; SLOTS_HEADER] {
+/// Header for this embedder and number of slots.
+pub fn slots_header(embedder: &str, dimensions: usize, slots: usize) -> [u8; SLOTS_HEADER] {
     let mut out = [0; SLOTS_HEADER];
     out[..8].copy_from_slice(MAGIC);
     out[8..16].copy_from_slice(&(dimensions as u64).to_le_bytes());
-    out[16..24].copy_from_slice(&(documents as u64).to_le_bytes());
+    out[16..24].copy_from_slice(&(slots as u64).to_le_bytes());
     out[24..32].copy_from_slice(&xxh3_64(embedder.as_bytes()).to_le_bytes());
     let sum = xxh3_64(&out[..32]);
     out[32..40].copy_from_slice(&sum.to_le_bytes());
@@ -85,49 +89,52 @@ pub fn slot(vector: &[f32]) -> Vec<u8> {
 }
 
 impl<'a> Slots<'a> {
-    /// Opens a vector file; `None` if it belongs to another embedder or another number of
-    /// documents, or is incomplete.
+    /// Opens a vector file; `None` if it belongs to another embedder or another number of slots, or is
+    /// incomplete.
     pub fn open(
         bytes: &'a [u8],
         embedder: &str,
         dimensions: usize,
-        documents: usize,
+        layout: &'a SlotLayout,
     ) -> Option<Self> {
         let (header, slots) = bytes.split_first_chunk::<SLOTS_HEADER>()?;
         let width = slot_width(dimensions);
-        let fits = *header == slots_header(embedder, dimensions, documents)
-            && slots.len() == width.checked_mul(documents)?;
-        fits.then_some(Self { slots, width })
+        let fits = *header == slots_header(embedder, dimensions, layout.slots())
+            && slots.len() == width.checked_mul(layout.slots())?;
+        fits.then_some(Self {
+            bytes: slots,
+            width,
+            layout,
+        })
     }
 
-    /// Slot of a document; all zeros if empty.
+    /// Slots of a document, one after the other; all zeros if empty.
     pub fn get(&self, document: usize) -> &'a [u8] {
-        let start = document * self.width;
-        self.slots
-            .get(start..start + self.width)
+        let places = self.layout.of_document(document);
+        self.bytes
+            .get(places.start * self.width..places.end * self.width)
             .unwrap_or_default()
+    }
+
+    fn each(&self, document: usize) -> std::slice::ChunksExact<'a, u8> {
+        self.get(document).chunks_exact(self.width)
     }
 
     /// Returns true if a document has a vector.
     pub fn is_filled(&self, document: usize) -> bool {
-        self.factor(document) > 0.0
+        self.each(document).next().is_some_and(|s| factor(s) > 0.0)
     }
 
-    /// Returns true if the checksum of a document's slot matches.
+    /// Returns true if the checksums of a document's slots match.
     pub fn is_intact(&self, document: usize) -> bool {
-        let slot = self.get(document);
-        slot.get(4..8) == Some(&check(slot)[..])
+        let mut slots = self.each(document);
+        slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
     }
 
     /// Cosine of a document and the query, from -1 to 1; `None` if the document has no vector.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a sum of 24 bits is as exact as it has to be"
-    )]
     pub fn cosine(&self, document: usize, query: &QueryVector) -> Option<f32> {
-        let factor = self.factor(document);
-        let numbers = self.get(document).get(SLOT_HEADER..)?;
-        (factor > 0.0).then(|| dot(numbers, &query.0) as f32 * factor / ONE)
+        let cosine = windows::cosine(self.each(document).map(|slot| cosine(slot, query)));
+        (!cosine.is_nan()).then_some(cosine)
     }
 
     /// Cosines of all admitted documents; [`f32::NAN`] for the others and for empty slots.
@@ -138,10 +145,6 @@ impl<'a> Slots<'a> {
             admitted,
         };
         scan.dispatch()
-    }
-
-    fn factor(&self, document: usize) -> f32 {
-        factor(self.get(document))
     }
 }
 
@@ -162,23 +165,61 @@ impl SimdOp for Scan<'_> {
         clippy::inline_always,
         reason = "a function that is called is compiled for the least of processors"
     )]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a sum of 24 bits is as exact as it has to be"
-    )]
     fn eval<I: Isa>(self, _: I) -> Vec<f32> {
-        let slots = self.slots.slots.chunks_exact(self.slots.width);
-        let mut cosines = Vec::with_capacity(slots.len());
-        for (document, slot) in slots.enumerate() {
-            let admits = |admitted: &[bool]| admitted.get(document).copied().unwrap_or(false);
-            let factor = factor(slot);
-            cosines.push(if factor > 0.0 && self.admitted.is_none_or(admits) {
-                dot(&slot[SLOT_HEADER..], &self.query.0) as f32 * factor / ONE
-            } else {
-                f32::NAN
-            });
+        let Self {
+            slots,
+            query,
+            admitted,
+        } = self;
+        let admits = |document: usize| {
+            admitted.is_none_or(|admitted| admitted.get(document).copied().unwrap_or(false))
+        };
+        let mut all = slots.bytes.chunks_exact(slots.width);
+        match slots.layout {
+            SlotLayout::Single(documents) => {
+                let mut cosines = Vec::with_capacity(*documents);
+                for (document, slot) in all.enumerate() {
+                    cosines.push(if admits(document) {
+                        cosine(slot, query)
+                    } else {
+                        f32::NAN
+                    });
+                }
+                cosines
+            }
+            SlotLayout::Windows(starts) => {
+                let mut cosines = Vec::with_capacity(starts.len());
+                for (document, bounds) in starts.windows(2).enumerate() {
+                    let own = all.by_ref().take((bounds[1] - bounds[0]) as usize);
+                    cosines.push(if admits(document) {
+                        windows::cosine(own.map(|slot| cosine(slot, query)))
+                    } else {
+                        own.for_each(drop);
+                        f32::NAN
+                    });
+                }
+                cosines
+            }
         }
-        cosines
+    }
+}
+
+/// Cosine of the vector in a slot and the query; [`f32::NAN`] for an empty slot.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for the processor that its caller is compiled for"
+)]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of 24 bits is as exact as it has to be"
+)]
+fn cosine(slot: &[u8], query: &QueryVector) -> f32 {
+    let factor = factor(slot);
+    if factor > 0.0 {
+        dot(&slot[SLOT_HEADER..], &query.0) as f32 * factor / ONE
+    } else {
+        f32::NAN
     }
 }
 
@@ -238,18 +279,18 @@ mod tests {
     #[test]
     fn slots_open_for_their_own_embedder_and_documents_alone() {
         let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
-        let slots = Slots::open(&bytes, "model", 2, 2).unwrap();
+        let slots = Slots::open(&bytes, "model", 2, &SlotLayout::Single(2)).unwrap();
         assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
         assert!(slots.is_intact(0));
         assert_eq!(slots.cosine(1, &QueryVector::new(&[1.0, 0.0])), None);
-        assert!(Slots::open(&bytes, "other", 2, 2).is_none());
-        assert!(Slots::open(&bytes, "model", 3, 2).is_none());
-        assert!(Slots::open(&bytes, "model", 2, 3).is_none());
+        assert!(Slots::open(&bytes, "other", 2, &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, "model", 3, &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Single(3)).is_none());
         for at in 0..bytes.len() {
-            assert!(Slots::open(&bytes[..at], "model", 2, 2).is_none());
+            assert!(Slots::open(&bytes[..at], "model", 2, &SlotLayout::Single(2)).is_none());
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            let slots = Slots::open(&damaged, "model", 2, 2);
+            let slots = Slots::open(&damaged, "model", 2, &SlotLayout::Single(2));
             let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
             assert!(
                 slots.is_none_or(|slots| slots.is_intact(0) != in_first),
@@ -281,7 +322,8 @@ mod tests {
         };
         let vectors: Vec<Vec<f32>> = (0..2_000).map(|i| near(&centres[i % 20])).collect();
         let bytes = file(&vectors);
-        let slots = Slots::open(&bytes, "model", 384, vectors.len()).unwrap();
+        let layout = SlotLayout::Single(vectors.len());
+        let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
         let top = |score: &dyn Fn(usize) -> f32| {
             let mut order: Vec<(f32, usize)> = (0..vectors.len()).map(|i| (score(i), i)).collect();
             order.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -302,13 +344,33 @@ mod tests {
         assert!(found >= 198, "{found} of 200 are found");
     }
 
+    #[test]
+    fn a_long_document_has_several_slots() {
+        let vectors = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]].map(Vec::from);
+        let bytes = file(&vectors);
+        let layout = SlotLayout::Windows(vec![0, 3, 4]);
+        let slots = Slots::open(&bytes, "model", 2, &layout).unwrap();
+        let query = QueryVector::new(&[0.0, 1.0]);
+        let cosine = slots.cosine(0, &query).unwrap();
+        // The beginning says 0, the nearest of two windows 1.
+        assert!((cosine - 0.485).abs() < 0.01, "{cosine}");
+        let all = slots.cosines(&query, None);
+        assert_eq!(all[0].to_bits(), cosine.to_bits());
+        assert_eq!(all.len(), 2);
+        let some = slots.cosines(&query, Some(&[false, true]));
+        assert!(some[0].is_nan() && some[1].abs() < 0.01, "{some:?}");
+        assert_eq!(slots.get(0).len(), 3 * slot_width(2));
+        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Windows(vec![0, 3])).is_none());
+    }
+
     proptest! {
         #[test]
         fn cosines_are_those_of_the_exact_vectors(a in prop::collection::vec(-1.0f32..1.0, 384), b in prop::collection::vec(-1.0f32..1.0, 384)) {
             let (a, b) = (unit(&a), unit(&b));
             let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
             let bytes = file(std::slice::from_ref(&a));
-            let slots = Slots::open(&bytes, "model", 384, 1).unwrap();
+            let layout = SlotLayout::Single(1);
+            let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
             let cosine = slots.cosine(0, &QueryVector::new(&b)).unwrap();
             let of_all = slots.cosines(&QueryVector::new(&b), None);
             prop_assert_eq!(of_all[0].to_bits(), cosine.to_bits());
