@@ -97,9 +97,27 @@ impl Held {
             moved: false,
         };
         if held.all_slots().is_none() {
+            let widened = held.widened();
             held.forget_vectors();
+            // Saved with the places.
+            held.moved = widened.is_some();
+            held.vectors = widened;
         }
         Some(held)
+    }
+
+    /// Vectors of a file with one for each document, from before windows: those of short documents.
+    fn widened(&self) -> Option<Meaning> {
+        let vectors = self.vectors.as_ref()?;
+        let embedding = &vectors.embedding;
+        let name = &embedding.name;
+        let old = Slots::open(&vectors.slots, name, embedding.dimensions, &self.singles)?;
+        let (slots, filled) = widened(old, self.layout(embedding), embedding);
+        Some(Meaning {
+            slots: Bytes::Own(slots),
+            embedding: embedding.clone(),
+            filled,
+        })
     }
 
     /// Drops all vectors.
@@ -191,6 +209,26 @@ impl Held {
     }
 }
 
+/// Vectors with one for each document in another layout, and the number of filled ones. Documents with
+/// several vectors there have none.
+fn widened(old: Slots<'_>, layout: &SlotLayout, embedding: &Embedding) -> (Vec<u8>, usize) {
+    let width = slot_width(embedding.dimensions);
+    let mut bytes = super::save::header(embedding, layout.slots()).to_vec();
+    let mut filled = 0;
+    for document in 0.. {
+        let places = layout.of_document(document);
+        match places.len() {
+            0 => break,
+            1 if old.is_filled(document) && old.is_intact(document) => {
+                bytes.extend_from_slice(old.get(document));
+                filled += 1;
+            }
+            slots => bytes.resize(bytes.len() + slots * width, 0),
+        }
+    }
+    (bytes, filled)
+}
+
 /// Serializes places: a checksum, then four bytes per place.
 pub(crate) fn places_bytes(places: &[u32]) -> Vec<u8> {
     let bytes: Vec<u8> = places
@@ -214,4 +252,31 @@ fn parse_places(bytes: &[u8]) -> Option<Vec<u32>> {
             .map(|place| u32::from_le_bytes(*place))
             .collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{slot, slots_header};
+
+    #[test]
+    fn vectors_from_before_windows_stay_those_of_short_documents() {
+        let embedding = Embedding {
+            name: "model/2".to_owned(),
+            dimensions: 2,
+        };
+        let mut bytes = slots_header(&embedding.name, 2, 4).to_vec();
+        for vector in [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.6, 0.8]] {
+            bytes.extend(slot(&vector));
+        }
+        let singles = SlotLayout::Single(4);
+        let old = Slots::open(&bytes, &embedding.name, 2, &singles).unwrap();
+        let layout = SlotLayout::Windows(vec![0, 1, 6, 7, 8]);
+        let (bytes, filled) = widened(old, &layout, &embedding);
+        let new = Slots::open(&bytes, &embedding.name, 2, &layout).unwrap();
+        assert_eq!(filled, 2);
+        let is_filled = [0, 1, 2, 3].map(|document| new.is_filled(document));
+        assert_eq!(is_filled, [true, false, false, true]);
+        assert_eq!(new.get(3), old.get(3));
+    }
 }

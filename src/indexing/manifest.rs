@@ -9,7 +9,7 @@ use crate::embedder::Embedding;
 use crate::store::Positions;
 
 /// Format version of the list and of its files; changes with each new format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 1;
 
 /// List of the files of an index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -274,7 +274,11 @@ impl Writer {
         }
         self.is_settled = true;
         for local in DataFile::ALL.into_iter().filter(|file| file.is_local) {
-            self.settle_file(local)?;
+            let settled = self.settle_file(local);
+            // Damage in the files of another kind keeps no record back.
+            if local.kind == kind {
+                settled?;
+            }
         }
         Ok(())
     }
@@ -336,7 +340,10 @@ impl Writer {
         let touched: Vec<_> = ids.values().map(|id| (id.as_str(), None)).collect();
         self.store().audit(AuditAction::Edited, &touched)?;
         for file in DataFile::ALL.into_iter().filter(|file| file.is_local) {
-            self.redone(file, |writer, snapshot| writer.rename(snapshot, &ids))?;
+            let renamed = self.redone(file, |writer, snapshot| writer.rename(snapshot, &ids));
+            if file == own.of {
+                renamed?;
+            }
         }
         let gone: Vec<_> = taken.iter().map(|id| (kind, id.as_str())).collect();
         undo_journal::forget(self.lock(), &gone)

@@ -293,3 +293,13 @@ fn a_rejected_candidate_stays_and_an_approved_one_moves() {
         [["REFL-002"], ["REFL-001"]]
     );
 }
+
+#[test]
+fn damage_in_the_procedures_keeps_no_fix_back() {
+    let memory = Memory::new();
+    memory.learn("one");
+    let path = memory.dir.path().join("memory/procedural_memory.json");
+    fs::write(path, "{\"entries\": [{\"procedure_id\": 1} x").unwrap();
+    assert_eq!(memory.learn("two"), "FIX-002");
+    assert_eq!(memory.files()[1], ["FIX-001", "FIX-002"]);
+}
