@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::model::{Document, Kind};
-use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, snippet, words};
+use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, snippet, texts_of, words};
 
 use crate::indexing::{MultiIndex, Progress};
 use crate::learn::rewrite::Rewrite;
@@ -256,7 +256,7 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
         user_id: document.user_id,
         memory_type: document.memory_type,
         score: rounded(ranked.score),
-        snippet: snippet(&document.content, asked, SNIPPET),
+        snippet: passage(&document.content, ranked, asked),
         ranks: Ranks {
             keyword: ranked.keyword,
             semantic: ranked.semantic,
@@ -268,6 +268,19 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
         source: document.source,
         content: document.content,
         steps: Vec::new(),
+    }
+}
+
+/// Returns the part of a text that fits the query best: the one with most of its words, or without any
+/// the nearest window.
+fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
+    match ranked.window.filter(|_| ranked.keyword.is_none()) {
+        Some((window, of)) if window > 0 => {
+            let window = texts_of(text, of + 1).get(window + 1).copied();
+            let shown = snippet(window.unwrap_or_default(), asked, SNIPPET - 1);
+            format!("…{shown}")
+        }
+        _ => snippet(text, asked, SNIPPET),
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Ranked {
     pub words: f64,
     /// Cosine with the query vector; `None` if either vector is missing.
     pub cosine: Option<f32>,
+    /// Nearest window of a long document, from 0, and the number of its windows.
+    pub window: Option<(usize, usize)>,
 }
 
 /// Keyword scores of a query: the half that needs no vector.
@@ -122,10 +124,11 @@ impl<'a> Ranker<'a> {
     /// text.
     pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
         let ByWords(words) = words;
-        let cosines = match (question.asked(), question.fusion) {
-            (None, _) | (_, Fusion::Keyword) => Vec::new(),
-            (Some(vector), _) => self.cosines(&QueryVector::new(vector)),
-        };
+        let asked = question.asked();
+        let asked = asked.filter(|_| question.fusion != Fusion::Keyword);
+        let asked = asked.map(QueryVector::new);
+        let cosines = asked.as_ref().map(|query| self.cosines(query));
+        let cosines = cosines.unwrap_or_default();
         let view = |(part, of): (&Part<'_>, usize)| View {
             start: part.start as usize,
             documents: part.segment.len(),
@@ -135,11 +138,16 @@ impl<'a> Ranker<'a> {
         };
         let views: Vec<View<'_>> = self.parts.iter().zip(0..).map(view).collect();
         let fused = self.fused(&views, words.ceiling, question);
-        self.with_ranks(&views, &fused)
+        self.with_ranks(&views, &fused, asked.as_ref())
     }
 
     /// Adds ranks and scores of both halves to each hit.
-    fn with_ranks(&self, views: &[View<'_>], fused: &[Hit]) -> Vec<Ranked> {
+    fn with_ranks(
+        &self,
+        views: &[View<'_>],
+        fused: &[Hit],
+        query: Option<&QueryVector>,
+    ) -> Vec<Ranked> {
         let half = |hit: &Hit, half: Half| {
             let (part, place) = self.place(hit.document)?;
             views[part]
@@ -172,6 +180,10 @@ impl<'a> Ranker<'a> {
             cosine: self
                 .place(hit.document)
                 .and_then(|(part, place)| views[part].cosine(place)),
+            window: self.place(hit.document).and_then(|(part, place)| {
+                let slots = self.parts[part].vectors?;
+                slots.nearest_window(place, query?)
+            }),
         };
         fused.iter().map(ranked).collect()
     }

@@ -448,7 +448,7 @@ fn claude_code_learns_in_the_same_session() {
     };
     let workspace = untaught();
     workspace.json(&["hooks", "install", "claude-code"]);
-    let fixes = workspace.memory("fixes.json");
+    let fixes = workspace.memory("fixes.local.json");
     let known = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&known);
     let model = FakeModel::answering(move |request| {
@@ -476,7 +476,7 @@ fn codex_learns_in_the_same_session() {
     };
     let workspace = untaught();
     workspace.json(&["hooks", "install", "codex"]);
-    let fixes = workspace.memory("fixes.json");
+    let fixes = workspace.memory("fixes.local.json");
     let known = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&known);
     let model = FakeModel::answering(move |request| {

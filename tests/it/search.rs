@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::support::ids;
 use crate::workspace::{Workspace, copy};
 
@@ -37,4 +39,46 @@ fn what_fits_neither_way_is_left_out() {
         let report = workspace.json(&["memory", "search", query]);
         assert_eq!(ids(&report["results"]), [""; 0], "{query}: {report}");
     }
+}
+
+#[test]
+fn a_sentence_deep_in_a_long_record_is_found_and_shown() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let filler = |topic: &str| {
+        let sentence =
+            |n| format!("The {topic} report number {n} was printed and filed on shelf {n}.");
+        (0..20).map(sentence).collect::<Vec<_>>().join(" ")
+    };
+    let deep = "My dog chewed up the sofa while nobody was home. The puppy tore the curtains and both \
+        cushions of the couch, so that we had to throw the chairs and the table away as well.";
+    let memories = [
+        filler("harvest"),
+        format!("{} {deep} {}", filler("traffic"), "The rest is unknown."),
+        filler("weather"),
+    ];
+    let entries: Vec<_> = (1..)
+        .zip(memories)
+        .map(|(number, content): (usize, String)| {
+            json!({"id": format!("MEM-{number:03}"), "memory_type": "task_memory",
+                "content": content, "metadata": {}, "created_at": "2026-01-01T00:00:00Z",
+                "updated_at": "2026-01-01T00:00:00Z"})
+        })
+        .collect();
+    workspace.write(
+        ".agentura/memories.json",
+        json!({ "entries": entries }).to_string(),
+    );
+    let report = workspace.json(&["search", "pet destroyed furniture"]);
+    assert_eq!(report["results"][0]["id"], "MEM-002", "{report}");
+    let snippet = report["results"][0]["snippet"].as_str().unwrap();
+    assert!(
+        snippet.contains("sofa") && snippet.starts_with('…'),
+        "{snippet}"
+    );
+    assert!(snippet.chars().count() <= 200, "{snippet}");
+    assert_eq!(
+        report["results"][0]["ranks"]["keyword"],
+        serde_json::Value::Null
+    );
 }

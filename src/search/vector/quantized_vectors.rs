@@ -137,6 +137,18 @@ impl<'a> Slots<'a> {
         (!cosine.is_nan()).then_some(cosine)
     }
 
+    /// Window of a document that is nearest to the query, from 0, and the number of its windows; `None`
+    /// for a document without windows.
+    pub fn nearest_window(&self, document: usize, query: &QueryVector) -> Option<(usize, usize)> {
+        let windows = self.each(document).skip(1);
+        let of = windows.len();
+        let cosines = windows.map(|slot| cosine(slot, query)).enumerate();
+        let nearest = cosines
+            .filter(|(_, cosine)| !cosine.is_nan())
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        nearest.map(|(window, _)| (window, of))
+    }
+
     /// Cosines of all admitted documents; [`f32::NAN`] for the others and for empty slots.
     pub(crate) fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
         let scan = Scan {
@@ -353,13 +365,17 @@ mod tests {
         let query = QueryVector::new(&[0.0, 1.0]);
         let cosine = slots.cosine(0, &query).unwrap();
         // The beginning says 0, the nearest of two windows 1.
-        assert!((cosine - 0.485).abs() < 0.01, "{cosine}");
+        assert!((cosine - 0.96).abs() < 0.01, "{cosine}");
         let all = slots.cosines(&query, None);
         assert_eq!(all[0].to_bits(), cosine.to_bits());
         assert_eq!(all.len(), 2);
         let some = slots.cosines(&query, Some(&[false, true]));
         assert!(some[0].is_nan() && some[1].abs() < 0.01, "{some:?}");
         assert_eq!(slots.get(0).len(), 3 * slot_width(2));
+        assert_eq!(slots.nearest_window(0, &query), Some((0, 2)));
+        let other = QueryVector::new(&[1.0, 0.0]);
+        assert_eq!(slots.nearest_window(0, &other), Some((1, 2)));
+        assert_eq!(slots.nearest_window(1, &query), None);
         assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Windows(vec![0, 3])).is_none());
     }
 

@@ -2,8 +2,8 @@
 //!
 //! One vector of a long text says a little about everything in it, and the model reads only its
 //! beginning. So a long document has the vector of its beginning and those of windows of some 60
-//! tokens, which cover all of it. Its cosine is the mean of that of the beginning and that of the
-//! nearest window, less what chance adds.
+//! tokens, which cover all of it. Its cosine is that of the nearest window, less what chance adds; where
+//! that of the beginning is higher, it is the mean of both.
 //!
 //! The number of vectors follows from the number of words in the index: the places of all vectors are
 //! known before any of them is computed.
@@ -22,7 +22,7 @@ const MOST: u32 = 64;
 /// What the cosine of the nearest window loses with each doubling of their number, because one of many
 /// is near any query by chance. With this, a long document passes the floor for unrelated texts as
 /// rarely as a short one.
-const CHANCE: f32 = 0.03;
+const CHANCE: f32 = 0.04;
 
 /// Returns the number of vectors of a document with this number of words.
 pub fn vectors_of(words: u32) -> usize {
@@ -114,10 +114,11 @@ pub(super) fn cosine(mut vectors: impl Iterator<Item = f32>) -> f32 {
         nearest = nearest.max(window);
         count += 1.0;
     }
-    if nearest.is_nan() {
+    if beginning.is_nan() || nearest.is_nan() {
         return beginning;
     }
-    f32::midpoint(beginning, nearest - CHANCE * count.log2())
+    let nearest = nearest - CHANCE * count.log2();
+    nearest.max(f32::midpoint(beginning, nearest))
 }
 
 #[cfg(test)]
@@ -165,16 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_cosine_is_that_of_the_nearest_window() {
+    fn the_nearest_window_counts_less_what_chance_adds() {
         let check = |vectors: &[f32], expected: f32| {
             let found = cosine(vectors.iter().copied());
             assert!((found - expected).abs() < 1e-6, "{vectors:?}: {found}");
         };
         check(&[0.4], 0.4);
-        check(&[0.2, 0.8], 0.5);
-        check(&[0.2, 0.1, 0.8], 0.5 - CHANCE / 2.0);
-        check(&[0.2, 0.1, 0.8, 0.0, -0.4], 0.5 - CHANCE);
-        check(&[0.23, f32::NAN, 0.0], 0.1);
+        check(&[0.2, 0.8], 0.8);
+        check(&[0.2, 0.1, 0.8], 0.8 - CHANCE);
+        check(&[0.2, 0.1, 0.8, 0.0, -0.4], 0.8 - 2.0 * CHANCE);
+        check(&[0.6, 0.4], 0.5);
+        check(&[0.6, 0.4, 0.1], 0.5 - CHANCE / 2.0);
+        check(&[0.24, f32::NAN, 0.0], 0.1);
         check(&[0.2, f32::NAN], 0.2);
         assert!(cosine([].into_iter()).is_nan());
         assert!(cosine([f32::NAN, 0.3].into_iter()).is_nan());
