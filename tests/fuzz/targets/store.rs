@@ -3,7 +3,7 @@
 use std::fs;
 
 use memctl::model::{Correction, Kind, Scope};
-use memctl::store::{Scoped, Selection};
+use memctl::store::{DataFile, Scoped, Selection};
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
@@ -42,7 +42,7 @@ pub(crate) fn run(bytes: &[u8]) {
         Err(_) => assert_eq!(after, before),
     }
     store
-        .repair(Kind::Correction, chrono::DateTime::UNIX_EPOCH)
+        .repair(DataFile::shared(Kind::Correction), chrono::DateTime::UNIX_EPOCH)
         .unwrap_or_default();
     let repaired = texts();
     assert!(
