@@ -42,7 +42,10 @@ pub(crate) fn run(bytes: &[u8]) {
         Err(_) => assert_eq!(after, before),
     }
     store
-        .repair(DataFile::shared(Kind::Correction), chrono::DateTime::UNIX_EPOCH)
+        .repair(
+            DataFile::shared(Kind::Correction),
+            chrono::DateTime::UNIX_EPOCH,
+        )
         .unwrap_or_default();
     let repaired = texts();
     assert!(
