@@ -19,7 +19,12 @@ pub(crate) struct Used {
 
 /// The program, in a workspace, with nothing of this machine's settings.
 pub(crate) fn memctl(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_memctl"));
+    program(Path::new(env!("CARGO_BIN_EXE_memctl")), root, args)
+}
+
+/// A build of the program, as [`memctl`] runs it.
+pub(crate) fn program(path: &Path, root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(path);
     command
         .args(args)
         .current_dir(if root.is_dir() { root } else { Path::new("/") })
@@ -31,17 +36,27 @@ pub(crate) fn memctl(root: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Runs a process to its end.
-#[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+/// Runs a process to its end, which must be a success.
 pub(crate) fn run(mut command: Command) -> Used {
+    let ended = ended(&mut command);
+    assert!(ended.is_ok(), "{command:?}");
+    ended.unwrap()
+}
+
+/// Runs a process to its end; an error holds what a failed one took.
+#[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+pub(crate) fn ended(command: &mut Command) -> Result<Used, Used> {
     let start = Instant::now();
     let ended = command.spawn().unwrap().wait4().unwrap();
-    let time = start.elapsed();
-    assert!(ended.status.success(), "{command:?}");
-    Used {
-        time,
+    let used = Used {
+        time: start.elapsed(),
         cpu: ended.rusage.utime + ended.rusage.stime,
         memory: ended.rusage.maxrss as f64 / 1e6,
+    };
+    if ended.status.success() {
+        Ok(used)
+    } else {
+        Err(used)
     }
 }
 

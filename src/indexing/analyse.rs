@@ -21,11 +21,10 @@ pub(crate) fn analyse(
     new_entries: &[NewEntry],
     progress: Progress<'_>,
 ) -> Result<Vec<Held>, Error> {
-    let workers = match thread::available_parallelism() {
-        Ok(workers) if new_entries.len() >= FEW => workers,
-        _ => NonZero::<usize>::MIN,
-    };
-    let share = new_entries.len().div_ceil(workers.get()).max(1);
+    let share = new_entries
+        .len()
+        .div_ceil(workers(new_entries.len()))
+        .max(1);
     let mut works: Vec<(Work, &[NewEntry])> = new_entries
         .chunks(share)
         .map(|some| (Work::default(), some))
@@ -55,6 +54,14 @@ pub(crate) fn analyse(
     }
     let done = works.into_iter().flat_map(|(work, _)| work.finish());
     Ok(done.collect())
+}
+
+/// Number of threads for a number of records.
+pub(super) fn workers(records: usize) -> usize {
+    if records < FEW {
+        return 1;
+    }
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Result of one thread so far.

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::search::{Damaged, Segment, SlotLayout, Slots, slot_width};
+use crate::search::{Damaged, InputTable, Segment, SlotLayout, Slots, slot_width};
 use crate::store::{Derived, Map};
 
-use super::manifest::{Files, places_name, words_name};
+use super::manifest::{Files, inputs_name, places_name, words_name};
 use crate::embedder::Embedding;
 
 /// Place of a document whose record has been deleted.
@@ -49,6 +49,8 @@ pub(crate) struct Held {
     /// Place of each document's record among those of its kind, or [`GONE`].
     pub(crate) places: Vec<u32>,
     pub(crate) vectors: Option<Meaning>,
+    /// Table of the inputs; made on first use.
+    pub(crate) inputs: Option<Bytes>,
     /// Files of the segment; `None` if it was never saved.
     pub(crate) files: Option<Files>,
     /// True if the places differ from those in the file.
@@ -68,6 +70,7 @@ impl Held {
             windows: OnceLock::new(),
             places,
             vectors: None,
+            inputs: None,
             files: None,
             moved: false,
         }
@@ -87,12 +90,18 @@ impl Held {
                 filled: vectors.filled,
             })
         });
+        let inputs = files
+            .inputs
+            .and_then(|number| derived.map(&inputs_name(number)));
         let mut held = Self {
             words: Bytes::File(words),
             singles: SlotLayout::Single(places.len()),
             windows: OnceLock::new(),
             places,
             vectors,
+            inputs: inputs
+                .filter(|map| InputTable::open(map).is_some())
+                .map(Bytes::File),
             files: Some(files.clone()),
             moved: false,
         };

@@ -40,6 +40,9 @@ pub(crate) struct Files {
     pub(crate) words: u64,
     pub(crate) places: u64,
     pub(crate) vectors: Option<Vectors>,
+    /// Table of the inputs.
+    #[serde(default)]
+    pub(crate) inputs: Option<u64>,
 }
 
 /// File with the vectors of a segment.
@@ -93,9 +96,11 @@ impl List {
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.segments.iter().flat_map(|files| {
             let vectors = files.vectors.as_ref().map(Vectors::name);
+            let inputs = files.inputs.map(inputs_name);
             [words_name(files.words), places_name(files.places)]
                 .into_iter()
                 .chain(vectors)
+                .chain(inputs)
         })
     }
 }
@@ -121,4 +126,8 @@ pub(crate) fn words_name(number: u64) -> String {
 
 pub(crate) fn places_name(number: u64) -> String {
     format!("{number}.places")
+}
+
+pub(crate) fn inputs_name(number: u64) -> String {
+    format!("{number}.inputs")
 }

@@ -12,6 +12,7 @@
 //! - `analyse`: segments from new records.
 //! - `save`: writing and merging of segments.
 //! - `vectors`: vectors, computed on demand.
+//! - `inputs`: tables of the inputs of skills, made on demand.
 //!
 //! Invariants:
 //! - Saved segments hold no document of a deleted record: a deletion leaves nothing behind.
@@ -23,6 +24,7 @@
 mod analyse;
 mod follow;
 mod held;
+mod inputs;
 pub(crate) mod manifest;
 pub(crate) mod multi_index;
 mod save;
@@ -189,7 +191,8 @@ impl Index {
         let size = |held: &Held| {
             let vectors = held.vectors.as_ref();
             let vectors = vectors.map_or(0, |vectors| vectors.slots.len());
-            (held.words.len() + held.places.len() * 4 + vectors) as u64
+            let inputs = held.inputs.as_ref().map_or(0, |bytes| bytes.len());
+            (held.words.len() + held.places.len() * 4 + vectors + inputs) as u64
         };
         self.segments.iter().map(size).sum()
     }
@@ -243,6 +246,21 @@ impl Index {
         place: usize,
         entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
     ) -> Result<Option<(Entry, Document)>, Error> {
+        let entry = self.read_entry(part, place, entry)?;
+        Ok(entry.and_then(|entry| readable(&entry).map(|document| (entry, document))))
+    }
+
+    /// Returns the entry of a document, if the caller may see it.
+    pub(crate) fn entry(&self, part: usize, document: u32) -> Result<Option<Entry>, Error> {
+        self.read_entry(part, document as usize, Positions::entry)
+    }
+
+    fn read_entry(
+        &self,
+        part: usize,
+        place: usize,
+        entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
+    ) -> Result<Option<Entry>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment().map_err(|_| Error::Index)?;
         // A document that passed the filter is not gone.
@@ -254,8 +272,7 @@ impl Index {
         if key != segment.key(place) {
             return Err(Error::Index);
         }
-        let document = readable(&entry);
-        Ok(document.map(|document| (entry, document)))
+        Ok(Some(entry))
     }
 }
 

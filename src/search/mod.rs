@@ -6,6 +6,7 @@
 //! - `attributes`, `filter`: document attributes, and the filter over them.
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
 //! - `rank`: the ranker, the only ranking of the program. `part`: its input.
+//! - `inputs`: the inputs of a skill, and the most similar of them to a new one.
 //! - `corpus`: temporary ranking of a few texts.
 //! - `evaluate`: retrieval metrics.
 //!
@@ -16,6 +17,7 @@ pub(crate) mod corpus;
 pub(crate) mod evaluate;
 pub(crate) mod filter;
 pub(crate) mod fusion;
+pub(crate) mod inputs;
 pub(crate) mod lexical;
 pub(crate) mod part;
 pub(crate) mod rank;
@@ -29,6 +31,11 @@ pub use evaluate::{Metrics, percentile};
 pub use filter::Filter;
 pub use fusion::fuse::{Fusion, Rrf};
 pub use fusion::top_k::Hit;
+pub use inputs::features::{Term, Terms, hash};
+pub use inputs::input_table::{Flags, InputTable};
+pub use inputs::input_table_builder::{InputRow, InputTableBuilder};
+pub use inputs::nearest::{Nearest, Rank};
+pub use inputs::similarity::{Asked, Inputs, RowOf, Similarity};
 pub use lexical::text::{snippet, words};
 pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};

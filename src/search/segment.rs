@@ -248,7 +248,16 @@ pub(super) struct Postings<'a> {
     next: u32,
 }
 
-impl Postings<'_> {
+impl<'a> Postings<'a> {
+    /// Postings up to the end of the bytes.
+    pub(super) fn unlimited(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            left: u32::MAX,
+            next: 0,
+        }
+    }
+
     /// Number of documents that contain the term.
     pub(super) fn documents(&self) -> usize {
         self.left as usize
@@ -330,12 +339,12 @@ pub(super) fn check(name: &[u8], postings: &[u8], documents: u32) -> u32 {
     xxh3_64_with_seed(postings, xxh3_64(name) ^ u64::from(documents)) as u32
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
     chunk.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
     chunk.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }

@@ -175,14 +175,18 @@ impl Columns {
 
 /// Postings list of one term.
 #[derive(Debug, Default)]
-struct List {
+pub(super) struct List {
     bytes: Vec<u8>,
     documents: u32,
     next: u32,
 }
 
 impl List {
-    fn push(&mut self, posting: Posting) {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn push(&mut self, posting: Posting) {
         let more = u32::from(posting.count != 1);
         // Documents arrive in order, and a segment has fewer than 2^31.
         push_varint(&mut self.bytes, (posting.document - self.next) << 1 | more);
@@ -258,7 +262,7 @@ impl Writer {
 }
 
 /// Count in segment format. Segments stay far below the limit.
-fn narrow(count: usize) -> u32 {
+pub(super) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 

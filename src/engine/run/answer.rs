@@ -6,12 +6,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::llm::{self, Llm, OnProgress, Reply, Request};
-use crate::model::{NearestCase, Usage};
+use crate::model::{NearestCase, SkillPath, Usage};
 use crate::prompt::Assembly;
 use crate::skill::{Skill, Skills};
-use crate::store::Selection;
 
-use super::super::nearest;
+use super::super::nearest::{Case, Nearest, nearest};
 use super::state::RunState;
 use crate::workspace::Error;
 use crate::workspace::agent_programs::installed_agents;
@@ -92,55 +91,50 @@ pub(super) fn answer_offline(
     state: &mut RunState,
 ) -> Result<Answer, Error> {
     let start = Instant::now();
-    let of_skill = Selection {
-        skill: Some(&skill.path),
-        newest: None,
-    };
     let warnings = &mut state.warnings;
     let examples = skills.examples(&skill.path)?;
     warnings.extend(examples.problems.iter().map(ToString::to_string));
-    let (executions, corrections) = if state.stateless {
-        (Vec::new(), Vec::new())
-    } else {
-        let executions = workspace.store.list(&of_skill)?.records;
-        (executions, workspace.store.list(&of_skill)?.records)
-    };
-    let cases = nearest::cases(examples.cases, &executions, &corrections);
-    let known = cases.len();
+    let store = (!state.stateless).then_some(&workspace.store);
+    let floor = workspace.settings.min_similarity;
+    let found = nearest(store, &skill.path, &examples.cases, input, floor)?;
     let providers = &workspace.providers;
     let asked = providers.asks_for_offline();
-    let floor = workspace.settings.min_similarity;
-    let needed = if asked {
-        floor
+    let (nearest, replayable) = match found {
+        Nearest::Case(case) if asked || case.similarity >= NEARLY_THE_SAME => {
+            return Ok(of_case(case, &skill.path, start, warnings));
+        }
+        Nearest::Case(case) => (
+            format!("the nearest is {} alike", percent(case.similarity)),
+            true,
+        ),
+        Nearest::TooFar => (format!("none is {} alike", percent(floor)), false),
+        Nearest::NoCases => ("it has no cases yet".to_owned(), false),
+    };
+    let skill = skill.path.clone();
+    Err(if asked {
+        Error::NoNearCase { skill, nearest }
     } else {
-        floor.max(NEARLY_THE_SAME)
-    };
-    let (found, greatest) = nearest::nearest(cases, input, needed);
-    let Some(nearest::Nearest { case, similarity }) = found else {
-        let skill = skill.path.clone();
-        let nearest = match known {
-            0 => "it has no cases yet".to_owned(),
-            _ => format!("the nearest of {known} is {:.0}% alike", greatest * 100.0),
-        };
-        return Err(if asked {
-            Error::NoNearCase { skill, nearest }
-        } else {
-            Error::NoModel {
-                skill,
-                nearest,
-                agents: installed_agents(&providers.search_path),
-                replayable: known > 0 && greatest >= floor,
-            }
-        });
-    };
+        Error::NoModel {
+            skill,
+            nearest,
+            agents: installed_agents(&providers.search_path),
+            replayable,
+        }
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
+fn of_case(case: Case, skill: &SkillPath, start: Instant, warnings: &mut Vec<String>) -> Answer {
     if let Some(correction) = &case.wrong {
         warnings.push(format!(
             "this output is known to be wrong: {correction} corrected it without saying what it \
-             should be; give that with `memctl correct {} --execution-id … --expected FILE`",
-            skill.path
+             should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
         ));
     }
-    Ok(Answer {
+    Answer {
         output: case.output,
         model: OFFLINE.to_owned(),
         cost_usd: Some(0.0),
@@ -148,9 +142,9 @@ pub(super) fn answer_offline(
         usage: None,
         nearest_case: Some(NearestCase {
             source: case.source,
-            similarity: (similarity * 1000.0).round() / 1000.0,
+            similarity: (case.similarity * 1000.0).round() / 1000.0,
         }),
-    })
+    }
 }
 
 /// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes
