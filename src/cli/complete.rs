@@ -57,7 +57,7 @@ pub(super) fn script(shell: &str) -> Option<String> {
 pub(super) fn answer(
     arguments: &[OsString],
     environment: &Environment,
-    command: Command,
+    command: fn() -> Command,
 ) -> Option<String> {
     let shell = environment.var(VARIABLE)?.clone();
     let words = match arguments {
@@ -73,7 +73,7 @@ pub(super) fn answer(
         environment: environment.clone(),
         root: root(&words),
     });
-    let mut command = with_candidates(command, &source);
+    let mut command = with_candidates(command(), &source);
     command.build();
     let mut answer = Vec::new();
     let directory = Some(environment.current_dir.as_path());

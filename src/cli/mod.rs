@@ -145,13 +145,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    if let Some(answer) = complete::answer(&arguments, &environment, Cli::command()) {
+    if let [_, asked] = &arguments[..]
+        && (asked == "--version" || asked == "-V")
+    {
+        // Without building the commands.
+        let printer = Printer::new(false, true, true);
+        printer.write(concat!("memctl ", env!("CARGO_PKG_VERSION"), "\n"));
+        return ExitCode::from(written(&printer).unwrap_or(0));
+    }
+    if let Some(answer) = complete::answer(&arguments, &environment, Cli::command) {
         Printer::new(false, true, true).write(&answer);
         return ExitCode::SUCCESS;
     }
-    let parsed = grouped(Cli::command(), false)
-        .try_get_matches_from(&arguments)
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, named(&matches))));
+    let parse = |command: clap::Command| {
+        let matches = command.try_get_matches_from(&arguments)?;
+        Ok((Cli::from_arg_matches(&matches)?, named(&matches)))
+    };
+    // Only the help needs the groups.
+    let parsed =
+        parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(Cli::command(), false)));
     let (cli, command) = match parsed {
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
