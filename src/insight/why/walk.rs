@@ -504,7 +504,7 @@ impl Walk<'_> {
     fn each_naming<R: Record>(&self, id: &str, visit: &mut dyn FnMut(R)) -> Result<(), Error> {
         let all = Selection::default();
         self.store.each_entry(R::KIND, &all, &mut |entry| {
-            let holds = String::from_utf8_lossy(&entry.text).contains(id);
+            let holds = memchr::memmem::find(&entry.text, id.as_bytes()).is_some();
             if let Some(record) = holds.then(|| entry.parse().ok()).flatten() {
                 visit(record);
             }

@@ -4,7 +4,6 @@
 //! Reading needs no lock and waits at most briefly. Writing is in `json_write`.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use crate::store::files::tombstones;
 
 use super::foreign_edit::{Point, reach};
 use super::offsets::{Header, Offsets, Row, Stamp};
+use super::read_ahead::ReadAhead;
 use super::scan::{self, Outline};
 
 /// Newest format of data files that this program writes.
@@ -47,6 +47,7 @@ pub(crate) struct Snapshot {
     pub(crate) path: PathBuf,
     pub(crate) file: Option<File>,
     pub(crate) table: Offsets,
+    ahead: ReadAhead,
     /// Problems found by the scan. Empty if the saved table made it unnecessary, even if
     /// `table.header.problems` is not zero.
     pub(crate) problems: Vec<Problem>,
@@ -76,10 +77,9 @@ impl Snapshot {
         let Some(file) = &self.file else {
             return Ok(Vec::new());
         };
-        let mut bytes = vec![0; row.length as usize];
-        file.read_exact_at(&mut bytes, row.at)
-            .map_err(Error::io("read", &self.path))?;
-        Ok(bytes)
+        let (length, tail) = (row.length as usize, self.table.header.tail);
+        let bytes = self.ahead.read(file, row.at, length, tail);
+        bytes.map_err(Error::io("read", &self.path))
     }
 
     /// Visits every row until `visit` returns `false`.
@@ -224,6 +224,7 @@ impl<'a> JsonFile<'a> {
             },
         };
         Ok(Snapshot {
+            ahead: ReadAhead::default(),
             of: self.of,
             path,
             file: (!outline.empty).then_some(file),
@@ -239,6 +240,7 @@ impl<'a> JsonFile<'a> {
             ..Header::default()
         };
         Snapshot {
+            ahead: ReadAhead::default(),
             of: self.of,
             path: self.path(),
             file: None,
@@ -257,6 +259,7 @@ impl<'a> JsonFile<'a> {
         Ok(table
             .filter(|table| table.header.stamp == stamp)
             .map(|table| Snapshot {
+                ahead: ReadAhead::default(),
                 of: self.of,
                 path,
                 file: Some(file),

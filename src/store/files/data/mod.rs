@@ -15,6 +15,7 @@ pub(crate) mod frame;
 pub(crate) mod json_file;
 pub(crate) mod json_write;
 pub(crate) mod offsets;
+pub(crate) mod read_ahead;
 pub(crate) mod recovery;
 pub(crate) mod scan;
 pub(crate) mod three_way;
