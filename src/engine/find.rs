@@ -187,6 +187,9 @@ fn search(
             Ok(_) => {}
         }
     }
+    if asking.is_some() {
+        index.add_binary();
+    }
     let ranker = index.ranker(filter)?;
     let with_kin = match options.rewrite {
         Rewrite::Offline => with_kin(&ranker, text)?,

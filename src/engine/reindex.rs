@@ -107,6 +107,7 @@ pub fn index(
             }
         }
     }
+    index.add_binary();
     let own = Filter {
         scope: workspace.store.scope().clone(),
         viewer: workspace.store.viewer().clone(),

@@ -1,14 +1,17 @@
 //! Segment of an open index.
 
 use std::ops::Deref;
+use std::os::unix::fs::FileExt as _;
 use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::search::{Damaged, InputTable, Segment, SlotLayout, Slots, slot_width};
+use crate::search::{
+    Damaged, InputTable, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width,
+};
 use crate::store::{Derived, Map};
 
-use super::manifest::{Files, inputs_name, places_name, words_name};
+use super::manifest::{Files, binary_name, inputs_name, places_name, words_name};
 use crate::embedder::Embedding;
 
 /// Place of a document whose record has been deleted.
@@ -32,6 +35,20 @@ impl Deref for Bytes {
     }
 }
 
+impl SlotSource for Bytes {
+    fn open(&self) -> Option<Box<ReadAt<'_>>> {
+        match self {
+            Self::File(map) => {
+                let file = map.reopen()?;
+                Some(Box::new(move |at, into| {
+                    file.read_exact_at(into, at).is_ok()
+                }))
+            }
+            Self::Own(_) => None,
+        }
+    }
+}
+
 /// Vectors of one embedder for the documents of a segment; some may be missing.
 #[derive(Debug)]
 pub(crate) struct Meaning {
@@ -40,6 +57,8 @@ pub(crate) struct Meaning {
     pub(crate) embedding: Embedding,
     /// Number of documents with a vector.
     pub(crate) filled: usize,
+    /// Binary vectors, once every document has a vector.
+    pub(crate) binary: Option<Bytes>,
 }
 
 /// Segment with the places of its records and with its vectors.
@@ -88,6 +107,10 @@ impl Held {
                 slots: Bytes::File(derived.map(&vectors.name())?),
                 embedding: vectors.embedding()?,
                 filled: vectors.filled,
+                binary: vectors
+                    .binary
+                    .and_then(|number| derived.map(&binary_name(number)))
+                    .map(Bytes::File),
             })
         });
         let inputs = files
@@ -126,6 +149,7 @@ impl Held {
             slots: Bytes::Own(slots),
             embedding: embedding.clone(),
             filled,
+            binary: None,
         })
     }
 
@@ -175,6 +199,7 @@ impl Held {
             vectors.embedding.dimensions,
             self.layout(&vectors.embedding),
         )
+        .map(|slots| slots.with_source(&vectors.slots))
     }
 
     /// Places of the vectors of an embedder.
@@ -192,7 +217,8 @@ impl Held {
 
     /// Returns true if records of some documents have been deleted.
     pub(crate) fn has_gone(&self) -> bool {
-        self.places.contains(&GONE)
+        // No saved segment holds one.
+        self.moved && self.places.contains(&GONE)
     }
 
     pub(crate) fn kept(&self) -> Vec<bool> {

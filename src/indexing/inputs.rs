@@ -17,17 +17,17 @@ impl Index {
     /// Makes the missing tables. They are saved if no other process is writing, otherwise kept in
     /// memory for this run.
     pub(crate) fn add_inputs(&mut self) -> Result<(), Error> {
-        self.make_inputs()?;
+        // Rows of deleted records would count as inputs.
+        self.make_inputs(|held| held.inputs.is_none() || held.has_gone())?;
         self.save_inputs();
         Ok(())
     }
 
-    /// Makes the missing tables in memory, in parallel.
-    pub(super) fn make_inputs(&mut self) -> Result<(), Error> {
+    /// Makes the tables of some segments in memory, in parallel.
+    pub(super) fn make_inputs(&mut self, of: fn(&Held) -> bool) -> Result<(), Error> {
         let files = &self.files;
-        // Rows of deleted records would count as inputs.
-        let lacks = |held: &&mut Held| held.inputs.is_none() || held.has_gone();
-        let mut missing: Vec<&mut Held> = self.segments.iter_mut().filter(lacks).collect();
+        let segments = self.segments.iter_mut();
+        let mut missing: Vec<&mut Held> = segments.filter(|held| of(held)).collect();
         let documents = missing.iter().map(|held| held.places.len()).sum();
         let share = missing.len().div_ceil(workers(documents)).max(1);
         let make = |some: &mut [&mut Held]| -> Result<(), Error> {

@@ -53,6 +53,9 @@ pub(crate) struct Vectors {
     pub(crate) embedder: String,
     /// Number of documents with a vector.
     pub(crate) filled: usize,
+    /// File with the binary vectors, once every document has a vector.
+    #[serde(default)]
+    pub(crate) binary: Option<u64>,
 }
 
 impl List {
@@ -95,11 +98,13 @@ impl List {
     /// Names of all files in the list.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.segments.iter().flat_map(|files| {
-            let vectors = files.vectors.as_ref().map(Vectors::name);
+            let vectors = files.vectors.as_ref();
+            let binary = vectors.and_then(|vectors| vectors.binary);
             let inputs = files.inputs.map(inputs_name);
             [words_name(files.words), places_name(files.places)]
                 .into_iter()
-                .chain(vectors)
+                .chain(vectors.map(Vectors::name))
+                .chain(binary.map(binary_name))
                 .chain(inputs)
         })
     }
@@ -126,6 +131,10 @@ pub(crate) fn words_name(number: u64) -> String {
 
 pub(crate) fn places_name(number: u64) -> String {
     format!("{number}.places")
+}
+
+pub(crate) fn binary_name(number: u64) -> String {
+    format!("{number}.binary")
 }
 
 pub(crate) fn inputs_name(number: u64) -> String {

@@ -12,6 +12,7 @@
 //! - `analyse`: segments from new records.
 //! - `save`: writing and merging of segments.
 //! - `vectors`: vectors, computed on demand.
+//! - `binary`: binary vectors of large segments, made on demand.
 //! - `inputs`: tables of the inputs of skills, made on demand.
 //!
 //! Invariants:
@@ -22,6 +23,7 @@
 //! - Damage is not an error: the index is rebuilt.
 
 mod analyse;
+mod binary;
 mod follow;
 mod held;
 mod inputs;
@@ -35,6 +37,7 @@ use std::cell::OnceCell;
 
 use crate::guard;
 use crate::model::{Document, Kind};
+use crate::platform::parallel::each;
 use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, Standing};
 
@@ -45,6 +48,9 @@ use held::{GONE, Held};
 use manifest::List;
 
 pub(crate) use multi_index::MultiIndex;
+
+/// Minimum number of segments for a second thread.
+const MANY: usize = 8;
 
 /// Number of new entries up to which they are analysed each time instead of saved.
 const SPARE: usize = 64;
@@ -71,7 +77,7 @@ pub(crate) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 impl Index {
     /// Opens the index as saved. It must be updated before use.
     pub(crate) fn open(store: &Scoped) -> Result<Self, Error> {
-        let derived = store.derived("search");
+        let derived = store.derived("search").hold();
         let mut loaded = None;
         // A list with missing files was just replaced by another process, or is damaged.
         for _ in 0..3 {
@@ -79,8 +85,10 @@ impl Index {
             let Some(list) = list else {
                 break;
             };
-            let held = |files| Held::open(&derived, files);
-            if let Some(segments) = list.segments.iter().map(held).collect::<Option<Vec<_>>>() {
+            let held = each(&list.segments, list.segments.len() >= MANY, |files| {
+                Held::open(&derived, files)
+            });
+            if let Some(segments) = held.into_iter().collect::<Option<Vec<_>>>() {
                 loaded = Some((list, segments));
                 break;
             }
@@ -190,7 +198,9 @@ impl Index {
     pub(crate) fn bytes(&self) -> u64 {
         let size = |held: &Held| {
             let vectors = held.vectors.as_ref();
-            let vectors = vectors.map_or(0, |vectors| vectors.slots.len());
+            let vectors = vectors.map_or(0, |vectors| {
+                vectors.slots.len() + vectors.binary.as_ref().map_or(0, |bytes| bytes.len())
+            });
             let inputs = held.inputs.as_ref().map_or(0, |bytes| bytes.len());
             (held.words.len() + held.places.len() * 4 + vectors + inputs) as u64
         };
@@ -201,10 +211,11 @@ impl Index {
     fn parts(
         &self,
         filter: &Filter,
-        some: impl Fn(&Held) -> bool,
+        some: impl Fn(&Held) -> bool + Sync,
     ) -> Result<Vec<Part<'_>>, Damaged> {
-        let mut parts = Vec::with_capacity(self.segments.len());
-        for held in &self.segments {
+        let embedding = self.embedding.as_ref();
+        let part = |held| -> Result<Part<'_>, Damaged> {
+            let held: &Held = held;
             let segment = held.segment()?;
             segment.verify_for_ranking()?;
             let admitted = if !some(held) {
@@ -217,10 +228,12 @@ impl Index {
             } else {
                 None
             };
-            let slots = held.slots(self.embedding.as_ref());
-            parts.push(Part::new(segment, slots, admitted));
-        }
-        Ok(parts)
+            let slots = held.slots(embedding);
+            let binary = slots.and_then(|_| held.binary());
+            Ok(Part::new(segment, slots, admitted).with_binary(binary))
+        };
+        let parts = each(&self.segments, self.segments.len() >= MANY, part);
+        parts.into_iter().collect()
     }
 
     /// Returns the record of a document by its place in the ranker's parts. `None` if the caller

@@ -149,6 +149,11 @@ impl MultiIndex {
         Ok(made)
     }
 
+    /// See [`Index::add_binary`].
+    pub(crate) fn add_binary(&mut self) {
+        self.indexes_mut().for_each(Index::add_binary);
+    }
+
     /// Ranker for the documents that pass the filter.
     pub(crate) fn ranker(&self, filter: &Filter) -> Result<Ranker<'_>, Damaged> {
         let mut parts = Vec::new();

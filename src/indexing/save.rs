@@ -30,9 +30,10 @@ impl Index {
         let first = self.segments.len();
         self.segments.extend(fresh);
         if changed || new_entries.len() > SPARE || (save && !new_entries.is_empty()) {
-            // A merged segment has a table only if all its parts have one.
+            // A merged segment has a table only if all its parts have one. It leaves out the rows of
+            // deleted records.
             if self.segments.iter().any(|held| held.inputs.is_some()) {
-                self.make_inputs()?;
+                self.make_inputs(|held| held.inputs.is_none())?;
             }
             self.save(first)?;
         }
@@ -143,6 +144,7 @@ impl Index {
                     slots: Bytes::Own(bytes),
                     embedding: embedding.clone(),
                     filled,
+                    binary: None,
                 });
             }
         }
@@ -204,6 +206,7 @@ impl Index {
                 slots: Bytes::Own(bytes),
                 embedding: embedding.clone(),
                 filled: all,
+                binary: None,
             });
         }
         Ok(one)
@@ -244,6 +247,7 @@ impl Held {
                 file: list.number(),
                 embedder: meaning.embedding.name.clone(),
                 filled: meaning.filled,
+                binary: None,
             };
             writer.write(&vectors.name(), &[bytes]).then_some(())?;
             files.vectors = Some(vectors);

@@ -113,7 +113,7 @@ impl Index {
 
     /// Sets the vectors of documents. They are saved if no other process is writing, otherwise kept
     /// in memory for this run.
-    fn fill(
+    pub(super) fn fill(
         &mut self,
         vectors: &[(usize, Vec<Vec<f32>>)],
         embedding: &Embedding,
@@ -153,6 +153,7 @@ impl Index {
                 writer.fill(&vectors.name(), places).then_some(())?;
                 let vectors = Vectors {
                     filled: vectors.filled + slots.len(),
+                    binary: None,
                     ..vectors
                 };
                 let map = self.derived.map(&vectors.name())?;
@@ -164,6 +165,7 @@ impl Index {
                     slots: Bytes::File(map),
                     embedding: embedding.clone(),
                     filled,
+                    binary: None,
                 });
                 if let Some(files) = &mut held.files {
                     files.vectors = Some(vectors);
@@ -202,6 +204,7 @@ fn reserve(
         file: list.number(),
         embedder: embedding.name.clone(),
         filled: 0,
+        binary: None,
     };
     let slots = held.layout(embedding).slots();
     let size = SLOTS_HEADER + slots * slot_width(embedding.dimensions);
@@ -236,6 +239,7 @@ impl Held {
             slots: Bytes::Own(bytes),
             embedding: embedding.clone(),
             filled,
+            binary: None,
         });
     }
 }

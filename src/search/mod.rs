@@ -41,7 +41,8 @@ pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
 pub use segment_builder::{Builder, merge};
+pub use vector::binary_vectors::{BinaryVectors, binary_vectors};
 pub use vector::quantized_vectors::{
-    QueryVector, SLOTS_HEADER, Slots, slot, slot_width, slots_header,
+    QueryVector, ReadAt, SLOTS_HEADER, SlotSource, Slots, slot, slot_width, slots_header,
 };
 pub use vector::windows::{SlotLayout, texts_of, vectors_of};

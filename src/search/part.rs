@@ -1,6 +1,7 @@
 //! Part of a search: one segment with its vectors and admitted documents.
 
 use super::segment::Segment;
+use super::vector::binary_vectors::BinaryVectors;
 use super::vector::quantized_vectors::Slots;
 
 /// Segment with its vectors and admitted documents.
@@ -10,6 +11,8 @@ pub struct Part<'a> {
     pub segment: Segment<'a>,
     /// Vectors, if there are any.
     pub vectors: Option<Slots<'a>>,
+    /// Binary vectors of the same slots, if the segment is large.
+    pub(super) binary: Option<BinaryVectors<'a>>,
     /// One value per document; `None` admits all.
     pub admitted: Option<Vec<bool>>,
     /// Number of the first document among all; set by [`Ranker::new`](super::Ranker::new).
@@ -26,9 +29,16 @@ impl<'a> Part<'a> {
         Self {
             segment,
             vectors,
+            binary: None,
             admitted,
             start: 0,
         }
+    }
+
+    /// Adds the binary vectors of the same slots.
+    #[must_use]
+    pub fn with_binary(self, binary: Option<BinaryVectors<'a>>) -> Self {
+        Self { binary, ..self }
     }
 
     pub(super) fn admits(&self, document: usize) -> bool {

@@ -1,8 +1,9 @@
 //! Ranking of documents by keywords, by meaning, or by both.
 //!
 //! The only ranking of the program: `memory search`, hints and `eval retrieval` use it, so
-//! evaluations measure what users get. It is exact: every admitted document is scored, up to
-//! millions. It computes no vectors; callers supply them for as many documents as they have.
+//! evaluations measure what users get. Every admitted document is scored, up to millions; where a part
+//! has binary vectors, they choose the documents that are compared exactly. It computes no vectors;
+//! callers supply them for as many documents as they have.
 
 use crate::model::Kind;
 
@@ -12,12 +13,34 @@ use super::fusion::view::{FLOOR, Half, View};
 use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
-use super::vector::quantized_vectors::{QueryVector, Slots};
+use super::vector::quantized_vectors::QueryVector;
 use crate::platform::parallel::each;
 
-/// Minimum fused score of a document with a known cosine. It excludes documents that share an
-/// incidental word with the query but differ in meaning.
-const LEAST: f64 = 0.1;
+mod cosines;
+
+use cosines::Cosines;
+
+/// Minimum scores.
+#[derive(Debug, Clone, Copy)]
+struct Least {
+    /// Fused score of a document with a known cosine.
+    fused: f64,
+    /// Score with the weight of the kind.
+    weighted: f64,
+}
+
+impl Least {
+    const NOTHING: Self = Self {
+        fused: f64::NEG_INFINITY,
+        weighted: f64::NEG_INFINITY,
+    };
+    /// Minimum of a result. It excludes documents that share an incidental word with the query but
+    /// differ in meaning.
+    const RESULT: Self = Self {
+        fused: 0.1,
+        ..Self::NOTHING
+    };
+}
 
 /// Number of hits per ranking in rank fusion.
 const POOL: usize = 1_000;
@@ -123,22 +146,32 @@ impl<'a> Ranker<'a> {
     /// Ranks with precomputed keyword scores. They must be for the same documents, filter and query
     /// text.
     pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
-        let ByWords(words) = words;
         let asked = question.asked();
         let asked = asked.filter(|_| question.fusion != Fusion::Keyword);
-        let asked = asked.map(QueryVector::new);
-        let cosines = asked.as_ref().map(|query| self.cosines(query));
+        let query = asked.map(QueryVector::new);
+        let cosines = asked.zip(query.as_ref());
+        let cosines = cosines.map(|(vector, query)| self.cosines(vector, query, words, question));
         let cosines = cosines.unwrap_or_default();
+        let views = self.views(&cosines, words, question);
+        let fused = self.fused(&views, words, question, Least::RESULT);
+        self.with_ranks(&views, &fused, query.as_ref())
+    }
+
+    fn views<'v>(
+        &self,
+        cosines: &'v Cosines,
+        words: &'v ByWords,
+        question: &Question<'_>,
+    ) -> Vec<View<'v>> {
         let view = |(part, of): (&Part<'_>, usize)| View {
             start: part.start as usize,
             documents: part.segment.len(),
-            words: words.of.get(of).map_or(&[], Vec::as_slice),
-            cosines: cosines.get(of).map_or(&[], Vec::as_slice),
+            words: words.0.of.get(of).map_or(&[], Vec::as_slice),
+            cosines: cosines.of.get(of).map_or(&[], Vec::as_slice),
+            exact: cosines.exact.get(of).and_then(Option::as_deref),
             floor: question.floor.unwrap_or(FLOOR),
         };
-        let views: Vec<View<'_>> = self.parts.iter().zip(0..).map(view).collect();
-        let fused = self.fused(&views, words.ceiling, question);
-        self.with_ranks(&views, &fused, asked.as_ref())
+        self.parts.iter().zip(0..).map(view).collect()
     }
 
     /// Adds ranks and scores of both halves to each hit.
@@ -188,7 +221,14 @@ impl<'a> Ranker<'a> {
         fused.iter().map(ranked).collect()
     }
 
-    fn fused(&self, views: &[View<'_>], ceiling: f64, question: &Question<'_>) -> Vec<Hit> {
+    /// Best documents by their fused score, which must reach `least`.
+    fn fused(
+        &self,
+        views: &[View<'_>],
+        words: &ByWords,
+        question: &Question<'_>,
+        least: Least,
+    ) -> Vec<Hit> {
         let weights = Kind::ALL.map(question.weight);
         let weight = |part: usize, place: usize| {
             let kind = usize::from(self.parts[part].segment.kind(place));
@@ -211,14 +251,14 @@ impl<'a> Ranker<'a> {
                 vec![fused]
             }
             fusion => {
-                let ceiling = ceiling.max(f64::MIN_POSITIVE);
+                let ceiling = words.0.ceiling.max(f64::MIN_POSITIVE);
                 let any_meaning = views.iter().any(|view| !view.cosines.is_empty());
                 let score = |view: &View<'_>, place| match fusion {
                     Fusion::Coverage => {
                         let words = view.words(place).unwrap_or(0.0) / ceiling;
                         let meaning = view.meaning(place);
                         let score = coverage(words, meaning);
-                        (score >= LEAST || meaning.is_none()).then_some(score)
+                        (score >= least.fused || meaning.is_none()).then_some(score)
                     }
                     Fusion::Semantic if any_meaning => view.meaning(place),
                     _ => view.words(place),
@@ -227,7 +267,7 @@ impl<'a> Ranker<'a> {
                     views.iter().enumerate(),
                     self.total >= MANY_SCORES,
                     |(part, view)| {
-                        let mut best = Best::new(question.limit);
+                        let mut best = Best::at_least(question.limit, least.weighted);
                         for place in view.candidates() {
                             if let Some(score) = score(view, place) {
                                 best.push(view.start + place, score * weight(part, place));
@@ -243,15 +283,6 @@ impl<'a> Ranker<'a> {
             all.push(hit.document, hit.score);
         }
         all.sorted()
-    }
-
-    /// Cosines of each part's admitted documents with the query: [`f32::NAN`] without a vector,
-    /// empty for a part without vectors.
-    fn cosines(&self, query: &QueryVector) -> Vec<Vec<f32>> {
-        each(&self.parts, self.total >= MANY_VECTORS, |part| {
-            let cosines = |slots: Slots<'_>| slots.cosines(query, part.admitted.as_deref());
-            part.vectors.map(cosines).unwrap_or_default()
-        })
     }
 
     /// Up to `limit` documents without a vector: first the best keyword matches, then the newest.

@@ -37,6 +37,14 @@ impl Best {
         }
     }
 
+    /// Keeps only hits of at least this score.
+    pub(crate) fn at_least(limit: usize, least: f64) -> Self {
+        Self {
+            least,
+            ..Self::new(limit)
+        }
+    }
+
     pub(crate) fn push(&mut self, document: usize, score: f64) {
         // An equal score pushed earlier ranks first and is already kept.
         if score < self.least || self.limit == 0 {

@@ -16,6 +16,8 @@ pub(crate) struct View<'v> {
     pub(crate) words: &'v [f64],
     /// Cosines, or empty.
     pub(crate) cosines: &'v [f32],
+    /// Documents that can be results, in order; `None` for all. The cosines of the others are estimates.
+    pub(crate) exact: Option<&'v [usize]>,
     /// Minimum cosine of a document without a query word.
     pub(crate) floor: f32,
 }
@@ -56,22 +58,40 @@ impl View<'_> {
         counts.then(|| f64::from(cosine))
     }
 
-    /// Documents that match in either ranking.
+    /// Documents that can be results and match in either ranking.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
-        let places = match (self.words, self.cosines) {
-            ([], []) => 0..0,
-            _ => 0..self.documents,
+        let all = match self.exact {
+            Some(_) => 0..0,
+            None => 0..self.scored(),
         };
-        let near = |place| {
+        let exact = self.exact.unwrap_or_default().iter().copied();
+        all.chain(exact).filter(|place| self.matches(*place))
+    }
+
+    /// Number of documents with a score, or 0 if no ranking has any.
+    fn scored(&self) -> usize {
+        match (self.words, self.cosines) {
+            ([], []) => 0,
+            _ => self.documents,
+        }
+    }
+
+    fn matches(&self, place: usize) -> bool {
+        let is_near = || {
             self.cosine(place)
                 .is_some_and(|cosine| cosine >= self.floor)
         };
-        places.filter(move |place| self.words(*place).is_some() || near(*place))
+        self.words(place).is_some() || is_near()
     }
 
     /// Hits in one of the rankings.
     pub(crate) fn hits(&self, half: Half) -> impl Iterator<Item = Hit> {
-        self.candidates().filter_map(move |place| {
+        let scored = match half {
+            Half::Words => self.words.len(),
+            Half::Meaning => self.cosines.len(),
+        };
+        let matching = (0..scored).filter(|place| self.matches(*place));
+        matching.filter_map(move |place| {
             let score = self.score(half, place)?;
             Some(Hit {
                 document: self.start + place,

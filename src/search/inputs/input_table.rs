@@ -1,8 +1,8 @@
 //! Inputs of the executions and corrections of one index segment, as bytes that are searched in place.
 //!
 //! ```text
-//! header   48 bytes: magic, number of rows, number of terms, bytes of the features and of the
-//!          postings, checksums of the columns and of the header
+//! header   56 bytes: magic, number of rows, number of terms, bytes of the features and of the
+//!          postings, checksums of the columns, of the terms and of the header
 //! columns  one array per attribute, one value per row: id, other id (8 bytes each), document, end of
 //!          its features, checksum of its features (4 each), flags (1)
 //! terms    one array per attribute, in the order of the hashes: hash (8 bytes), end of its postings,
@@ -15,14 +15,14 @@
 //! fact about the row and no part of its input. All numbers are little-endian. Tables are immutable,
 //! and damage is detected when a part is used.
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::features::Term;
 use crate::search::segment::{Damaged, Postings, u32_at, u64_at};
 
 /// Changes with the layout above and with the features of an input.
 pub(super) const MAGIC: &[u8; 8] = b"mctlinp1";
-pub(super) const HEADER: usize = 48;
+pub(super) const HEADER: usize = 56;
 /// Bytes of columns per row.
 pub(super) const ROW: usize = 2 * 8 + 3 * 4 + 1;
 /// Bytes per term.
@@ -63,8 +63,11 @@ impl Flags {
 pub struct InputTable<'a> {
     rows: usize,
     columns: &'a [u8],
-    sum: u64,
+    sums: [u64; 2],
+    /// All attributes of the terms.
+    of_terms: &'a [u8],
     hashes: &'a [[u8; 8]],
+    /// Attributes but the hashes.
     terms: &'a [u8],
     features: &'a [u8],
     postings: &'a [u8],
@@ -94,7 +97,8 @@ impl<'a> InputTable<'a> {
         rest.is_empty().then(|| Self {
             rows,
             columns,
-            sum: u64_at(header, 32),
+            sums: [32, 40].map(|at| u64_at(header, at)),
+            of_terms: terms_part,
             hashes: terms_part[..terms * 8].as_chunks().0,
             terms: &terms_part[terms * 8..],
             features,
@@ -118,7 +122,13 @@ impl<'a> InputTable<'a> {
     ///
     /// Returns [`Damaged`] on a mismatch.
     pub fn verify(&self) -> Result<(), Damaged> {
-        let intact = xxh3_64(self.columns) == self.sum;
+        let intact = xxh3_64(self.columns) == self.sums[0];
+        intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// Verifies the terms. [`Self::find`] needs that.
+    pub(super) fn verify_terms(&self) -> Result<(), Damaged> {
+        let intact = xxh3_64(self.of_terms) == self.sums[1];
         intact.then_some(()).ok_or(Damaged)
     }
 
@@ -171,18 +181,10 @@ impl<'a> InputTable<'a> {
     }
 
     /// Ordinal of a term; `None` if no row has it.
-    pub(super) fn find(&self, term: Term) -> Result<Option<u32>, Damaged> {
+    pub(super) fn find(&self, term: Term) -> Option<u32> {
         let at = self.place(term);
-        let found = |at: usize| self.hashes.get(at).map(|bytes| u64::from_le_bytes(*bytes));
-        if found(at) == Some(term) {
-            return Ok(u32::try_from(at).ok());
-        }
-        // A damaged hash misleads the search. It then lies next to the place of the term, where its
-        // checksum reveals it.
-        for neighbour in at.saturating_sub(1)..self.hashes.len().min(at + 1) {
-            self.postings(u32::try_from(neighbour).unwrap_or(u32::MAX))?;
-        }
-        Ok(None)
+        let found = self.hashes.get(at)?;
+        (u64::from_le_bytes(*found) == term).then(|| u32::try_from(at).ok())?
     }
 
     /// Number of smaller hashes. Hashes are evenly spread, so the place of one is nearly known.
@@ -210,9 +212,7 @@ impl<'a> InputTable<'a> {
             .map_or(0, |at| self.of_term(0, at));
         let range = start as usize..self.of_term(0, ordinal_at) as usize;
         let bytes = self.postings.get(range).ok_or(Damaged)?;
-        let accepted = self.accepted_with(ordinal);
-        let sum = term_check(self.hash(ordinal), accepted, bytes);
-        (sum == self.of_term(2, ordinal_at))
+        (short_hash(bytes) == self.of_term(2, ordinal_at))
             .then(|| Postings::unlimited(bytes))
             .ok_or(Damaged)
     }
@@ -222,20 +222,11 @@ impl<'a> InputTable<'a> {
     }
 }
 
-/// Checksum of a term.
-pub(super) fn term_check(term: Term, accepted: u32, postings: &[u8]) -> u32 {
-    half(xxh3_64_with_seed(postings, term ^ u64::from(accepted)))
-}
-
-/// Checksum of the features of a row.
-pub(super) fn short_hash(bytes: &[u8]) -> u32 {
-    half(xxh3_64(bytes))
-}
-
+/// Checksum of features or postings.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "half of the bits is enough to notice damage"
 )]
-fn half(hash: u64) -> u32 {
-    hash as u32
+pub(super) fn short_hash(bytes: &[u8]) -> u32 {
+    xxh3_64(bytes) as u32
 }

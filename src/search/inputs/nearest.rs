@@ -64,7 +64,7 @@ impl Common {
     ) -> Result<(), Damaged> {
         let table = inputs.tables.get(number).ok_or(Damaged)?;
         for feature in features {
-            let Some(ordinal) = table.find(feature.term)? else {
+            let Some(ordinal) = table.find(feature.term) else {
                 continue;
             };
             if self.sums.is_empty() {

@@ -91,6 +91,10 @@ impl<'a> Inputs<'a> {
             cases: 0,
             others: HashMap::new(),
         };
+        inputs
+            .tables
+            .iter()
+            .try_for_each(InputTable::verify_terms)?;
         inputs.cases = inputs.cases_with(terms.execution())?;
         for example in examples {
             inputs.count(example.iter().map(|(term, _)| *term), 1);
@@ -156,7 +160,7 @@ impl<'a> Inputs<'a> {
     pub fn rows_with(&self, term: Term) -> Result<Vec<RowOf>, Damaged> {
         let mut rows = Vec::new();
         for (number, table) in self.tables.iter().enumerate() {
-            if let Some(ordinal) = table.find(term)? {
+            if let Some(ordinal) = table.find(term) {
                 let postings = self.verified(number)?.postings(ordinal)?;
                 rows.extend(postings.map(|posting| RowOf {
                     table: number,
@@ -171,7 +175,7 @@ impl<'a> Inputs<'a> {
     fn cases_with(&self, term: Term) -> Result<i32, Damaged> {
         let mut cases = self.others.get(&term).copied().unwrap_or_default();
         for table in &self.tables {
-            let ordinal = table.find(term)?;
+            let ordinal = table.find(term);
             let accepted = ordinal.map_or(0, |ordinal| table.accepted_with(ordinal));
             cases += i32::try_from(accepted).map_err(|_| Damaged)?;
         }
@@ -197,7 +201,7 @@ impl<'a> Inputs<'a> {
         features.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
         let ordinals = self.tables.iter().map(|table| ordinals(table, &features));
         Ok(Asked {
-            ordinals: ordinals.collect::<Result<_, _>>()?,
+            ordinals: ordinals.collect(),
             square: features.iter().map(|feature| feature.weight.powi(2)).sum(),
             features,
         })
@@ -268,15 +272,13 @@ pub(super) fn frequency(count: u32) -> f64 {
     }
 }
 
-fn ordinals(table: &InputTable<'_>, features: &[Feature]) -> Result<Vec<(u32, f64)>, Damaged> {
-    let mut ordinals = Vec::with_capacity(features.len());
-    for feature in features {
-        if let Some(ordinal) = table.find(feature.term)? {
-            ordinals.push((ordinal, feature.weight));
-        }
-    }
+fn ordinals(table: &InputTable<'_>, features: &[Feature]) -> Vec<(u32, f64)> {
+    let found = features
+        .iter()
+        .filter_map(|feature| Some((table.find(feature.term)?, feature.weight)));
+    let mut ordinals: Vec<_> = found.collect();
     ordinals.sort_by_key(|(ordinal, _)| *ordinal);
-    Ok(ordinals)
+    ordinals
 }
 
 impl Asked {

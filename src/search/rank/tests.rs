@@ -4,9 +4,11 @@ use super::super::Rrf;
 use super::super::attributes::Attributes;
 use super::super::segment::Segment;
 use super::super::segment_builder::Builder;
+use super::super::vector::binary_vectors::{BinaryVectors, binary_vectors};
 use super::super::vector::quantized_vectors::{slot, slots_header};
 use super::super::vector::windows::SlotLayout;
 use super::*;
+use crate::search::Slots;
 
 /// Unit vector at this angle in the plane of the first two axes.
 fn at(degrees: f32) -> Vec<f32> {
@@ -36,6 +38,85 @@ fn with_ranker<T>(texts: &[(&str, Option<f32>)], then: impl Fn(&Ranker<'_>) -> T
         Part::new(segment, slots, None)
     };
     then(&Ranker::new(parts.iter().map(part).collect()))
+}
+
+/// Documents in groups, as real ones are; each group has a word of its own.
+fn documents(count: usize) -> Vec<(String, Vec<f32>)> {
+    let mut state = 9u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        f32::from(u16::try_from(state >> 48).unwrap()) / 32_768.0 - 1.0
+    };
+    let mut vector = |about: &[f32]| {
+        let mixed: Vec<f32> = about.iter().map(|x| x + random()).collect();
+        let length = mixed.iter().map(|x| x * x).sum::<f32>().sqrt();
+        mixed.into_iter().map(|x| x / length).collect::<Vec<f32>>()
+    };
+    let groups: Vec<Vec<f32>> = (0..40).map(|_| vector(&[0.0; 128])).collect();
+    let document = |n: usize| {
+        let about: Vec<f32> = groups[n % 40].iter().map(|x| x * 8.0).collect();
+        (format!("group{} note{n}", n % 40), vector(&about))
+    };
+    (0..count).map(document).collect()
+}
+
+#[test]
+fn estimates_change_no_result() {
+    let documents = documents(12_000);
+    let (first, second) = documents.split_at(7_000);
+    let files = [first, second].map(|documents| {
+        let mut builder = Builder::default();
+        let mut slots = slots_header("model", 128, documents.len()).to_vec();
+        for (text, vector) in documents {
+            builder.add(&Attributes::default(), text);
+            slots.extend(slot(vector));
+        }
+        (builder.segment(), slots)
+    });
+    let layouts = [first, second].map(|documents| SlotLayout::Single(documents.len()));
+    let slots = |n: usize| Slots::open(&files[n].1, "model", 128, &layouts[n]).unwrap();
+    let binary = [0, 1].map(|n| binary_vectors(&slots(n), "model", 128));
+    let ranker = |with_binary: bool| {
+        let part = |n: usize| {
+            let segment = Segment::open(&files[n].0).unwrap();
+            // Parts with and without can stand beside each other.
+            let open = || BinaryVectors::open(&binary[n], "model", 128, &layouts[n]).unwrap();
+            Part::new(segment, Some(slots(n)), None).with_binary(with_binary.then(open))
+        };
+        Ranker::new(vec![part(0), part(1)])
+    };
+    let (exact, estimated) = (ranker(false), ranker(true));
+    let fusions = [
+        Fusion::Coverage,
+        Fusion::Semantic,
+        Fusion::Rrf(Rrf::default()),
+    ];
+    let (mut same, mut all) = (0, 0);
+    for (n, (text, vector)) in documents.iter().enumerate().step_by(397) {
+        let text = if n % 2 == 0 { text.as_str() } else { "" };
+        for fusion in fusions {
+            let question = Question {
+                text,
+                vector: Some(vector),
+                fusion,
+                floor: None,
+                limit: 10,
+                weight: |_| 1.0,
+            };
+            let found = |ranker: &Ranker<'_>| -> Vec<(usize, Option<u32>)> {
+                let hits = ranker.rank(&question).unwrap();
+                let hit = |ranked: &Ranked| (ranked.document, ranked.cosine.map(f32::to_bits));
+                hits.iter().map(hit).collect()
+            };
+            let (exact, estimated) = (found(&exact), found(&estimated));
+            assert_eq!(exact.len(), 10);
+            all += exact.len();
+            same += exact.iter().filter(|hit| estimated.contains(hit)).count();
+        }
+    }
+    assert!(same * 1000 >= all * 995, "{same} of {all}");
 }
 
 const TEXTS: &[(&str, Option<f32>)] = &[

@@ -1,4 +1,5 @@
 //! Semantic half of the search: quantized vectors, and windows of long texts.
 
+pub(crate) mod binary_vectors;
 pub(crate) mod quantized_vectors;
 pub(crate) mod windows;

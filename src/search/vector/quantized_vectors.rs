@@ -11,6 +11,8 @@
 //! Slots are written in place. A partial write fails the checksum and affects only one document in
 //! one result.
 
+use std::fmt;
+
 use rten_simd::{Isa, SimdOp};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -28,8 +30,19 @@ const ONE: f32 = 8192.0;
 #[derive(Debug, Clone, Copy)]
 pub struct Slots<'a> {
     bytes: &'a [u8],
+    source: Option<&'a dyn SlotSource>,
     width: usize,
     layout: &'a SlotLayout,
+}
+
+/// Fills the buffer with the bytes at an offset; `false` on failure.
+pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> bool + 'a;
+
+/// Where header and slots are read from for single documents: a mapping brings the surroundings of
+/// each into memory.
+pub trait SlotSource: fmt::Debug + Sync {
+    /// Opens the source; `None` if it is no longer there, or the slots are only in memory.
+    fn open(&self) -> Option<Box<ReadAt<'_>>>;
 }
 
 /// Query vector in fixed-point form, for fast comparison.
@@ -103,9 +116,17 @@ impl<'a> Slots<'a> {
             && slots.len() == width.checked_mul(layout.slots())?;
         fits.then_some(Self {
             bytes: slots,
+            source: None,
             width,
             layout,
         })
+    }
+
+    /// Reads single documents from this source of the same bytes.
+    #[must_use]
+    pub fn with_source(self, source: &'a dyn SlotSource) -> Self {
+        let source = Some(source);
+        Self { source, ..self }
     }
 
     /// Slots of a document, one after the other; all zeros if empty.
@@ -131,10 +152,49 @@ impl<'a> Slots<'a> {
         slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
     }
 
+    /// Factor and numbers of each slot; the factor of an empty slot is 0.
+    pub(super) fn quantized(&self) -> impl Iterator<Item = (f32, &'a [u8])> {
+        let slots = self.bytes.chunks_exact(self.width);
+        slots.map(|slot| (factor(slot), slot.get(SLOT_HEADER..).unwrap_or_default()))
+    }
+
     /// Cosine of a document and the query, from -1 to 1; `None` if the document has no vector.
     pub fn cosine(&self, document: usize, query: &QueryVector) -> Option<f32> {
         let cosine = windows::cosine(self.each(document).map(|slot| cosine(slot, query)));
         (!cosine.is_nan()).then_some(cosine)
+    }
+
+    /// Cosines of these documents; [`f32::NAN`] for empty slots.
+    pub(crate) fn cosines_of(&self, documents: &[usize], query: &QueryVector) -> Vec<f32> {
+        let source = self.source.filter(|_| !documents.is_empty());
+        let read_at = source.and_then(SlotSource::open);
+        let mut buffer = Vec::new();
+        let read = |document: &usize| {
+            let slots = self.read(read_at.as_deref(), *document, &mut buffer);
+            let slots = slots.chunks_exact(self.width);
+            windows::cosine(slots.map(|slot| cosine(slot, query)))
+        };
+        documents.iter().map(read).collect()
+    }
+
+    /// Slots of a document from the source, or mapped if it cannot be read.
+    fn read<'b>(
+        &self,
+        read_at: Option<&ReadAt<'_>>,
+        document: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        let places = self.layout.of_document(document);
+        let at = SLOTS_HEADER + places.start * self.width;
+        buffer.resize(places.len() * self.width, 0);
+        if read_at.is_some_and(|read_at| read_at(at as u64, buffer)) {
+            buffer
+        } else {
+            self.get(document)
+        }
     }
 
     /// Window of a document that is nearest to the query, from 0, and the number of its windows; `None`
@@ -183,36 +243,10 @@ impl SimdOp for Scan<'_> {
             query,
             admitted,
         } = self;
-        let admits = |document: usize| {
-            admitted.is_none_or(|admitted| admitted.get(document).copied().unwrap_or(false))
-        };
-        let mut all = slots.bytes.chunks_exact(slots.width);
-        match slots.layout {
-            SlotLayout::Single(documents) => {
-                let mut cosines = Vec::with_capacity(*documents);
-                for (document, slot) in all.enumerate() {
-                    cosines.push(if admits(document) {
-                        cosine(slot, query)
-                    } else {
-                        f32::NAN
-                    });
-                }
-                cosines
-            }
-            SlotLayout::Windows(starts) => {
-                let mut cosines = Vec::with_capacity(starts.len());
-                for (document, bounds) in starts.windows(2).enumerate() {
-                    let own = all.by_ref().take((bounds[1] - bounds[0]) as usize);
-                    cosines.push(if admits(document) {
-                        windows::cosine(own.map(|slot| cosine(slot, query)))
-                    } else {
-                        own.for_each(drop);
-                        f32::NAN
-                    });
-                }
-                cosines
-            }
-        }
+        let all = slots.bytes.chunks_exact(slots.width);
+        slots
+            .layout
+            .cosines(all, admitted, |slot| cosine(slot, query))
     }
 }
 

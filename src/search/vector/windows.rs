@@ -103,6 +103,49 @@ impl SlotLayout {
             },
         }
     }
+
+    /// Cosines of all admitted documents from those of their slots; [`f32::NAN`] for the others.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is compiled for the processor that its caller is compiled for"
+    )]
+    pub(super) fn cosines<S>(
+        &self,
+        mut slots: impl Iterator<Item = S>,
+        admitted: Option<&[bool]>,
+        of_slot: impl Fn(S) -> f32,
+    ) -> Vec<f32> {
+        let admits = |document: usize| {
+            admitted.is_none_or(|admitted| admitted.get(document).copied().unwrap_or(false))
+        };
+        match self {
+            Self::Single(documents) => {
+                let mut cosines = Vec::with_capacity(*documents);
+                for (document, slot) in slots.enumerate() {
+                    cosines.push(if admits(document) {
+                        of_slot(slot)
+                    } else {
+                        f32::NAN
+                    });
+                }
+                cosines
+            }
+            Self::Windows(starts) => {
+                let mut cosines = Vec::with_capacity(starts.len());
+                for (document, bounds) in starts.windows(2).enumerate() {
+                    let own = slots.by_ref().take((bounds[1] - bounds[0]) as usize);
+                    cosines.push(if admits(document) {
+                        cosine(own.map(&of_slot))
+                    } else {
+                        own.for_each(drop);
+                        f32::NAN
+                    });
+                }
+                cosines
+            }
+        }
+    }
 }
 
 /// Returns the cosine of a document from those of its vectors: that of the beginning, then those of

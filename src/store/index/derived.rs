@@ -54,6 +54,17 @@ impl Derived {
         self.directory.read(LIST, LONGEST_LIST).ok().flatten()
     }
 
+    /// Returns the same with an open handle, so that each of many files takes one call; the same as
+    /// before if the directory cannot be opened.
+    #[must_use]
+    pub fn hold(self) -> Self {
+        let directory = self.directory.hold();
+        Self {
+            directory: directory.unwrap_or(self.directory),
+            ..self
+        }
+    }
+
     /// Maps a file into memory.
     pub fn map(&self, name: &str) -> Option<Map> {
         Map::open(&self.directory, name)

@@ -8,7 +8,9 @@
     reason = "mapping a file is unsafe by nature; nothing else in the program is"
 )]
 
+use std::fs::File;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt as _;
 
 use memmap2::Mmap;
 
@@ -16,21 +18,41 @@ use crate::platform::Directory;
 
 /// Bytes of a derived file.
 #[derive(Debug)]
-pub struct Map(Option<Mmap>);
+pub struct Map {
+    bytes: Option<Mmap>,
+    directory: Directory,
+    name: String,
+    /// Device and inode.
+    identity: (u64, u64),
+}
 
 impl Map {
     /// Maps a file; `None` if it does not exist or cannot be read.
     pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
         let file = directory.open(name).ok()??;
-        if file.metadata().ok()?.len() == 0 {
-            return Some(Self(None));
+        let metadata = file.metadata().ok()?;
+        let of_map = |bytes| Self {
+            bytes,
+            directory: directory.clone(),
+            name: name.to_owned(),
+            identity: (metadata.dev(), metadata.ino()),
+        };
+        if metadata.len() == 0 {
+            return Some(of_map(None));
         }
         // SAFETY: only this program writes derived files. It creates each under a unique name and
         // never shortens it: a file is filled in place, or unlinked, and an unlinked file persists
         // while mapped. Bytes that change during a read are still valid bytes, and every reader
         // expects damage.
         let map = unsafe { Mmap::map(&file) }.ok()?;
-        Some(Self(Some(map)))
+        Some(of_map(Some(map)))
+    }
+
+    /// Opens the mapped file again; `None` if it was unlinked. A mapping keeps no file open.
+    pub(crate) fn reopen(&self) -> Option<File> {
+        let file = self.directory.open(&self.name).ok()??;
+        let metadata = file.metadata().ok()?;
+        ((metadata.dev(), metadata.ino()) == self.identity).then_some(file)
     }
 }
 
@@ -38,6 +60,6 @@ impl Deref for Map {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        self.bytes.as_deref().unwrap_or_default()
     }
 }
