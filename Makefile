@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test schemas lint deny-tool deny audit check bench bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo test schemas lint deny-tool deny audit check bench bench-commands bench-check bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -116,6 +116,17 @@ check: lint test ## everything that has to pass before a change lands
 
 bench: ## the figures of the README
 	$(CARGO) bench --locked --bench store --bench hooks --bench review
+
+bench-commands: ## the time of every command at 10, 10,000 and 100,000 executions: three minutes
+	$(CARGO) bench --locked --bench commands
+
+BASE ?= HEAD
+BASE_DIR = target/base
+bench-check: ## time every command beside the build of another commit (BASE), and fail where it takes 1.3 times as long: ten minutes
+	@git worktree prune && rm -rf $(BASE_DIR)/source && git worktree add --quiet --detach $(BASE_DIR)/source $(BASE)
+	@CARGO_TARGET_DIR="$(CURDIR)/$(BASE_DIR)/build" $(CARGO) build --quiet --release --locked --manifest-path $(BASE_DIR)/source/Cargo.toml
+	@git worktree remove --force $(BASE_DIR)/source
+	MEMCTL_BASE="$(CURDIR)/$(BASE_DIR)/build/release/memctl" $(CARGO) bench --locked --bench commands
 
 bench-search: ## the figures of the search, up to a million notes: takes some minutes and 3 GB of disk
 	$(CARGO) bench --locked --bench search

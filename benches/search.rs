@@ -19,9 +19,11 @@
 
 mod measure;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use std::process::Stdio;
 
 use measure::{cold, memctl, ms, run};
 use memctl::embedder::{DIMENSIONS, EMBEDDER};
@@ -45,9 +47,15 @@ fn main() {
     };
     let dir = tempfile::tempdir().unwrap();
     vectors_a_second(&dir.path().join("vectors"));
+    let one = dir.path().join("one");
+    notes(&one, 1, |_| "the only note".to_owned());
+    run(memctl(&one, &["index"]));
     println!("\n| notes | command | median | peak memory | index on disk | reference |");
     println!("|---|---|---|---|---|---|");
+    // Start of a process, the model, and the vector of a query: what no index can save.
+    row(&one, 1, "search", &[]);
     let mut rates = Vec::new();
+    let mut shares = Vec::new();
     for size in sizes {
         let root = dir.path().join(size.to_string());
         generate(&root, size);
@@ -57,11 +65,18 @@ fn main() {
         rates.push((size, size as f64 / took));
         row(&root, size, "search --keyword", &["--keyword"]);
         make_up_vectors(&root);
+        run(memctl(&root, &["search", "binary vectors are made now"]));
         row(&root, size, "search", &[]);
+        shares.push((size, recall(&root)));
         append_and_search(&root, size);
         fs::remove_dir_all(&root).unwrap();
     }
     println!();
+    for (size, (same, all)) in shares {
+        println!(
+            "Of {all} results of {size} notes, {same} are those of a comparison with every vector."
+        );
+    }
     for (size, rate) in rates {
         println!("Words of {size} notes: {rate:.0} notes a second, reading the file included.");
     }
@@ -71,9 +86,7 @@ fn row(root: &Path, size: usize, name: &str, more: &[&str]) {
     let mut round = 0;
     let (time, memory) = cold(PROCESSES, &mut || {
         round += 1;
-        let mut random = Random(round * 7_919);
-        let query: Vec<String> = (0..4).map(|_| word(random.word())).collect();
-        let query = query.join(" ");
+        let query = query(round);
         memctl(
             root,
             &[&["memory", "search", &query, "--json"], more].concat(),
@@ -93,6 +106,41 @@ fn row(root: &Path, size: usize, name: &str, more: &[&str]) {
         ms(time),
         bytes / 1_000_000
     );
+}
+
+/// Results that a comparison with every vector finds too, and the number of all. Without binary vectors,
+/// and where they cannot be saved, every vector is compared.
+fn recall(root: &Path) -> (usize, usize) {
+    let found = |round: u64| {
+        let query = query(round);
+        let mut command = memctl(root, &["memory", "search", &query, "-n", "10", "--json"]);
+        let output = command.stdout(Stdio::piped()).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let results = answer["results"].as_array().unwrap().clone();
+        let id = |result: Value| result["id"].as_str().unwrap().to_owned();
+        results.into_iter().map(id).collect::<HashSet<String>>()
+    };
+    let all = || (1..=PROCESSES as u64).map(found);
+    let estimated: Vec<_> = all().collect();
+    let index = root.join(".agentura/.index/search");
+    for file in fs::read_dir(&index).unwrap() {
+        let path = file.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "binary")
+        {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let writer = File::create(index.join("lock")).unwrap();
+    writer.try_lock().unwrap();
+    let pairs = all().zip(&estimated);
+    pairs.fold((0, 0), |(same, all), (exact, estimated)| {
+        (
+            same + exact.intersection(estimated).count(),
+            all + exact.len(),
+        )
+    })
 }
 
 /// A search right after a note was added.
@@ -180,6 +228,13 @@ fn make_up_vectors(root: &Path) {
     }
     list["next"] = number.into();
     fs::write(&path, list.to_string()).unwrap();
+}
+
+/// Four words.
+fn query(round: u64) -> String {
+    let mut random = Random(round * 7_919);
+    let words: Vec<String> = (0..4).map(|_| word(random.word())).collect();
+    words.join(" ")
 }
 
 /// A small generator of numbers that are the same every time (xorshift, Marsaglia 2003).
