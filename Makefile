@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test schemas lint deny-tool deny audit check bench bench-commands bench-check bench-search eval fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo test schemas lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -142,6 +142,13 @@ eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, q
 	@test -z "$(CORRECTIONS)" || target/release/memctl eval corrections \
 		--corrections "$(CORRECTIONS)/corrections.jsonl" --pairs "$(CORRECTIONS)/pairs.jsonl"
 	@test -z "$(TRANSCRIPTS)" || TRANSCRIPTS="$(TRANSCRIPTS)" tests/eval-learn.sh target/release/memctl --core
+
+LOCOMO ?=
+LONGMEMEVAL ?=
+eval-public: ## measure on LoCoMo and LongMemEval, from files that you have fetched: LOCOMO=FILE LONGMEMEVAL=FILE
+	@rm -rf target/public && python3 tools/public_sets.py $(if $(LOCOMO),--locomo "$(LOCOMO)") $(if $(LONGMEMEVAL),--longmemeval "$(LONGMEMEVAL)") target/public
+	@$(CARGO) build --quiet --release --locked
+	@tests/eval-public.sh target/release/memctl target/public
 
 FUZZ_TARGETS ?= store skill correction transcript guard hook fence journal
 FUZZ_SECONDS ?= 20

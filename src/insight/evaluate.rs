@@ -280,12 +280,15 @@ fn measures<S: Serializer>(metrics: &Metrics, serializer: S) -> Result<S::Ok, S:
 
 impl EvaluateReport {
     /// Returns the measures with their usual names.
-    pub fn named(metrics: &Metrics) -> [(&'static str, f64); 6] {
+    pub fn named(metrics: &Metrics) -> [(&'static str, f64); 9] {
         [
             ("recall@1", metrics.recall_at_1),
             ("recall@5", metrics.recall_at_5),
             ("recall@10", metrics.recall_at_10),
+            ("hit@1", metrics.hit_at_1),
             ("hit@5", metrics.hit_at_5),
+            ("hit@10", metrics.hit_at_10),
+            ("all@5", metrics.all_at_5),
             ("mrr@10", metrics.mrr_at_10),
             ("ndcg@10", metrics.ndcg_at_10),
         ]

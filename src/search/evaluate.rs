@@ -9,8 +9,14 @@ pub struct Metrics {
     pub recall_at_5: f64,
     /// Share of the relevant answers in the first ten.
     pub recall_at_10: f64,
+    /// 1 if the first answer is relevant, else 0. `LongMemEval` calls these `recall_any`.
+    pub hit_at_1: f64,
     /// 1 if the first five contain a relevant answer, else 0.
     pub hit_at_5: f64,
+    /// 1 if the first ten contain a relevant answer, else 0.
+    pub hit_at_10: f64,
+    /// 1 if the first five contain all relevant answers, else 0. `LongMemEval` calls it `recall_all`.
+    pub all_at_5: f64,
     /// Reciprocal rank of the first relevant answer; 0 beyond rank ten.
     pub mrr_at_10: f64,
     /// Discounted cumulative gain of the first ten, relative to the ideal ranking.
@@ -32,7 +38,10 @@ impl Metrics {
             recall_at_1: recall(1),
             recall_at_5: recall(5),
             recall_at_10: recall(10),
+            hit_at_1: found(1).min(1.0),
             hit_at_5: found(5).min(1.0),
+            hit_at_10: found(10).min(1.0),
+            all_at_5: f64::from(!relevant.is_empty() && recall(5) >= 1.0),
             mrr_at_10: top(10)
                 .iter()
                 .position(|gain| *gain > 0.0)
@@ -49,7 +58,10 @@ impl Metrics {
             recall_at_1: mean(|m| m.recall_at_1),
             recall_at_5: mean(|m| m.recall_at_5),
             recall_at_10: mean(|m| m.recall_at_10),
+            hit_at_1: mean(|m| m.hit_at_1),
             hit_at_5: mean(|m| m.hit_at_5),
+            hit_at_10: mean(|m| m.hit_at_10),
+            all_at_5: mean(|m| m.all_at_5),
             mrr_at_10: mean(|m| m.mrr_at_10),
             ndcg_at_10: mean(|m| m.ndcg_at_10),
         }
@@ -98,11 +110,16 @@ mod tests {
         near(metrics.recall_at_1, 0.0);
         near(metrics.recall_at_5, 0.5);
         near(metrics.recall_at_10, 0.5);
-        near(metrics.hit_at_5, 1.0);
+        let hits = [metrics.hit_at_1, metrics.hit_at_5, metrics.hit_at_10];
+        assert_eq!(hits, [0.0, 1.0, 1.0]);
+        near(metrics.all_at_5, 0.0);
         near(metrics.mrr_at_10, 0.5);
         // (1/log2 3 + 1/log2 5) / (1 + 1/log2 3 + 1/2 + 1/log2 5)
         near(metrics.ndcg_at_10, 1.061_606_311_6 / 2.561_606_311_6);
         assert_eq!(Metrics::of(&[], &[1.0; 3]), Metrics::default());
+        let both = Metrics::of(&[0.0, 1.0, 1.0], &[1.0, 1.0]);
+        near(both.all_at_5, 1.0);
+        near(both.hit_at_1, 0.0);
         near(Metrics::of(&[1.0], &[1.0]).ndcg_at_10, 1.0);
     }
 
