@@ -215,6 +215,21 @@ impl Held {
         self.windows.get_or_init(windows)
     }
 
+    /// Long documents whose words have no windows, because the segment is older.
+    pub(crate) fn without_windows(&self) -> Result<Vec<usize>, Damaged> {
+        let segment = self.segment()?;
+        if segment.has_windows() {
+            return Ok(Vec::new());
+        }
+        segment.verify()?;
+        let is_long = |document: &usize| segment.is_long(*document);
+        let documents = 0..segment.len().min(self.places.len());
+        Ok(documents
+            .filter(is_long)
+            .filter(|document| self.places[*document] != GONE)
+            .collect())
+    }
+
     /// Returns true if records of some documents have been deleted.
     pub(crate) fn has_gone(&self) -> bool {
         // No saved segment holds one.

@@ -40,6 +40,8 @@ pub use lexical::text::{snippet, words};
 pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
+#[cfg(test)]
+pub(crate) use segment_builder::plain;
 pub use segment_builder::{Builder, merge};
 pub use vector::binary_vectors::{BinaryVectors, binary_vectors};
 pub use vector::quantized_vectors::{

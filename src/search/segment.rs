@@ -8,9 +8,13 @@
 //! terms    16 bytes per term, in name order: end of its name, end of its postings, number of
 //!          documents that contain it, checksum of name, postings and number
 //! names    texts of the terms, concatenated
-//! postings documents of each term, with frequencies: `varint(gap * 2 + more)`, and
-//!          `varint(count)` if `more` says that the count is not 1
+//! postings documents of each term, with frequencies: `varint(gap * 2 + more)`; if `more` is set,
+//!          `varint(count * 2 + long)`; if `long` is set, the windows of a long document that hold the
+//!          term: `varint(window)` for a count of 1, else `varint(bits)`
 //! ```
+//!
+//! The windows are those of `vector::windows`. Segments of the magic before have none, and a plain
+//! `varint(count)` for `more`; they are read as they are.
 //!
 //! A search reads little of that: the adjacent columns length and kind, and other columns only for
 //! a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
@@ -21,9 +25,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::attributes::Attributes;
 use super::filter::Filter;
+use super::vector::windows::windows_of;
 
 /// Changes with the layout above.
-pub(super) const MAGIC: &[u8; 8] = b"mctlseg3";
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg4";
+/// Layout without windows.
+pub(super) const PLAIN: &[u8; 8] = b"mctlseg3";
 /// Changes with the word analysis in `text`, which invalidates all older segments.
 pub const ANALYSIS: u32 = 1;
 pub(super) const HEADER: usize = 104;
@@ -47,6 +54,7 @@ pub struct Segment<'a> {
     terms: &'a [u8],
     names: &'a [u8],
     postings: &'a [u8],
+    layout: PostingLayout,
 }
 
 /// Frequency of a term in one document.
@@ -54,6 +62,17 @@ pub struct Segment<'a> {
 pub(super) struct Posting {
     pub(super) document: u32,
     pub(super) count: u32,
+    /// Windows of a long document with the term, as bits; 0 for a short document.
+    pub(super) windows: u64,
+}
+
+/// Layout of postings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PostingLayout {
+    /// With the windows of long documents.
+    Windows,
+    /// Without.
+    Plain,
 }
 
 impl<'a> Segment<'a> {
@@ -61,7 +80,12 @@ impl<'a> Segment<'a> {
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
         let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
-        if &header[..8] != MAGIC || u32_at(header, 8) != ANALYSIS || !intact {
+        let layout = match header.first_chunk()? {
+            MAGIC => PostingLayout::Windows,
+            PLAIN => PostingLayout::Plain,
+            _ => return None,
+        };
+        if u32_at(header, 8) != ANALYSIS || !intact {
             return None;
         }
         let documents = u32_at(header, 12) as usize;
@@ -81,6 +105,7 @@ impl<'a> Segment<'a> {
             terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
             names: bytes.get(names_at..postings_at)?,
             postings: bytes.get(postings_at..end)?,
+            layout,
         };
         (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
     }
@@ -104,6 +129,11 @@ impl<'a> Segment<'a> {
         let (_, ranking, _) = split(self.columns, self.documents);
         let intact = xxh3_64(ranking) == self.sums.ranking;
         intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// Returns true if postings name the windows of long documents.
+    pub fn has_windows(&self) -> bool {
+        self.layout == PostingLayout::Windows
     }
 
     /// Number of documents.
@@ -150,6 +180,11 @@ impl<'a> Segment<'a> {
     /// Number of words in a document.
     pub(super) fn length(&self, document: usize) -> u32 {
         self.narrow(3, document)
+    }
+
+    /// Returns true for a document that is long enough for windows.
+    pub fn is_long(&self, document: usize) -> bool {
+        windows_of(self.length(document)).is_some()
     }
 
     /// Number of words in each document, as four bytes each.
@@ -210,6 +245,7 @@ impl<'a> Segment<'a> {
             bytes,
             left: documents,
             next: 0,
+            layout: self.layout,
         })
     }
 
@@ -246,6 +282,7 @@ pub(super) struct Postings<'a> {
     bytes: &'a [u8],
     left: u32,
     next: u32,
+    layout: PostingLayout,
 }
 
 impl<'a> Postings<'a> {
@@ -255,6 +292,7 @@ impl<'a> Postings<'a> {
             bytes,
             left: u32::MAX,
             next: 0,
+            layout: PostingLayout::Windows,
         }
     }
 
@@ -272,13 +310,42 @@ impl Iterator for Postings<'_> {
         let head = varint(&mut self.bytes)?;
         let document = self.next.wrapping_add(head >> 1);
         self.next = document.wrapping_add(1);
-        let count = if head & 1 == 1 {
-            varint(&mut self.bytes)?
-        } else {
-            1
+        let (count, windows) = match (head & 1, self.layout) {
+            (0, _) => (1, 0),
+            (_, PostingLayout::Plain) => (varint(&mut self.bytes)?, 0),
+            (_, PostingLayout::Windows) => self.count_and_windows()?,
         };
-        Some(Posting { document, count })
+        Some(Posting {
+            document,
+            count,
+            windows,
+        })
     }
+}
+
+impl Postings<'_> {
+    fn count_and_windows(&mut self) -> Option<(u32, u64)> {
+        let number = varint(&mut self.bytes)?;
+        let windows = match (number & 1, number >> 1) {
+            (0, _) => 0,
+            (_, 1) => 1u64.checked_shl(varint(&mut self.bytes)?)?,
+            _ => long_varint(&mut self.bytes)?,
+        };
+        Some((number >> 1, windows))
+    }
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
 }
 
 #[inline]

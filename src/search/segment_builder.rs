@@ -9,6 +9,7 @@ use super::lexical::text::words;
 use super::segment::{
     ANALYSIS, COLUMNS, ColumnSums, Damaged, HEADER, MAGIC, Posting, Segment, TERM, check,
 };
+use super::vector::windows::window_of;
 
 /// Number of documents in a full segment.
 const MOST_DOCUMENTS: usize = 1 << 15;
@@ -29,15 +30,23 @@ impl Builder {
     /// Adds a document.
     pub fn add(&mut self, attributes: &Attributes, text: &str) {
         self.bytes += text.len();
-        let mut words = words(text);
-        let document = self.columns.push(attributes, narrow(words.len()));
+        let words = words(text);
+        let length = narrow(words.len());
+        let document = self.columns.push(attributes, length);
+        let window = |place| window_of(place, length).map_or(0, |window| 1u64 << window);
+        let mut words: Vec<(String, u64)> = words
+            .into_iter()
+            .zip(0..)
+            .map(|(word, place)| (word, window(place)))
+            .collect();
         words.sort_unstable();
-        for same in words.chunk_by(|a, b| a == b) {
+        for same in words.chunk_by(|a, b| a.0 == b.0) {
             let posting = Posting {
                 document,
                 count: narrow(same.len()),
+                windows: same.iter().fold(0, |bits, (_, window)| bits | window),
             };
-            let word = same[0].as_str();
+            let word = same[0].0.as_str();
             if let Some(list) = self.terms.get_mut(word) {
                 list.push(posting);
             } else {
@@ -187,18 +196,25 @@ impl List {
     }
 
     pub(super) fn push(&mut self, posting: Posting) {
-        let more = u32::from(posting.count != 1);
+        let long = u64::from(posting.windows != 0);
+        let more = u64::from(posting.count != 1) | long;
         // Documents arrive in order, and a segment has fewer than 2^31.
-        push_varint(&mut self.bytes, (posting.document - self.next) << 1 | more);
+        let gap = u64::from(posting.document - self.next);
+        push_varint(&mut self.bytes, gap << 1 | more);
         if more == 1 {
-            push_varint(&mut self.bytes, posting.count);
+            push_varint(&mut self.bytes, u64::from(posting.count) << 1 | long);
+        }
+        match (long, posting.count) {
+            (0, _) => {}
+            (_, 1) => push_varint(&mut self.bytes, posting.windows.trailing_zeros().into()),
+            _ => push_varint(&mut self.bytes, posting.windows),
         }
         self.next = posting.document + 1;
         self.documents += 1;
     }
 }
 
-fn push_varint(out: &mut Vec<u8>, mut value: u32) {
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -261,6 +277,40 @@ impl Writer {
     }
 }
 
+/// The same segment in the layout without windows.
+#[cfg(test)]
+pub(crate) fn plain(bytes: &[u8]) -> Vec<u8> {
+    use super::segment::PLAIN;
+
+    let segment = Segment::open(bytes).unwrap();
+    let mut writer = Writer::default();
+    for term in 0..segment.terms() {
+        let (mut list, mut next) = (List::default(), 0);
+        for posting in segment.postings(term).unwrap() {
+            let more = u64::from(posting.count != 1);
+            push_varint(
+                &mut list.bytes,
+                u64::from(posting.document - next) << 1 | more,
+            );
+            if more == 1 {
+                push_varint(&mut list.bytes, posting.count.into());
+            }
+            next = posting.document + 1;
+            list.documents += 1;
+        }
+        writer.term(segment.name(term), &list);
+    }
+    let mut columns = Columns::default();
+    for document in 0..segment.len() {
+        columns.push(&segment.attributes(document), segment.length(document));
+    }
+    let mut out = writer.finish(&columns);
+    out[..8].copy_from_slice(PLAIN);
+    let sum = xxh3_64(&out[..96]);
+    out[96..104].copy_from_slice(&sum.to_le_bytes());
+    out
+}
+
 /// Count in segment format. Segments stay far below the limit.
 pub(super) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
@@ -321,6 +371,61 @@ mod tests {
         assert!(segment.find("disk").unwrap().is_some());
         assert!(segment.find("disc").unwrap().is_none());
         assert!(Segment::open(&Builder::default().segment()).is_some());
+    }
+
+    /// A long text with one word in its middle, and one at both ends.
+    fn long() -> String {
+        let filling = |n: usize| format!("filling{n} ");
+        let (first, second): (String, String) = (
+            (0..100).map(filling).collect(),
+            (100..200).map(filling).collect(),
+        );
+        format!("edge {first} middle {second} edge")
+    }
+
+    #[test]
+    fn a_long_document_says_which_windows_hold_a_word() {
+        let bytes = build(&["edge".to_owned(), long()], 0);
+        let segment = Segment::open(&bytes).unwrap();
+        assert!(segment.has_windows());
+        assert_eq!(
+            [0, 1].map(|document| segment.is_long(document)),
+            [false, true]
+        );
+        let postings = |word| -> Vec<Posting> { segment.find(word).unwrap().unwrap().collect() };
+        // "filling7" is a word and its parts: seven windows of some 30 words.
+        let windows = postings("edg")
+            .iter()
+            .map(|p| p.windows)
+            .collect::<Vec<_>>();
+        let last = 63 - windows[1].leading_zeros();
+        assert_eq!(windows, [0, 1 | 1 << last]);
+        assert_eq!(segment.length(1).div_ceil(32) - 1, last);
+        let middle = postings("middl")[0];
+        assert_eq!((middle.document, middle.count), (1, 1));
+        assert_eq!(middle.windows, 1 << (last / 2));
+
+        let merged = merge(&[(segment, &[false, true])]).unwrap();
+        let merged = Segment::open(&merged).unwrap();
+        let moved = merged.find("edg").unwrap().unwrap().next().unwrap();
+        assert_eq!((moved.document, moved.windows), (0, windows[1]));
+    }
+
+    #[test]
+    fn segments_from_before_windows_are_read() {
+        let bytes = build(&["disk full disk".to_owned(), long()], 10);
+        let old = plain(&bytes);
+        assert_eq!(dump(&old), dump(&bytes));
+        let segment = Segment::open(&old).unwrap();
+        assert!(!segment.has_windows());
+        assert!(
+            segment
+                .postings(0)
+                .unwrap()
+                .all(|posting| posting.windows == 0)
+        );
+        let merged = merge(&[(segment, &[true, false])]).unwrap();
+        assert_eq!(merged, build(&["disk full disk".to_owned()], 10));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::features::Term;
 use crate::search::segment::{Damaged, Postings, u32_at, u64_at};
 
 /// Changes with the layout above and with the features of an input.
-pub(super) const MAGIC: &[u8; 8] = b"mctlinp1";
+pub(super) const MAGIC: &[u8; 8] = b"mctlinp2";
 pub(super) const HEADER: usize = 56;
 /// Bytes of columns per row.
 pub(super) const ROW: usize = 2 * 8 + 3 * 4 + 1;

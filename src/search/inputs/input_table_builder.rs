@@ -85,6 +85,7 @@ impl InputTableBuilder {
                 let posting = Posting {
                     document: number,
                     count: *count,
+                    windows: 0,
                 };
                 let (list, accepted) = lists.entry(*term).or_default();
                 list.push(posting);
@@ -150,7 +151,11 @@ fn coded(row: &InputRow, ordinals: &HashMap<Term, u32>) -> Vec<u8> {
     own.sort_unstable();
     let mut list = List::default();
     for (document, count) in own {
-        list.push(Posting { document, count });
+        list.push(Posting {
+            document,
+            count,
+            windows: 0,
+        });
     }
     list.bytes().to_vec()
 }

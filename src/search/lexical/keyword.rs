@@ -7,6 +7,7 @@
 
 use super::super::part::Part;
 use super::super::segment::{Damaged, Posting, Postings};
+use super::passages::Passages;
 use super::text::words;
 use crate::platform::parallel::each;
 
@@ -101,11 +102,13 @@ pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> 
         postings >= MUCH,
         |(part, found)| {
             let mut scores = Vec::new();
+            let mut passages = Passages::default();
             for (weight, found) in weights.iter().zip(found) {
                 if let Some((_, postings)) = found {
-                    add(&mut scores, part, postings, *weight, &brakes);
+                    add(&mut scores, &mut passages, part, postings, *weight, &brakes);
                 }
             }
+            passages.apply(&mut scores);
             scores
         },
     );
@@ -130,6 +133,7 @@ fn find<'a>(
 /// Adds the contribution of one word to the scores of a part.
 fn add(
     scores: &mut Vec<f64>,
+    passages: &mut Passages,
     part: &Part<'_>,
     postings: Postings<'_>,
     weight: f64,
@@ -146,8 +150,11 @@ fn add(
         }
         if let (Some(score), Some(length)) = (scores.get_mut(place), lengths.get(place)) {
             let count = f64::from(posting.count);
-            let brake = brakes.of(u32::from_le_bytes(*length));
-            *score += weight * (count * (K1 + 1.0) / (count + brake));
+            let length = u32::from_le_bytes(*length);
+            *score += weight * (count * (K1 + 1.0) / (count + brakes.of(length)));
+            if posting.windows != 0 {
+                passages.add(&posting, weight, length, lengths.len());
+            }
         }
     }
 }

@@ -26,10 +26,19 @@ const CHANCE: f32 = 0.04;
 
 /// Returns the number of vectors of a document with this number of words.
 pub fn vectors_of(words: u32) -> usize {
-    if words <= SHORT {
-        return 1;
-    }
-    1 + words.div_ceil(WINDOW).min(MOST) as usize
+    1 + windows_of(words).unwrap_or(0) as usize
+}
+
+/// Number of windows of a document with this number of words; `None` for a short one.
+pub(in crate::search) fn windows_of(words: u32) -> Option<u32> {
+    (words > SHORT).then(|| words.div_ceil(WINDOW).min(MOST))
+}
+
+/// Window of a word, by its place among the words of a document; `None` in a short one.
+pub(in crate::search) fn window_of(place: u32, words: u32) -> Option<u32> {
+    let windows = windows_of(words)?;
+    let window = u64::from(place) * u64::from(windows) / u64::from(words);
+    u32::try_from(window).ok()
 }
 
 /// Returns the texts of a document's vectors: the document, and its windows in order.
