@@ -57,6 +57,14 @@ pub(crate) fn runnable(workspace: &Workspace) -> Vec<Vec<String>> {
     commands
 }
 
+/// Help page of each command by its words; that of the program has none.
+pub(crate) fn pages(workspace: &Workspace) -> Vec<(String, String)> {
+    let commands = commands(workspace).into_iter();
+    commands
+        .map(|command| (command.join(" "), help(workspace, &command)))
+        .collect()
+}
+
 fn help(workspace: &Workspace, command: &[String]) -> String {
     let mut arguments = command.to_vec();
     arguments.push("--help".to_owned());
