@@ -80,10 +80,20 @@ fn section(level: &str, name: &str, help: &str) -> String {
     text.push_str(&format!("```text\n{}\n```\n\n", help.usage));
     let examples: Vec<String> = help.examples.iter().map(|e| format!("$ {e}")).collect();
     text.push_str(&format!("```console\n{}\n```\n", examples.join("\n")));
-    if let Some(also) = help.rest.strip_prefix("See also: ") {
-        text.push_str(&format!("\nSee also: {}.\n", also.replace('\n', " ")));
-    } else if !help.rest.is_empty() {
-        text.push_str(&format!("\n```text\n{}\n```\n", help.rest));
+    let (more, also) = help
+        .rest
+        .split_once("See also: ")
+        .unwrap_or((&help.rest, ""));
+    if !more.trim().is_empty() {
+        text.push_str(&format!("\n```text\n{}\n```\n", more.trim()));
+    }
+    if !also.is_empty() {
+        let links: Vec<String> = also
+            .split(',')
+            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
+            .map(|name| format!("[{name}](#{})", name.replace(' ', "-")))
+            .collect();
+        text.push_str(&format!("\nSee also: {}.\n", links.join(",\n")));
     }
     text
 }
