@@ -114,7 +114,8 @@ unused: unused-tool ## dependencies that no file names
 
 MDBOOK = $(TOOLS)/bin/mdbook
 MDBOOK_VERSION = 0.5.4
-book-tool: ## install mdBook below `target/`
+# CI leaves the book out: mdBook takes a minute of processor time to build, and `cargo test book` checks the links.
+book-tool: ## install mdBook below `target/`: a minute of processor time, once
 	@$(MDBOOK) --version 2>/dev/null | grep -qxF 'mdbook v$(MDBOOK_VERSION)' \
 		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install mdbook@$(MDBOOK_VERSION) --quiet --locked --debug --force \
 			--no-default-features --features search --root $(TOOLS) --target-dir $(TOOLS)/build
