@@ -59,8 +59,10 @@ pub(crate) fn runnable(workspace: &Workspace) -> Vec<Vec<String>> {
 
 /// Help page of each command by its words; that of the program has none.
 pub(crate) fn pages(workspace: &Workspace) -> Vec<(String, String)> {
-    let commands = commands(workspace).into_iter();
+    let mut commands = commands(workspace);
+    commands.push(vec!["help".to_owned()]);
     commands
+        .into_iter()
         .map(|command| (command.join(" "), help(workspace, &command)))
         .collect()
 }
