@@ -6,7 +6,7 @@ CARGO ?= cargo
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
-demo: ## build, then show both loops on real input, with a script for a model: no key, no network
+demo: ## build, then show both loops on real input; a script stands for the model, without key and network
 	@echo "building (the first time takes some minutes) …"
 	@$(CARGO) $(if $(filter dev,$(DEMO_PROFILE)),test --no-run --test it,build --profile $(DEMO_PROFILE)) --quiet --locked
 	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
