@@ -43,7 +43,7 @@ schemas: ## write the JSON Schemas below docs/reference/schemas again
 	UPDATE_SCHEMAS=1 $(CARGO) test --locked --test it -- schemas::kept
 
 reference: ## write the pages below docs/reference that the program can say again
-	UPDATE_REFERENCE=1 $(CARGO) test --locked --test it -- reference
+	UPDATE_REFERENCE=1 $(CARGO) test --locked --test it -- reference page_of_stats
 
 test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients mcp_conformance other_memories traces

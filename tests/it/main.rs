@@ -61,6 +61,7 @@ mod models;
 mod n8n;
 mod other_memories;
 mod output;
+mod pictures;
 mod postgres;
 mod price;
 mod procedures;
