@@ -2,11 +2,11 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test schemas lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
-demo: ## build, then show both loops on real input, with a script for a model: no key, no network
+demo: ## build, then show both loops on real input; a script stands for the model, without key and network
 	@echo "building (the first time takes some minutes) …"
 	@$(CARGO) $(if $(filter dev,$(DEMO_PROFILE)),test --no-run --test it,build --profile $(DEMO_PROFILE)) --quiet --locked
 	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
@@ -41,6 +41,9 @@ clients: ## install the coding agents and other memories that `make test-clients
 
 schemas: ## write the JSON Schemas below docs/reference/schemas again
 	UPDATE_SCHEMAS=1 $(CARGO) test --locked --test it -- schemas::kept
+
+reference: ## write the pages below docs/reference that the program can say again
+	UPDATE_REFERENCE=1 $(CARGO) test --locked --test it -- reference page_of_stats
 
 test-clients: $(if $(INSTALLED),,clients) ## the tests with real coding agents and other memories, which are installed from npm and PyPI
 	$(CARGO) test --locked --test it -- --ignored --nocapture clients mcp_conformance other_memories traces
@@ -109,12 +112,23 @@ unused-tool: ## install cargo-machete below `target/`
 unused: unused-tool ## dependencies that no file names
 	@$(MACHETE) .
 
+MDBOOK = $(TOOLS)/bin/mdbook
+MDBOOK_VERSION = 0.5.4
+# CI leaves the book out: mdBook takes a minute of processor time to build, and `cargo test book` checks the links.
+book-tool: ## install mdBook below `target/`: a minute of processor time, once
+	@$(MDBOOK) --version 2>/dev/null | grep -qxF 'mdbook v$(MDBOOK_VERSION)' \
+		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install mdbook@$(MDBOOK_VERSION) --quiet --locked --debug --force \
+			--no-default-features --features search --root $(TOOLS) --target-dir $(TOOLS)/build
+
+docs: book-tool ## build the book into target/book
+	@$(MDBOOK) build docs && echo "target/book/index.html"
+
 audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's database from GitHub
 	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph advisories
 
 check: lint test ## everything that has to pass before a change lands
 
-bench: ## the figures of the README
+bench: ## the figures of docs/benchmarks.md
 	$(CARGO) bench --locked --bench store --bench hooks --bench review
 
 bench-commands: ## the time of every command at 10, 10,000 and 100,000 executions: three minutes

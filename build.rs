@@ -1,5 +1,5 @@
-//! Links the program at a fixed address on Linux, so that nothing is relocated when it starts; see "Building and
-//! checking" in `docs/decisions.md`.
+//! Links the program at a fixed address on Linux, so that nothing is relocated when it starts; see
+//! `docs/adr/0031-build.md`.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
 //! The search at every size, as cold processes.
 //!
-//! `make bench-search` runs it and prints the table that the README shows; sizes may be named:
+//! `make bench-search` runs it and prints the table of `docs/benchmarks.md`; sizes may be named:
 //! `cargo bench --bench search -- 10000 100000`. Every figure is a median over different queries. The
 //! notes are made here: 40 words each, drawn from 60,000 the way words are in language, so that some
 //! stand in half of the notes and most in a few. The words are indexed as a user would, with

@@ -1,6 +1,6 @@
 //! The store at every size, as whole processes and as single appends.
 //!
-//! `make bench` runs it and prints the table that the README shows. Every figure is a median; what
+//! `make bench` runs it and prints the table of `docs/benchmarks.md`. Every figure is a median; what
 //! is compared is measured in the same run, in turn. The store is made here, in the shape of the
 //! reference implementation's own benchmark: 1.4 kB an execution, 26 skills, and a twentieth as
 //! many corrections and rules.

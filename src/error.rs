@@ -26,7 +26,7 @@ use crate::platform::{Reason, Refused};
 const REPORT: &str = "this is a defect of memctl: report the output of `memctl --version`, the command and this \
      message (SECURITY.md says where)";
 
-/// Error kinds with the exit codes in the README. A check that found something is no error: its
+/// Error kinds with the exit codes in `docs/reference/exit-codes.md`. A check that found something is no error: its
 /// report exits with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -31,29 +31,29 @@ show() {
 screen() { show run hr/resume-screen --input "$1" 2>&1 | grep -E '^\$|overall_score|recommendation|^rules'; }
 
 step "Two candidates, Marco and Jane, for senior backend roles; neither knows distributed systems." \
-    "The model is a script, so that this needs no key. It does what the prompt says, and no more:" \
-    "it weighs system design apart only if a rule in the prompt says so. Both scores are too high."
+    "The model is a script, so no key is needed. It follows the prompt and nothing else:" \
+    "it weighs system design separately only if a rule in the prompt says so. Both scores are too high."
 export MEMCTL_MODEL=scripted:fixtures/demo/model.jsonl
 echo "\$ export MEMCTL_MODEL=$MEMCTL_MODEL"
 screen $marco
 screen $jane
 
-step "Say once what was wrong about Jane's. A rule and a guardrail come out, without a model:"
+step "Correct the result for Jane once. It becomes a rule and a guardrail, without a model:"
 echo "$said" | indent
 show correct hr/resume-screen "$said" --execution-id latest --model offline |
     grep -E '^\$|^(correction|rule|confidence|guardrail)'
 
-step "The rule stands in the prompt of every later run, between the domain and the skill."
+step "The rule is in the prompt of every later run, between the domain and the skill."
 show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-' | cut -c 1-98
 
-step "Marco again, whom nobody corrected: the lesson holds for a different input."
+step "Marco again. Nobody corrected this result, but the rule applies to it:"
 screen $marco
 
-step "A session of a coding agent teaches too: failures that were overcome, without a model."
+step "A session of a coding agent becomes fixes: failures that it overcame, without a model."
 show learn fixtures/sessions/claude-code-stock.jsonl |
     grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learnt' | grep -v -e '^--' -e '^claude' | cut -c 1-98
 
-step "Another recorded session, replayed at its failing call, as Claude Code hands it to the hook:"
+step "Another recorded session, replayed at its failing call, as Claude Code passes it to the hook:"
 call=fixtures/demo/failing-call.json
 sed 's/.*"command": "\([^"]*\)".*\(fatal: [^"]*\)".*/\1|\2/' $call | tr '|' '\n' | indent
 echo "\$ memctl hook claude-code < $call"
@@ -65,5 +65,5 @@ printf '%s\n' "$answer" | sed 's/.*"additionalContext":"//; s/"}}$//' |
 # Nanoseconds are no part of POSIX; elsewhere the time is left out.
 case $before$after in
 *[!0-9]*) ;;
-*) step "The agent reads this beside its first error, after $(((after - before) / 1000000)) ms, instead of looking for a way." ;;
+*) step "The agent reads this beside its error, after $(((after - before) / 1000000)) ms, instead of searching for a fix." ;;
 esac

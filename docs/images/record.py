@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes a picture of what the program really prints.
+"""Makes a picture of the output of the program.
 
-`make -s demo | docs/images/record.py > docs/images/demo.svg`; `review.sh` uses it for `review.svg`.
+`make -s demo | python3 docs/images/record.py > docs/images/demo.svg`; `screens.sh` uses it for the
+others. A test (`cargo test demo`) runs it and compares the picture.
 """
 import sys
 from html import escape
@@ -9,8 +10,7 @@ from html import escape
 LINE, CHAR, PAD = 18, 7.8, 16
 COLOURS = {"#": "#7d8590", "$": "#7ee787", "+": "#7ee787", "-": "#ff7b72"}
 
-lines = [line.rstrip("
-")[:100] for line in sys.stdin]
+lines = [line.rstrip("\n")[:100] for line in sys.stdin]
 lines = lines[next((i for i, line in enumerate(lines) if line.startswith("#")), 0):]
 width, height = int(100 * CHAR) + 2 * PAD, len(lines) * LINE + 2 * PAD
 print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">')

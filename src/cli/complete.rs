@@ -65,7 +65,7 @@ pub(super) fn answer(
         _ => return None,
     };
     let shells = Shells::builtins();
-    // A message would stand in the line that is being typed.
+    // A message would appear in the command line of the user.
     let Some(shell) = shells.completer(&shell) else {
         return Some(String::new());
     };

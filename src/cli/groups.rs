@@ -64,7 +64,7 @@ pub(super) fn grouped(command: Command, all: bool) -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{more}\n\
          {HEADING}Options:{PLAIN}\n{{options}}{{after-help}}"
     );
-    command.help_template(StyledStr::from(template))
+    super::related::named(command).help_template(StyledStr::from(template))
 }
 
 fn list(command: &Command, all: bool) -> String {

@@ -13,9 +13,9 @@ use crate::workspace::redacting_writer;
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
 const IGNORE: &str = ".gitignore";
-/// Patterns for git to ignore: derived files, copies of damaged files, what is personal (what nobody
-/// has approved, sessions and their log, undo journal), and the local state of a checkout (replica name, pending merge steps,
-/// remote records). A file that git tracks already stays tracked.
+/// Patterns for git to ignore: derived files, copies of damaged files, personal files, and the local
+/// state of a checkout. Personal files are unapproved records, sessions and their log, and the undo
+/// journal. A file that git tracks already stays tracked.
 const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
 
 /// Result of an initialisation.

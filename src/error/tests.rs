@@ -40,13 +40,13 @@ fn kinds_have_the_documented_names_and_codes() {
         (Kind::Io, "io", 74),
         (Kind::Interrupted, "interrupted", 130),
     ];
-    let readme = include_str!("../../README.md");
+    let page = include_str!("../../docs/reference/exit-codes.md");
     for (kind, name, code) in table {
         assert_eq!((kind.name(), kind.code()), (name, code));
-        let row = readme.lines().find(|line| {
+        let row = page.lines().find(|line| {
             line.starts_with(&format!("| {code} |")) && line.contains(&format!("`{name}`"))
         });
-        assert!(row.is_some(), "README has no row for {code} `{name}`");
+        assert!(row.is_some(), "the page has no row for {code} `{name}`");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether bytes look random, as keys do, or are words.
+//! Tells random bytes, as in keys, from words.
 
 use super::body::changes;
 

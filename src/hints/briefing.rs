@@ -37,7 +37,7 @@ pub struct Briefing {
 
 impl HintService<'_> {
     /// Returns the text that an agent gets at the start of a session; empty if there is nothing to
-    /// tell. Observed records stand in a fence.
+    /// tell. Observed records are fenced.
     pub fn session_text(&self, session: &str, here: &Here<'_>) -> Result<String, Error> {
         let nonce = (self.random)();
         let frame = guard::length(&guard::fence::<&str>(&[], &nonce));

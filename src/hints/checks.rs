@@ -146,7 +146,7 @@ mod tests {
         user.confirms();
         assert!(user.acts());
         assert!(acting(&user.store, &call("echo npm")).unwrap().is_empty());
-        // Whoever edits the file changes the answer to nothing.
+        // An edit of the file ends the confirmation.
         for edited in [
             json!({"check": {"command": "npm", "action": "deny"}}),
             json!({"check": {"command": "npm install", "action": "note"}}),

@@ -100,7 +100,7 @@ impl Weights<'_> {
         {
             return 1.0;
         }
-        // The cause may stand in the middle of a longer message.
+        // The cause may be in the middle of a longer message.
         let cause = own.last().map_or("", |c| c);
         let segments = asked.iter().filter_map(|clause| clause.split(": ").next());
         if tells(cause, 3) && segments.into_iter().any(|segment| segment == cause) {

@@ -172,7 +172,7 @@ mod tests {
         std::fs::write(&path, damaged).unwrap();
         assert_eq!(nearest(&open(dir.path()), 33), 33);
 
-        // What a deleted note said goes, in every form.
+        // Every form of a deleted note is removed.
         write(dir.path(), 1..90);
         assert!(!has_binary(&open(dir.path())) && file().is_none());
         let mut index = open(dir.path());

@@ -96,20 +96,26 @@ pub struct TranscriptReport {
 
 /// One failure and its recovery. Steps are ordinals of tool calls, from 0.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition: docs/transcripts.md lists them"
-)]
 pub struct EpisodeReport {
+    /// Path of the session file.
     pub transcript: String,
+    /// Step of the failure.
     pub fail_step: usize,
+    /// Step of the recovery.
     pub success_step: usize,
+    /// Failing attempts in between.
     pub also_fail_steps: Vec<usize>,
+    /// Id of the failing call at the agent host.
     pub fail_native_id: Option<String>,
+    /// Id of the recovery at the agent host.
     pub success_native_id: Option<String>,
+    /// Tool of the failing call.
     pub tool: String,
+    /// Error line with names, paths and numbers replaced.
     pub error_key: String,
+    /// Cause in the words of the session.
     pub root_cause: String,
+    /// Fix; null if `no_fix` has a reason.
     pub fix: Option<FixText>,
     /// Reason why there is no fix: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +123,7 @@ pub struct EpisodeReport {
     /// Calls of a recovery that is no fix, for people.
     #[serde(skip)]
     pub episode: Option<FixText>,
+    /// Steps from the failure to the recovery.
     pub steps_wasted: usize,
 }
 

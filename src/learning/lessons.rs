@@ -290,7 +290,7 @@ pub(crate) fn same_way(a: &str, b: &str) -> bool {
     old == new || is_similar(&old, &new)
 }
 
-/// Returns `true` if a fix makes this difference, in whatever call, and depends on these names.
+/// Returns `true` if a fix makes this difference, in any call, and depends on these names.
 fn has_difference(fix: &Fix, difference: &Difference, subject: &[String]) -> bool {
     !difference.is_empty()
         && fix.subject == subject

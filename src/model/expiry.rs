@@ -90,8 +90,8 @@ fn span(text: &str) -> Option<TimeDelta> {
     Some(span.unwrap_or(TimeDelta::MAX))
 }
 
-/// Returns a stored time in the form of reports, RFC 3339 with `Z`. A text that is no time with a
-/// zone stays as it is.
+/// Returns a stored time in the form of reports, RFC 3339 with `Z`. A text without a valid time
+/// and zone is returned unchanged.
 pub fn utc(time: &str) -> String {
     match DateTime::parse_from_rfc3339(time) {
         Ok(time) => time.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true),

@@ -1,6 +1,6 @@
 //! Procedures of a prompt: which ones fit the input, and their text.
 //!
-//! Procedures stand in the instruction layer, so the caller passes only those that a user of this
+//! Procedures are part of the instruction layer, so the caller passes only those that a user of this
 //! machine has approved. A procedure that has nothing to do with the input is noise, so relevance
 //! decides and not age: without an input only the procedures of the skill itself are shown.
 //!

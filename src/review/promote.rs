@@ -4,8 +4,8 @@
 //! the original instead. The original stays in use, since others may share the memory that it is in,
 //! and names its copy.
 //!
-//! Invariants: the copy has the trust that this user gives the original here, whatever its file
-//! claims. A text is promoted once. The two writes are one change, in two undo journals.
+//! Invariants: the copy has the trust that this user gives the original here; the claim of its
+//! file does not count. A text is promoted once. The two writes are one change, in two undo journals.
 
 use serde::Serialize;
 use serde_json::json;

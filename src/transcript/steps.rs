@@ -1,4 +1,4 @@
-//! Native format: JSON Lines with a step or a remark per line. See `docs/transcripts.md`.
+//! Native format: JSON Lines with a step or a remark per line. See `docs/reference/session-files.md`.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Coding agents whose command-line program can answer for a model.
 //!
-//! They need no key of their own here: whoever uses one has signed in. A program is named to the
+//! They need no key here, because their user has signed in to them. A program is named to the
 //! user and never chosen, because its answers may count against a subscription.
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Approved procedures: those of this memory, then those of other workspaces with other texts.
 //!
-//! Only these may stand in an instruction layer. The `trust` field of a file is a claim: it counts
+//! Only these may enter an instruction layer. The `trust` field of a file is a claim: it counts
 //! only where this user vouches for the record.
 
 use std::collections::HashSet;

@@ -130,7 +130,7 @@ fn write_case(
     Ok(())
 }
 
-/// Case as it stands in its file; `None` if the file is broken or belongs to another skill, which
+/// Stored form of a case; `None` if the file is broken or belongs to another skill, which
 /// `test` reports.
 fn stored(skills: &Skills, skill: &SkillPath, case: &Case) -> Result<Option<Case>, Error> {
     let (path, _) = place(skills, skill, &format!("{}.json", case.id))?;

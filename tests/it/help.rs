@@ -57,6 +57,16 @@ pub(crate) fn runnable(workspace: &Workspace) -> Vec<Vec<String>> {
     commands
 }
 
+/// Help page of each command by its words; that of the program has none.
+pub(crate) fn pages(workspace: &Workspace) -> Vec<(String, String)> {
+    let mut commands = commands(workspace);
+    commands.push(vec!["help".to_owned()]);
+    commands
+        .into_iter()
+        .map(|command| (command.join(" "), help(workspace, &command)))
+        .collect()
+}
+
 fn help(workspace: &Workspace, command: &[String]) -> String {
     let mut arguments = command.to_vec();
     arguments.push("--help".to_owned());
@@ -102,22 +112,31 @@ fn the_help_of_every_command_is_as_it_was() {
 }
 
 #[test]
-fn the_help_of_every_command_shows_an_example_that_names_it() {
+fn every_page_has_two_examples_that_name_the_command_and_related_commands() {
     let workspace = Workspace::empty();
     for command in commands(&workspace) {
         let help = help(&workspace, &command);
-        let examples = help
-            .split_once("\nExample:\n")
-            .or_else(|| help.split_once("\nExamples:\n"));
-        let (_, examples) = examples.unwrap_or_else(|| panic!("{command:?} has no example"));
+        let (about, _) = help.split_once('\n').unwrap();
+        assert!(about.chars().count() <= 80, "{command:?}: {about}");
+        let (_, examples) = help
+            .split_once("\nExamples:\n")
+            .unwrap_or_else(|| panic!("{command:?} has no examples"));
         let typed = [&["memctl".to_owned()], &command[..]].concat().join(" ");
         assert!(examples.contains(&typed), "{command:?}: {examples}");
         // Long lines are broken anywhere, and then can no longer be copied to a shell.
         let lines: Vec<&str> = examples.lines().take_while(|l| !l.is_empty()).collect();
+        let mut count = 0;
         for (i, line) in lines.iter().enumerate() {
             let goes_on = i > 0 && lines[i - 1].ends_with('\\');
             assert!(goes_on || line.contains("memctl "), "{command:?}: {line}");
+            count += usize::from(!goes_on);
         }
+        assert!(count >= 2, "{command:?} has one example");
+        let is_program = command.is_empty();
+        assert!(
+            is_program || help.contains("\nSee also: memctl "),
+            "{command:?}"
+        );
     }
 }
 

@@ -9,11 +9,18 @@ use crate::config::Setting;
 use crate::error::UserError;
 
 /// Show settings and their sources
+///
+/// Later wins: defaults, `config.toml` in your configuration directory, `.agentura/config.toml`,
+/// variables such as `MEMCTL_MODEL`, flags.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  memctl config show")]
+#[command(after_help = "Examples:\n  memctl config show\n  memctl config show --json")]
 pub(in crate::cli) enum ConfigCommand {
     /// Show every setting, its value and its source
-    #[command(after_help = "Example:\n  memctl config show")]
+    ///
+    /// Keys are listed as set or not set, and never printed. A setting of a workspace that is not
+    /// trusted is ignored if it names a program, a host or a file.
+    #[command(after_help = "Examples:\n  memctl config show\n  \
+        memctl config show --json | jq '.settings[] | {name, value}'")]
     Show,
 }
 

@@ -19,7 +19,8 @@ use crate::search::{Fusion, Rrf};
 /// Measure the quality of search and learning
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
+    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
+        memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl"
 )]
 pub(in crate::cli) enum EvalCommand {
     Retrieval(RetrievalArgs),
@@ -43,7 +44,8 @@ pub(in crate::cli) fn eval(
 /// Nothing is stored.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
+    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
+        memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
 )]
 pub(in crate::cli) struct RetrievalArgs {
     /// JSON Lines file with the documents

@@ -18,7 +18,8 @@ use crate::insight::{CorrectionsReport, JudgedCorrection, JudgedPair, evaluate_c
 /// count. No model is called, and nothing is stored.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl"
+    after_help = "Examples:\n  memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl\n  \
+        memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl --json"
 )]
 pub(in crate::cli) struct CorrectionsArgs {
     /// JSON Lines file with the corrections

@@ -19,7 +19,7 @@ use crate::error::UserError;
 /// terminal asks if the cost is above `llm.ask_above_usd`, or if it is unknown and there are many
 /// requests.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl index")]
+#[command(after_help = "Examples:\n  memctl index\n  memctl index --keyword")]
 pub(in crate::cli) struct IndexArgs {
     /// Update the keyword index only; later searches add vectors
     #[arg(long)]

@@ -23,8 +23,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl consolidate --dry-run\n  \
     memctl consolidate --model 'exec:claude -p'\n  \
-    memctl consolidate --model anthropic/claude-haiku-4-5 --max-cost 0.05\n\n\
-    See also: memctl review, memctl memory undo")]
+    memctl consolidate --model anthropic/claude-haiku-4-5 --max-cost 0.05")]
 pub(in crate::cli) struct ConsolidateArgs {
     /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]

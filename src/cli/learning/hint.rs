@@ -98,7 +98,7 @@ fn output_of_call(given: &str) -> Result<String, UserError> {
 /// Record failures and recoveries, for agents without hooks
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
+    after_help = "Examples:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
         memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
 )]
 pub(in crate::cli) enum RecordCommand {
@@ -107,9 +107,12 @@ pub(in crate::cli) enum RecordCommand {
 }
 
 /// Record code that failed, and show known fixes
+///
+/// Use the same `--session` for a failure and its success, so that they become a fix.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\""
+    after_help = "Examples:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
+        make 2>&1 | memctl record failure --code make --error -"
 )]
 pub(in crate::cli) struct FailureArgs {
     /// Code or command; `-` reads standard input
@@ -127,9 +130,12 @@ pub(in crate::cli) struct FailureArgs {
 }
 
 /// Record code that works; with the failure before it, it becomes a fix
+///
+/// The newest failure of the same `--session` is the one that it fixes.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
+    after_help = "Examples:\n  memctl record success --code \"pip install --user x\" --output \"Successfully installed x\"\n  \
+        make -j1 | memctl record success --code \"make -j1\" --output -"
 )]
 pub(in crate::cli) struct SuccessArgs {
     /// Code or command; `-` reads standard input

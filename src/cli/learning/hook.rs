@@ -44,7 +44,9 @@ const LARGEST: u64 = 16 << 20;
 /// Always exits with 0, prints nothing if it has no hint, and ends within half a second. Only the
 /// end of a session takes up to two seconds more, to learn from it.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl hook claude-code < event.json")]
+#[command(
+    after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
+)]
 pub(in crate::cli) struct HookArgs {
     /// Agent host: `claude-code`, `codex` or `gemini`
     pub(in crate::cli) host: String,

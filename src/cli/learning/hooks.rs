@@ -13,8 +13,11 @@ use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
 use crate::platform::{Directory, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
+///
+/// With hooks, an agent gets the fix at a failing call and approved rules at the start of a session,
+/// and sessions are learned from when they end.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  memctl hooks install claude-code")]
+#[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]
 pub(in crate::cli) enum HooksCommand {
     Install(InstallArgs),
     Uninstall(UninstallArgs),
@@ -26,7 +29,7 @@ pub(in crate::cli) enum HooksCommand {
 pub(in crate::cli) enum HostName {
     /// Claude Code
     ClaudeCode,
-    /// `OpenAI` Codex CLI
+    /// Codex CLI
     Codex,
     /// Gemini CLI
     Gemini,
@@ -60,7 +63,9 @@ pub(in crate::cli) struct InstallArgs {
 
 /// Remove the hooks; restores the settings byte for byte
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl hooks uninstall claude-code")]
+#[command(
+    after_help = "Examples:\n  memctl hooks uninstall claude-code\n  memctl hooks uninstall codex --project"
+)]
 pub(in crate::cli) struct UninstallArgs {
     /// Agent host
     host: HostName,

@@ -50,8 +50,10 @@ use undo::{UndoArgs, undo};
 use why::{WhyArgs, why};
 
 /// Search, show and manage memories
+///
+/// `search`, `list`, `show`, `why`, `edit`, `forget`, `undo` and `status` also work without `memory`.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  memctl memory status")]
+#[command(after_help = "Examples:\n  memctl memory status\n  memctl memory search \"disk full\"")]
 pub(in crate::cli) enum MemoryCommand {
     #[command(flatten)]
     Records(RecordsCommand),
@@ -142,8 +144,12 @@ fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>
 }
 
 /// Count the stored records
+///
+/// Also shows the directory of the memory, if it lies in files or in a database, and if it is on.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory status")]
+#[command(
+    after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .fixes"
+)]
 pub(in crate::cli) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
@@ -215,7 +221,8 @@ impl Report for StatusReport {
 ///
 /// The plain output is the prompt alone, byte for byte.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory prompt hr/resume-screen")]
+#[command(after_help = "Examples:\n  memctl memory prompt hr/resume-screen\n  \
+    memctl memory prompt hr/resume-screen --input in.json --json | jq .omitted")]
 pub(in crate::cli) struct PromptArgs {
     /// Skill, as `domain/skill`
     skill: String,

@@ -331,6 +331,8 @@ impl Report for Listing {
 }
 
 /// Show one record as stored
+///
+/// Secrets are redacted. Ids of remote records and of the user store work too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory show REFL-003\n  memctl memory show latest")]
 pub(in crate::cli) struct ShowArgs {

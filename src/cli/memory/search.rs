@@ -20,6 +20,9 @@ use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion};
 
 /// Search records by keywords and meaning
+///
+/// The embedder is part of the program: nothing is sent, unless the settings name another one. Records
+/// that match neither the words nor the meaning are left out, and so are expired ones.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"

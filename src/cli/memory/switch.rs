@@ -12,7 +12,7 @@ use crate::store::Scoped;
 
 /// Switch memory on
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl memory enable")]
+#[command(after_help = "Examples:\n  memctl memory enable\n  memctl memory enable --json")]
 pub(in crate::cli) struct EnableArgs {}
 
 /// Switch memory off: nothing is read, written or lost

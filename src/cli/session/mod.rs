@@ -16,8 +16,11 @@ use super::context::Context;
 use super::output::Report;
 
 /// Start, log, follow and end agent sessions
+///
+/// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
+/// becomes a record when it ends.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  memctl session start --step research\n  \
+#[command(after_help = "Examples:\n  memctl session start --step research\n  \
     memctl session progress latest --status awaiting_approval --completed research\n  \
     memctl session end latest")]
 pub(super) enum SessionCommand {
@@ -94,7 +97,8 @@ fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, UserErro
 /// Appends one line to `execution_logs.jsonl`, which never changes later. Secrets are redacted.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl session log latest --step research --action tool_call --status success \\\n    \
+    after_help = "Examples:\n  memctl session log latest --step research --action decision --status success\n  \
+    memctl session log latest --step research --action tool_call --status success \\\n    \
     --tool web_search --input '{\"query\": \"hooks\"}' --output '{\"found\": 12}' --ms 840 \\\n    \
     --reasoning \"the brief names no competitor\" --confidence 0.8"
 )]

@@ -63,7 +63,7 @@ pub(in crate::cli) fn join(
 ///
 /// The database and other copies do not change. Later writes stay in this directory.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl remote leave")]
+#[command(after_help = "Examples:\n  memctl remote leave\n  memctl remote leave --json")]
 pub(in crate::cli) struct LeaveArgs {}
 
 pub(in crate::cli) fn leave(

@@ -63,7 +63,7 @@ enum McpCommand {
 enum HostName {
     /// Claude Code
     ClaudeCode,
-    /// `OpenAI` Codex CLI
+    /// Codex CLI
     Codex,
     /// Gemini CLI
     Gemini,
@@ -108,7 +108,9 @@ struct InstallArgs {
 
 /// Remove the server; keep everything else
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl mcp uninstall claude-code")]
+#[command(
+    after_help = "Examples:\n  memctl mcp uninstall claude-code\n  memctl mcp uninstall cursor --project"
+)]
 struct UninstallArgs {
     /// Agent host
     host: HostName,

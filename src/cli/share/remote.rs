@@ -13,8 +13,14 @@ use crate::remote::{
 };
 
 /// Set up and check a PostgreSQL database that a team shares
+///
+/// An administrator runs `init` once and `user add` for each login. A user puts the printed URL into
+/// `DATABASE_URL`, runs `check`, and then `memctl sync`, or `join` on a server.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  memctl remote check")]
+#[command(
+    after_help = "Examples:\n  memctl remote init --url postgres://postgres@db.example/memory\n  \
+        memctl remote check"
+)]
 pub(in crate::cli) enum RemoteCommand {
     Init(InitArgs),
     #[command(subcommand)]
@@ -30,7 +36,8 @@ pub(in crate::cli) enum RemoteCommand {
 /// Changes nothing if a table of another program has one of the names.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  memctl remote init --url postgres://postgres@db.example/memory\n\n\
+    after_help = "Examples:\n  memctl remote init --url postgres://postgres@db.example/memory\n  \
+        echo \"$ADMIN_URL\" | memctl remote init --url -\n\n\
         The URL is that of an administrator: a superuser, or a role that may create roles and\n\
         extensions. `--url -` reads it from standard input, where nobody else sees it."
 )]
@@ -43,7 +50,8 @@ pub(in crate::cli) struct InitArgs {
 /// Manage logins of users
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Example:\n  memctl remote user add ann --url postgres://postgres@db.example/memory"
+    after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
+        memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
 )]
 pub(in crate::cli) enum UserCommand {
     Add(UserAddArgs),
@@ -74,7 +82,8 @@ pub(in crate::cli) struct UserAddArgs {
 /// Checks the privileges, then writes a row to every table and searches for it as another user;
 /// rolls everything back. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl remote check")]
+#[command(after_help = "Examples:\n  memctl remote check\n  \
+    memctl remote check --url postgres://memctl_ann@db.example/memory")]
 pub(in crate::cli) struct CheckArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
@@ -82,8 +91,10 @@ pub(in crate::cli) struct CheckArgs {
 }
 
 /// Show your records in the shared store
+///
+/// Also shows the server, the version of its schema, your role, and how the connection is secured.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl remote status")]
+#[command(after_help = "Examples:\n  memctl remote status\n  memctl remote status --json")]
 pub(in crate::cli) struct StatusArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]

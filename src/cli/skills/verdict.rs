@@ -14,7 +14,9 @@ use crate::review::{self, Blame, Rejected, ReviewReport};
 ///
 /// Without a model, an accepted execution answers similar inputs.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl accept latest")]
+#[command(
+    after_help = "Examples:\n  memctl accept latest\n  memctl accept EXEC-20260220124341 --json"
+)]
 pub(in crate::cli) struct AcceptArgs {
     /// Execution id, a prefix of one, or `latest`
     id: String,

@@ -10,7 +10,7 @@ use crate::model::SkillPath;
 pub enum Status {
     /// Fails without its rule and passes with it.
     Passed,
-    /// Its rule satisfies some demands of the correction, or only some are tested.
+    /// The rule satisfies some demands of the correction, or only some are tested.
     Partial,
     /// Fails with its rule, or is no valid case.
     Failed,

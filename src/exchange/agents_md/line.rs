@@ -1,6 +1,6 @@
 //! Rule as one line of Markdown that agents read as an instruction.
 //!
-//! Its text stays text: it cannot end the block, begin a heading, a list, code or HTML, load another
+//! The text stays text: it cannot end the block, begin a heading, a list, code or HTML, load another
 //! file (`@path`), or carry hidden characters and secrets.
 
 use crate::guard;

@@ -6,7 +6,7 @@
 //! treated as instructions.
 //!
 //! A model's words are checked against the person's: a condition that the person did not say is
-//! dropped, and a rule that lost a number or a quoted name gives way to the person's own words.
+//! dropped, and a rule that lost a number or a quoted name is replaced by the words of the person.
 //!
 //! Storage, and the comparison with existing rules without a model, happen elsewhere.
 

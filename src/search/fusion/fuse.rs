@@ -62,7 +62,7 @@ impl Default for Rrf {
 
 /// Weight of a cosine of 1, relative to a keyword score at its ceiling.
 const MEANING: f64 = 0.8;
-/// What a cosine of 1 adds to a fused score.
+/// Contribution of a cosine of 1 to a fused score.
 pub(crate) const MEANING_SHARE: f64 = MEANING / (1.0 + MEANING);
 
 /// Fused scores of two rankings, best first; ties in document order. Each rank, from 1, adds

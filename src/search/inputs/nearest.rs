@@ -1,8 +1,8 @@
 //! Rows in the order of their similarity to an input.
 //!
 //! The order is that of comparing with every row, at the cost of a few. By the Cauchy-Schwarz
-//! inequality, a row is at most as similar as the share of the asked input's length that lies in the
-//! features it has. So rows with nothing but common features are below the floor and are not read,
+//! inequality, a row is at most as similar as the share of the asked input's length covered by the
+//! features of the row. So rows with nothing but common features are below the floor and are not read,
 //! and of the others those with the highest bound are compared first.
 
 use std::collections::BinaryHeap;

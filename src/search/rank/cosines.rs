@@ -19,7 +19,7 @@ const CANDIDATES: usize = 1_000;
 const PER_RESULT: usize = 4;
 /// Maximum number.
 const MOST: usize = 65_536;
-/// What an estimate may be below the cosine: 2.5 standard deviations.
+/// Margin below the cosine that an estimate may have: 2.5 standard deviations.
 const MARGIN: f32 = 0.1;
 
 /// Cosines of each part's documents.

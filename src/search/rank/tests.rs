@@ -81,7 +81,7 @@ fn estimates_change_no_result() {
     let ranker = |with_binary: bool| {
         let part = |n: usize| {
             let segment = Segment::open(&files[n].0).unwrap();
-            // Parts with and without can stand beside each other.
+            // Parts with and without binary vectors can be mixed.
             let open = || BinaryVectors::open(&binary[n], "model", 128, &layouts[n]).unwrap();
             Part::new(segment, Some(slots(n)), None).with_binary(with_binary.then(open))
         };

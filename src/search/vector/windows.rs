@@ -19,9 +19,9 @@ const SHORT: u32 = 96;
 const WINDOW: u32 = 32;
 /// Maximum number of windows; those of longer texts are longer.
 const MOST: u32 = 64;
-/// What the cosine of the nearest window loses with each doubling of their number, because one of many
-/// is near any query by chance. With this, a long document passes the floor for unrelated texts as
-/// rarely as a short one.
+/// Loss of the cosine of the nearest window per doubling of their number, because one of many is near
+/// any query by chance. With this, a long document passes the floor for unrelated texts as rarely as
+/// a short one.
 const CHANCE: f32 = 0.04;
 
 /// Returns the number of vectors of a document with this number of words.

@@ -2,10 +2,10 @@
 //!
 //! Reads must neither wait nor fail because they are counted. So a count is one line that is
 //! appended without a lock, and a failed append is ignored. A large file is folded to one line a
-//! record by whoever gets its lock at once; a line that is appended in that moment may be lost.
+//! record by a process that gets its lock at once; a line appended at that moment may be lost.
 //!
-//! The file lies among the derived ones: it is in no export, no sync and no merge. Without it the
-//! counts start anew, and nothing else is lost.
+//! The file is derived: it is in no export, no sync and no merge. Without it the counts start at
+//! zero, and nothing else is lost.
 
 use std::collections::BTreeMap;
 

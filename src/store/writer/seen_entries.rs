@@ -1,6 +1,6 @@
 //! Digests of the entries of a file, for requests that look for an equal one.
 //!
-//! Only entries that came since the last look are read. A file that was replaced is read anew. The
+//! Only entries that came since the last look are read. A file that was replaced is read again. The
 //! caller gets no text, so that entries of other users stay hidden: a digest that is known only says
 //! that it pays to search.
 //!

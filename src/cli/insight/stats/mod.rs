@@ -147,7 +147,7 @@ fn runs(report: &StatsReport, page: &mut Page) {
     );
     let tokens = |mean: Option<f64>| or_none(mean.map(number));
     page.field(
-        "tokens per run",
+        "tokens/run",
         &format!(
             "with rules: {}; without: {}",
             tokens(runs.tokens_with_rules),

@@ -14,7 +14,7 @@ use super::record::record;
 use super::state::{Mode, State};
 use super::text::{Line, Piece, shown, words, wrap};
 
-/// Width from which the record stands beside the list.
+/// Width from which the record is shown beside the list.
 const WIDE: u16 = 120;
 /// Width of the kind and of the id in the list.
 const KIND: usize = 13;

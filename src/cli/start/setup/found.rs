@@ -13,7 +13,7 @@ use crate::platform::named as files;
 pub(super) enum AgentHost {
     /// Claude Code
     ClaudeCode,
-    /// `OpenAI` Codex CLI
+    /// Codex CLI
     Codex,
     /// Gemini CLI
     Gemini,

@@ -121,7 +121,7 @@ fn what_is_approved_moves_to_the_shared_file_in_the_order_of_its_id() {
     let fixes = memory.store.list::<Fix>(&newest).unwrap().records;
     let ids: Vec<_> = fixes.iter().map(|fix| fix.fix_id.as_str()).collect();
     assert_eq!(ids, [third, "FIX-004"]);
-    // A shared record stays so, whatever happens to it.
+    // A shared record stays shared after any later change.
     memory
         .writer()
         .update(Kind::Fix, first, &[("trust", "")])

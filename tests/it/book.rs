@@ -1,0 +1,255 @@
+//! The book below `docs/`: its table of contents, its links, and the commands that it shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::workspace::Workspace;
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Markdown files below a directory of the repository, relative to the repository.
+fn pages(below: &str) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    let mut open = vec![repository().join(below)];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path.strip_prefix(repository()).unwrap().to_owned());
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// Pages of the book, and the pages beside it that a reader finds first.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = pages("docs");
+    let beside = [
+        "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md",
+    ];
+    documents.extend(beside.map(PathBuf::from));
+    documents
+}
+
+fn text(page: &Path) -> String {
+    fs::read_to_string(repository().join(page)).unwrap()
+}
+
+/// Lines outside of code blocks.
+fn prose(text: &str) -> Vec<&str> {
+    let mut is_code = false;
+    text.lines()
+        .filter(|line| {
+            let is_fence = line.trim_start().starts_with("```");
+            is_code ^= is_fence;
+            !is_code && !is_fence
+        })
+        .collect()
+}
+
+/// Line without its code spans.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("")
+}
+
+/// Targets of links and images that lead to this repository.
+fn links(text: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    for line in prose(text) {
+        let line = without_code(line);
+        for rest in line.split("](").skip(1) {
+            let target = rest.split([')', ' ']).next().unwrap();
+            if !target.contains("://") && !target.starts_with("mailto:") {
+                links.push(target.to_owned());
+            }
+        }
+    }
+    links
+}
+
+/// Anchors of the headings, as mdBook and GitHub make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for line in prose(text) {
+        let heading = line.trim_start_matches('#');
+        if heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let mut anchor = String::new();
+        for c in heading.trim().to_lowercase().chars() {
+            match c {
+                ' ' => anchor.push('-'),
+                c if c.is_alphanumeric() || c == '-' || c == '_' => anchor.push(c),
+                _ => {}
+            }
+        }
+        let count = counts.entry(anchor.clone()).or_default();
+        let repeated = (*count > 0).then(|| format!("{anchor}-{count}"));
+        *count += 1;
+        anchors.insert(repeated.unwrap_or(anchor));
+    }
+    anchors
+}
+
+#[test]
+fn summary_names_every_page_once() {
+    let summary = text(Path::new("docs/SUMMARY.md"));
+    let mut named: Vec<PathBuf> = links(&summary)
+        .iter()
+        .map(|link| Path::new("docs").join(link))
+        .collect();
+    named.sort();
+    let mut expected = pages("docs");
+    expected.retain(|page| page != Path::new("docs/SUMMARY.md"));
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn no_link_and_no_anchor_is_dead() {
+    let mut dead = Vec::new();
+    let mut count = 0;
+    for page in documents() {
+        let here = text(&page);
+        for link in links(&here) {
+            count += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            let path = repository().join(&target);
+            let is_alive = match fs::read_to_string(&path) {
+                Ok(text) => anchor.is_empty() || anchors(&text).contains(anchor),
+                Err(_) => anchor.is_empty() && path.exists(),
+            };
+            if !is_alive {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    assert_eq!(dead, Vec::<String>::new());
+}
+
+#[test]
+fn every_page_that_a_text_names_exists() {
+    let mut sources = documents();
+    for directory in ["src", "benches"] {
+        let mut open = vec![repository().join(directory)];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match path.extension().and_then(|ending| ending.to_str()) {
+                    None if path.is_dir() => open.push(path),
+                    Some("rs") => sources.push(path.strip_prefix(repository()).unwrap().into()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    sources.extend(["Makefile", "Cargo.toml", "build.rs", ".ci/run"].map(PathBuf::from));
+    let mut missing = Vec::new();
+    for source in sources {
+        let code = source.extension().is_some_and(|ending| ending == "rs");
+        for line in text(&source).lines() {
+            // An example of an import of notes is no page.
+            let is_example = line.contains("such as `@");
+            if is_example || code && !line.trim_start().starts_with("//") {
+                continue;
+            }
+            for (at, _) in line.match_indices("docs/") {
+                let is_name = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+                let rest = &line[at..];
+                let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+                let name = rest[..end].trim_end_matches('.');
+                if name.ends_with(".md") && !repository().join(name).is_file() {
+                    missing.push(format!("{}: {name}", source.display()));
+                }
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+/// Commands of `memctl` in the code blocks of a page, one per line; lines that go on are joined.
+fn commands_shown(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut language = None;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.trim_start().strip_prefix("```") {
+            language = match language {
+                None => Some(info.to_owned()),
+                Some(_) => None,
+            };
+            continue;
+        }
+        let command = match language.as_deref() {
+            Some("console") => line.trim_start().strip_prefix("$ "),
+            Some("sh") => Some(line),
+            _ => None,
+        };
+        let Some(command) = command else { continue };
+        let mut command = command.to_owned();
+        while command.ends_with('\\') {
+            command.pop();
+            command.push_str(lines.next().unwrap().trim());
+        }
+        for part in command.split(" && ").flat_map(|part| part.split(" | ")) {
+            if let Some(at) = part.find("memctl ")
+                && part[..at]
+                    .split(' ')
+                    .all(|word| word.is_empty() || word.contains('='))
+            {
+                commands.push(part[at..].to_owned());
+            }
+        }
+    }
+    commands
+}
+
+#[test]
+fn every_command_and_option_in_the_book_exists() {
+    let workspace = Workspace::empty();
+    let known: BTreeMap<String, String> = crate::help::pages(&workspace).into_iter().collect();
+    let mut unknown = Vec::new();
+    let mut count = 0;
+    for page in documents() {
+        for command in commands_shown(&text(&page)) {
+            count += 1;
+            let command = command.split(" #").next().unwrap().to_owned();
+            let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+            let name = |long: usize| words[..long].join(" ");
+            let long = (1..=words.len().min(3)).rev();
+            let found = long.flat_map(|n| [name(n), format!("memory {}", name(n))]);
+            let help = found.into_iter().find_map(|name| known.get(&name));
+            let Some(help) = help.or_else(|| {
+                let is_option = words.first().is_some_and(|word| word.starts_with('-'));
+                is_option.then(|| &known[""])
+            }) else {
+                unknown.push(format!("{}: {command}", page.display()));
+                continue;
+            };
+            for word in &words {
+                let option = word.split('=').next().unwrap();
+                let is_option = option.starts_with("--") && option.len() > 2;
+                let is_word =
+                    |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-');
+                let is_known = help.split(option).skip(1).any(is_word);
+                if is_option && !is_known {
+                    unknown.push(format!("{}: {option} in {command}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    assert_eq!(unknown, Vec::<String>::new());
+}

@@ -1,0 +1,141 @@
+//! Page of all commands, from their help.
+
+use super::assert_kept;
+use crate::workspace::Workspace;
+
+/// Help page in parts.
+struct Help {
+    /// What the command does: one line, then paragraphs.
+    about: String,
+    /// Usage, arguments and options, as printed.
+    usage: String,
+    examples: Vec<String>,
+    /// What follows the examples.
+    rest: String,
+}
+
+fn parts(help: &str) -> Help {
+    let (about, rest) = help.split_once("\nUsage: ").unwrap();
+    // Options that every command has are listed once.
+    let (usage, after) = match rest.split_once("\nEverywhere:\n") {
+        Some((usage, after)) => {
+            let example = after.find("\nExample").unwrap_or(after.len());
+            (usage.to_owned(), after[example..].to_owned())
+        }
+        None => {
+            let example = rest.find("\nExample").unwrap_or(rest.len());
+            (rest[..example].to_owned(), rest[example..].to_owned())
+        }
+    };
+    let mut lines = Vec::new();
+    let mut skips = false;
+    for line in usage.lines() {
+        let is_option = line.starts_with("  -") || line.starts_with("      --");
+        let is_of_all = line.contains("-h, --help") || line.contains("-V, --version");
+        if is_option || !line.starts_with(' ') && !line.is_empty() {
+            skips = is_of_all;
+        }
+        if !skips {
+            lines.push(line.trim_end());
+        }
+    }
+    let mut usage = lines.join("\n").trim_end().to_owned();
+    if let Some(without) = usage.strip_suffix("\n\nOptions:") {
+        usage = without.to_owned();
+    }
+    let mut examples: Vec<String> = Vec::new();
+    let mut rest = Vec::new();
+    let mut is_example = false;
+    let mut goes_on = false;
+    for line in after.lines() {
+        if line == "Example:" || line == "Examples:" {
+            is_example = true;
+        } else if is_example && !line.is_empty() {
+            let line = line.trim();
+            match examples.last_mut() {
+                Some(last) if goes_on => last.push_str(&format!("\n    {line}")),
+                _ => examples.push(line.to_owned()),
+            }
+            goes_on = line.ends_with('\\');
+        } else {
+            is_example = false;
+            rest.push(line);
+        }
+    }
+    Help {
+        about: about.trim().to_owned(),
+        usage: format!("Usage: {usage}"),
+        examples,
+        rest: rest.join("\n").trim().to_owned(),
+    }
+}
+
+fn section(level: &str, name: &str, help: &str) -> String {
+    let help = parts(help);
+    let (line, more) = help.about.split_once("\n\n").unwrap_or((&help.about, ""));
+    let mut text = format!("{level} {name}\n\n{line}.\n\n");
+    if !more.is_empty() {
+        text.push_str(&format!("{more}\n\n"));
+    }
+    text.push_str(&format!("```text\n{}\n```\n\n", help.usage));
+    let examples: Vec<String> = help.examples.iter().map(|e| format!("$ {e}")).collect();
+    text.push_str(&format!("```console\n{}\n```\n", examples.join("\n")));
+    let (more, also) = help
+        .rest
+        .split_once("See also: ")
+        .unwrap_or((&help.rest, ""));
+    if !more.trim().is_empty() {
+        text.push_str(&format!("\n```text\n{}\n```\n", more.trim()));
+    }
+    if !also.is_empty() {
+        let links: Vec<String> = also
+            .split(',')
+            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
+            .map(|name| format!("[{name}](#{})", name.replace(' ', "-")))
+            .collect();
+        text.push_str(&format!("\nSee also: {}.\n", links.join(",\n")));
+    }
+    text
+}
+
+#[test]
+fn page_of_commands_is_the_help_of_the_program() {
+    let workspace = Workspace::empty();
+    let pages = crate::help::pages(&workspace);
+    let all = workspace.run(&["help", "--all"]).succeeds().stdout.clone();
+    let (groups, _) = all.split_once("Options:").unwrap();
+    let first = &pages[0].1;
+    let (_, options) = first.split_once("\nOptions:\n").unwrap();
+    let (options, _) = options.split_once("\nExample").unwrap();
+    let mut page = format!(
+        "# Commands\n\n\
+         `memctl --help` shows the commands of a usual day, `memctl help --all` every one, and\n\
+         `memctl COMMAND --help` the page of a command. `search`, `list`, `show`, `why`, `edit`, `forget`,\n\
+         `undo` and `status` also work without `memory`.\n\n\
+         ## Options of every command\n\n```text\n{}\n```\n",
+        options.trim_end()
+    );
+    let mut shown = 0;
+    for line in groups.lines().skip_while(|line| !line.ends_with(':')) {
+        if let Some(group) = line.strip_suffix(':')
+            && !line.starts_with(' ')
+        {
+            page.push_str(&format!("\n## {group}\n"));
+            continue;
+        }
+        let Some(name) = line.split_whitespace().next() else {
+            continue;
+        };
+        for (command, help) in &pages {
+            let is_here = command == name || command.starts_with(&format!("{name} "));
+            if is_here {
+                shown += 1;
+                page.push('\n');
+                page.push_str(&section("###", &format!("memctl {command}"), help));
+            }
+        }
+    }
+    // The program itself is no section.
+    assert_eq!(shown, pages.len() - 1);
+    assert_kept("cli.md", &page);
+}
