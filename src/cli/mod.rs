@@ -44,6 +44,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use crate::config::Environment;
 use crate::error::{Kind, UserError};
 use crate::platform::named;
+use crate::platform::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use context::Context;
 use global::Global;
@@ -408,15 +409,10 @@ fn styled(text: &clap::builder::StyledStr) -> String {
 /// expect, unless the command handles it. A file size limit becomes an error instead of a crash.
 /// The store repairs interrupted writes.
 fn signals(sees_to_interrupts: bool) {
-    use signal_hook::consts::{SIGINT, SIGXFSZ};
-    let always = || std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let code = i32::from(Kind::Interrupted.code());
+    let code = Kind::Interrupted.code();
     if !sees_to_interrupts {
-        drop(signal_hook::flag::register_conditional_shutdown(
-            SIGINT,
-            code,
-            std::sync::Arc::clone(&interrupt::END_AT_ONCE),
-        ));
+        let is_on = std::sync::Arc::clone(&interrupt::END_AT_ONCE);
+        drop(exit_at_interrupt(code, is_on));
     }
-    drop(signal_hook::flag::register(SIGXFSZ, always()));
+    drop(keep_file_size_limit_an_error());
 }
