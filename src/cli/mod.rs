@@ -34,6 +34,7 @@ mod share;
 mod skills;
 mod start;
 mod suggest;
+mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -146,12 +147,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    if let [_, asked] = &arguments[..]
-        && (asked == "--version" || asked == "-V")
-    {
-        // Without building the commands.
+    // Without building the commands.
+    if let Some(version) = version::answer(&arguments) {
         let printer = Printer::new(false, true, true);
-        printer.write(concat!("memctl ", env!("CARGO_PKG_VERSION"), "\n"));
+        printer.write(&version);
         return ExitCode::from(written(&printer).unwrap_or(0));
     }
     if let Some(answer) = complete::answer(&arguments, &environment, Cli::command) {
