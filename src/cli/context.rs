@@ -12,7 +12,7 @@ use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::error::UserError;
 use crate::llm::{EmbeddingsProtocol, Secret};
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
-use crate::platform::{Directory, named};
+use crate::platform::{Directory, named, process};
 use crate::remote;
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::{Error, Providers};
@@ -397,9 +397,8 @@ pub(super) fn audit_context(
     let of_system = || names.into_iter().find_map(|name| environment.var(name));
     let user = viewer.user_id().map(str::to_owned);
     // A process without a login still has a user id.
-    let number = || format!("uid {}", rustix::process::getuid().as_raw());
     AuditContext {
-        who: user.or_else(of_system).unwrap_or_else(number),
+        who: user.or_else(of_system).unwrap_or_else(process::user),
         why,
         at: environment
             .now

@@ -12,7 +12,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use ratatui::crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 
 use crate::error::UserError;
-use crate::platform::named;
+use crate::platform::{named, signals};
 
 /// Time within which events count as one: a single write causes several.
 const BURST_GAP: Duration = Duration::from_millis(15);
@@ -180,11 +180,6 @@ fn signal_of(event: &event::Event) -> Option<Signal> {
 }
 
 fn report_interrupts(sender: Sender<Signal>) -> Result<(), UserError> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])?;
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            drop(sender.send(Signal::Interrupted));
-        }
-    });
-    Ok(())
+    let report = move || drop(sender.send(Signal::Interrupted));
+    Ok(signals::at_interrupt(report)?)
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::error::UserError;
+use crate::platform::signals;
 
 /// Runs a future on a runtime of one thread. An interrupt drops the future, and with it a program
 /// that it has started.
@@ -31,15 +32,11 @@ pub(super) fn wait<T>(future: impl Future<Output = T>) -> Result<T, UserError> {
 /// Restores the terminal with this function if the process is told to end (SIGTERM), and ends it.
 #[expect(clippy::exit, reason = "the signal ends the process")]
 pub(super) fn restore_at_termination(restore: fn()) -> Result<(), UserError> {
-    use signal_hook::consts::SIGTERM;
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM])?;
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            restore();
-            std::process::exit(128 + SIGTERM);
-        }
-    });
-    Ok(())
+    let end = move || {
+        restore();
+        std::process::exit(signals::TERMINATED);
+    };
+    Ok(signals::at_termination(end)?)
 }
 
 /// `true` while an interrupt ends the process at once.

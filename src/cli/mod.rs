@@ -35,6 +35,7 @@ mod share;
 mod skills;
 mod start;
 mod suggest;
+mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use crate::config::Environment;
 use crate::error::{Kind, UserError};
 use crate::platform::named;
+use crate::platform::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use context::Context;
 use global::Global;
@@ -146,12 +148,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    if let [_, asked] = &arguments[..]
-        && (asked == "--version" || asked == "-V")
-    {
-        // Without building the commands.
+    // Without building the commands.
+    if let Some(version) = version::answer(&arguments) {
         let printer = Printer::new(false, true, true);
-        printer.write(concat!("memctl ", env!("CARGO_PKG_VERSION"), "\n"));
+        printer.write(&version);
         return ExitCode::from(written(&printer).unwrap_or(0));
     }
     if let Some(answer) = complete::answer(&arguments, &environment, Cli::command) {
@@ -409,15 +409,10 @@ fn styled(text: &clap::builder::StyledStr) -> String {
 /// expect, unless the command handles it. A file size limit becomes an error instead of a crash.
 /// The store repairs interrupted writes.
 fn signals(sees_to_interrupts: bool) {
-    use signal_hook::consts::{SIGINT, SIGXFSZ};
-    let always = || std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let code = i32::from(Kind::Interrupted.code());
+    let code = Kind::Interrupted.code();
     if !sees_to_interrupts {
-        drop(signal_hook::flag::register_conditional_shutdown(
-            SIGINT,
-            code,
-            std::sync::Arc::clone(&interrupt::END_AT_ONCE),
-        ));
+        let is_on = std::sync::Arc::clone(&interrupt::END_AT_ONCE);
+        drop(exit_at_interrupt(code, is_on));
     }
-    drop(signal_hook::flag::register(SIGXFSZ, always()));
+    drop(keep_file_size_limit_an_error());
 }

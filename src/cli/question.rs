@@ -7,6 +7,7 @@ use dialoguer::Editor;
 
 use crate::config::Environment;
 use crate::error::UserError;
+use crate::platform::process::USUAL_EDITOR;
 
 use super::interrupt::END_AT_ONCE;
 
@@ -32,7 +33,6 @@ pub(super) fn editor(environment: &Environment) -> Editor {
         .iter()
         .filter_map(|name| environment.var(name))
         .find(|value| !value.trim().is_empty());
-    let usual = if cfg!(windows) { "notepad.exe" } else { "vi" };
-    editor.executable(named.as_deref().unwrap_or(usual));
+    editor.executable(named.as_deref().unwrap_or(USUAL_EDITOR));
     editor
 }

@@ -4,7 +4,6 @@
 //! with different stamps are never compared. A model behind a URL gets a short timeout while a
 //! search waits, and the usual timeout while an index is built.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
@@ -14,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::embedder::{DIMENSIONS, EMBEDDER, EmbedError, Export, Transformer, Vector, built_in};
 use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
-use crate::platform::named;
+use crate::platform::{FileState, named};
 
 use super::error::Error;
 use crate::embedder::Embedding;
@@ -136,11 +135,8 @@ pub(crate) enum Source {
     /// Bytes in the program.
     BuiltIn,
     /// Files in a folder.
-    Folder(PathBuf, Vec<FileState>),
+    Folder(PathBuf, Vec<(PathBuf, FileState)>),
 }
-
-/// Path, length, inode and last status change of a file.
-type FileState = (PathBuf, u64, u64, (i64, i64));
 
 impl EmbedderConfig {
     /// Returns the origin of the model; `None` if it is behind a URL.
@@ -405,7 +401,7 @@ fn weights(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
 }
 
 /// States of all files that [`read`] may open.
-fn states(folder: &Path) -> Vec<FileState> {
+fn states(folder: &Path) -> Vec<(PathBuf, FileState)> {
     let directories = [folder.to_owned(), folder.join("onnx"), folder.join(POOLING)];
     let mut states = Vec::new();
     for entry in directories
@@ -414,9 +410,8 @@ fn states(folder: &Path) -> Vec<FileState> {
         .flatten()
     {
         // A link has the state of its target.
-        if let Ok(about) = named::metadata(&entry.path()) {
-            let changed = (about.ctime(), about.ctime_nsec());
-            states.push((entry.path(), about.len(), about.ino(), changed));
+        if let Ok(state) = named::state(&entry.path()) {
+            states.push((entry.path(), state));
         }
     }
     states.sort();

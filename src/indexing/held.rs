@@ -1,11 +1,11 @@
 //! Segment of an open index.
 
 use std::ops::Deref;
-use std::os::unix::fs::FileExt as _;
 use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::platform::PositionedFile as _;
 use crate::search::{
     Damaged, InputTable, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width,
 };

@@ -84,16 +84,15 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
 
 impl SessionFile {
     fn of(path: &Path, named: bool) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let meta = named::metadata(path)?;
+        let state = named::state(path)?;
+        let [seconds, nanoseconds] = state.modified;
         Ok(Self {
             path: path.to_owned(),
             named,
-            size: meta.len(),
-            mtime: meta
-                .mtime()
+            size: state.size,
+            mtime: seconds
                 .saturating_mul(1_000_000_000)
-                .saturating_add(meta.mtime_nsec()),
+                .saturating_add(nanoseconds),
         })
     }
 }
@@ -368,7 +367,7 @@ mod tests {
             named::create_dir(path.parent().unwrap()).unwrap();
             named::replace(&path, b"").unwrap();
         }
-        std::os::unix::fs::symlink(dir.path(), dir.path().join("b/loop")).unwrap();
+        crate::platform::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
         let root = dir.path().to_owned();
         let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.traj")]).unwrap();
         let names: Vec<_> = found

@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use crate::platform::process::Group;
+
 use super::attempt_log::Draft;
 use super::{Error, Request};
 
@@ -99,10 +101,8 @@ impl Exec {
             .envs(self.config.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
+            .stderr(Stdio::piped());
+        Group::begin(&mut command);
         let mut child = command.spawn().map_err(failed)?;
         let mut group = Group::of(&child);
 
@@ -232,52 +232,7 @@ async fn read_tail(from: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Process group of a running program. Dropping it kills the group.
-struct Group {
-    #[cfg(unix)]
-    leader: Option<rustix::process::Pid>,
-}
-
-impl Group {
-    #[cfg(unix)]
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self {
-            leader: id.and_then(rustix::process::Pid::from_raw),
-        }
-    }
-
-    #[cfg(not(unix))]
-    const fn of(_: &Child) -> Self {
-        // On other systems `kill_on_drop` kills the program itself.
-        Self {}
-    }
-
-    fn kill(&mut self) {
-        #[cfg(unix)]
-        if let Some(leader) = self.leader.take() {
-            // An error means that the group has already exited.
-            rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).ok();
-        }
-    }
-
-    /// Forgets the group: the program has exited, and its id may be reused.
-    const fn release(&mut self) {
-        #[cfg(unix)]
-        {
-            self.leader = None;
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::time::Instant;
 

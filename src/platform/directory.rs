@@ -4,15 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::file;
 use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
-use super::sys::{self, Access};
+use super::system::files::Handle;
+use super::system::{Access, files as sys};
 
 /// Maximum depth of a tree to remove or scan.
 const DEEPEST: usize = 64;
@@ -35,7 +34,7 @@ pub struct Directory {
 #[derive(Clone)]
 struct Held {
     path: Arc<Path>,
-    handle: Arc<OwnedFd>,
+    handle: Arc<Handle>,
 }
 
 /// An entry of a directory.
@@ -49,7 +48,7 @@ pub struct Found {
 
 /// An open directory, and a name in it.
 pub(super) struct Place {
-    pub(super) parent: Arc<OwnedFd>,
+    pub(super) parent: Arc<Handle>,
     pub(super) name: OsString,
     /// Path for error messages.
     pub(super) shown: PathBuf,
@@ -152,7 +151,7 @@ impl Directory {
         let mut shown = self.start_path().to_path_buf();
         for part in self.parts(Path::new(""))? {
             shown.push(&part);
-            sys::make_directory(at.as_fd(), &part)?;
+            sys::make_directory(&at, &part)?;
             at = Arc::new(open_step(&at, &part, &shown)?);
         }
         Ok(true)
@@ -161,7 +160,7 @@ impl Directory {
     /// Removes the permissions of group and others, if the user owns the directory.
     pub fn make_private(&self) -> io::Result<()> {
         self.writable()?;
-        sys::make_private(self.open_self()?.as_fd());
+        sys::make_private(&*self.open_self()?);
         Ok(())
     }
 
@@ -172,7 +171,7 @@ impl Directory {
 
     pub(super) fn open_as(&self, name: &Path, access: Access) -> io::Result<File> {
         let place = self.place(name)?;
-        file::open(place.parent.as_fd(), &place.name, &place.shown, access)
+        file::open(&place.parent, &place.name, &place.shown, access)
     }
 
     /// Reads a file of at most `limit` bytes; `None` if it does not exist.
@@ -195,7 +194,7 @@ impl Directory {
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(None);
         };
-        sys::kind(place.parent.as_fd(), &place.name)
+        sys::kind(&place.parent, &place.name)
     }
 
     /// Returns `true` if a regular file with this name exists.
@@ -208,7 +207,7 @@ impl Directory {
         let Some(handle) = absent(self.open_self())? else {
             return Ok(Vec::new());
         };
-        let mut found: Vec<Found> = sys::list(handle.as_fd())?
+        let mut found: Vec<Found> = sys::list(&handle)?
             .into_iter()
             .map(|(name, kind)| Found { name, kind })
             .collect();
@@ -222,7 +221,7 @@ impl Directory {
         let Some(place) = absent(self.place(name.as_ref()))? else {
             return Ok(false);
         };
-        absent(sys::unlink(place.parent.as_fd(), &place.name)).map(|done| done.is_some())
+        absent(sys::unlink(&place.parent, &place.name)).map(|done| done.is_some())
     }
 
     /// Removes a file, a link itself, or a directory with its content.
@@ -241,13 +240,13 @@ impl Directory {
             return Ok(false);
         };
         let to = self.place(to.as_ref())?;
-        let moved = sys::rename(from.parent.as_fd(), &from.name, to.parent.as_fd(), &to.name);
+        let moved = sys::rename(&from.parent, &from.name, &to.parent, &to.name);
         absent(moved).map(|done| done.is_some())
     }
 
     /// Syncs the directory to disk.
     pub fn sync(&self) -> io::Result<()> {
-        sys::sync(self.open_self()?.as_fd())
+        sys::sync(&*self.open_self()?)
     }
 
     /// Returns all links, pipes and devices in the tree. With `hard_links`, also files with more
@@ -287,9 +286,9 @@ impl Directory {
     }
 
     fn is_shared(&self, name: &OsStr) -> bool {
+        let names = |file: File| Some(sys::names(&file, &file.metadata().ok()?));
         let file = self.open(name).ok().flatten();
-        let metadata = file.and_then(|file| file.metadata().ok());
-        metadata.is_some_and(|metadata| metadata.nlink() > 1)
+        file.and_then(names).is_some_and(|names| names > 1)
     }
 
     /// Path components from the start of the walk down to `name`.
@@ -313,7 +312,7 @@ impl Directory {
     }
 
     /// Opens the directory itself.
-    fn open_self(&self) -> io::Result<Arc<OwnedFd>> {
+    fn open_self(&self) -> io::Result<Arc<Handle>> {
         self.walk(&self.parts(Path::new(""))?)
     }
 
@@ -337,14 +336,14 @@ impl Directory {
         self.held.as_ref().map_or(&self.base, |held| &held.path)
     }
 
-    fn start(&self) -> io::Result<Arc<OwnedFd>> {
+    fn start(&self) -> io::Result<Arc<Handle>> {
         match &self.held {
             Some(held) => Ok(Arc::clone(&held.handle)),
             None => open_base(&self.base).map(Arc::new),
         }
     }
 
-    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<OwnedFd>> {
+    fn walk(&self, parts: &[OsString]) -> io::Result<Arc<Handle>> {
         let mut at = self.start()?;
         let mut shown = self.start_path().to_path_buf();
         for part in parts {
@@ -355,7 +354,7 @@ impl Directory {
     }
 }
 
-fn open_base(path: &Path) -> io::Result<OwnedFd> {
+fn open_base(path: &Path) -> io::Result<Handle> {
     sys::open_base(path).map_err(|error| {
         if !sys::is_of_kind(&error) {
             return error;
@@ -364,12 +363,12 @@ fn open_base(path: &Path) -> io::Result<OwnedFd> {
     })
 }
 
-fn open_step(at: &OwnedFd, name: &OsStr, shown: &Path) -> io::Result<OwnedFd> {
-    sys::open_directory(at.as_fd(), name).map_err(|error| {
+fn open_step(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Handle> {
+    sys::open_directory(at, name).map_err(|error| {
         if !sys::is_of_kind(&error) {
             return error;
         }
-        explain(sys::kind(at.as_fd(), name).ok().flatten(), shown, error)
+        explain(sys::kind(at, name).ok().flatten(), shown, error)
     })
 }
 
@@ -381,22 +380,24 @@ fn explain(kind: Option<FoundKind>, shown: &Path, error: io::Error) -> io::Error
     }
 }
 
-fn remove_tree(at: &OwnedFd, name: &OsStr, shown: &Path, depth: usize) -> io::Result<()> {
-    match sys::kind(at.as_fd(), name)? {
+fn remove_tree(at: &Handle, name: &OsStr, shown: &Path, depth: usize) -> io::Result<()> {
+    match sys::kind(at, name)? {
         None => return Ok(()),
         Some(FoundKind::Directory) if depth > 0 => {}
         Some(FoundKind::Directory) => {
             return Err(io::Error::other("the directories are nested too deep"));
         }
-        Some(_) => return absent(sys::unlink(at.as_fd(), name)).map(drop),
+        Some(_) => return absent(sys::unlink(at, name)).map(drop),
     }
     let Some(directory) = absent(open_step(at, name, shown))? else {
         return Ok(());
     };
-    for (name, _) in sys::list(directory.as_fd())? {
+    for (name, _) in sys::list(&directory)? {
         remove_tree(&directory, &name, &shown.join(&name), depth - 1)?;
     }
-    absent(sys::remove_directory(at.as_fd(), name)).map(drop)
+    // An open directory cannot be removed on Windows.
+    drop(directory);
+    absent(sys::remove_directory(at, name)).map(drop)
 }
 
 /// Maps `NotFound` to `None`.

@@ -1,19 +1,19 @@
 //! Replacement of files that other programs edit without a lock: only the version read is replaced.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::directory::{Directory, Place};
-use super::sys::{self, Access};
+use super::state::FileState;
+use super::system::files::Handle;
+use super::system::{Access, files as sys};
 use super::{file, temporary};
 
 impl Directory {
-    /// Returns the metadata of a regular file; `None` if it does not exist.
-    pub fn metadata(&self, name: impl AsRef<Path>) -> io::Result<Option<Metadata>> {
+    /// Returns the state of a regular file; `None` if it does not exist.
+    pub fn state(&self, name: impl AsRef<Path>) -> io::Result<Option<FileState>> {
         look(&self.place(name.as_ref())?)
     }
 
@@ -28,17 +28,17 @@ impl Directory {
     pub fn replace_unchanged(
         &self,
         name: impl AsRef<Path>,
-        read: Option<&Metadata>,
+        read: Option<&FileState>,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<bool> {
         let place = self.place(name.as_ref())?;
-        let parent = place.parent.as_fd();
+        let parent = &*place.parent;
         let temporary = temporary::name(&place.name);
         let mut file = sys::open_file(parent, &temporary, Access::Create)?;
         let placed = (|| {
             write(&mut file)?;
             file.sync_all()?;
-            let own = file.metadata()?;
+            let own = FileState::of(&file)?;
             let placed = match read {
                 Some(read) => exchange(&place, &temporary, read, &own)?,
                 None => move_to_free(parent, &temporary, &place.name)?,
@@ -48,17 +48,19 @@ impl Directory {
         })();
         drop(sys::unlink(parent, &temporary));
         let (placed, own) = placed?;
-        temporary::sweep(parent, own.mtime());
-        Ok(placed && look(&place)?.is_some_and(|there| is_same_file(&there, &own)))
+        temporary::sweep(parent, own.modified[0]);
+        Ok(placed && look(&place)?.is_some_and(|there| there.is_same_file(&own)))
     }
 }
 
 /// Swaps in the new file for the one that was read; `false` leaves it under its temporary name.
-fn exchange(place: &Place, temporary: &OsStr, read: &Metadata, own: &Metadata) -> io::Result<bool> {
-    let is_as_read = look(place)?.is_some_and(|there| {
-        is_unchanged(&there, read)
-            && (there.ctime(), there.ctime_nsec()) == (read.ctime(), read.ctime_nsec())
-    });
+fn exchange(
+    place: &Place,
+    temporary: &OsStr,
+    read: &FileState,
+    own: &FileState,
+) -> io::Result<bool> {
+    let is_as_read = look(place)?.is_some_and(|there| there == *read);
     if is_as_read {
         exchange_now(place, temporary, read, own)
     } else {
@@ -70,10 +72,10 @@ fn exchange(place: &Place, temporary: &OsStr, read: &Metadata, own: &Metadata) -
 fn exchange_now(
     place: &Place,
     temporary: &OsStr,
-    read: &Metadata,
-    own: &Metadata,
+    read: &FileState,
+    own: &FileState,
 ) -> io::Result<bool> {
-    let parent = place.parent.as_fd();
+    let parent = &*place.parent;
     let swap = || sys::exchange(parent, temporary, &place.name);
     match swap() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -87,7 +89,7 @@ fn exchange_now(
     // detects an editor that saves meanwhile.
     let is_kept = || {
         let old = look_at(parent, temporary, &place.shown)?;
-        Ok::<bool, io::Error>(old.is_some_and(|old| is_unchanged(&old, read)))
+        Ok::<bool, io::Error>(old.is_some_and(|old| old.is_unwritten(read)))
     };
     if is_kept()? {
         sys::sync(parent)?;
@@ -103,7 +105,7 @@ fn exchange_now(
         done => done?,
     }
     let back = look_at(parent, temporary, &place.shown)?;
-    if !back.is_some_and(|there| is_same_file(&there, own)) {
+    if !back.is_some_and(|there| there.is_same_file(own)) {
         // A third version replaced the new file, and is newer than the one that came back.
         swap()?;
     }
@@ -111,7 +113,7 @@ fn exchange_now(
 }
 
 /// Renames a file to a name that must be free; `false` if it is not.
-fn move_to_free(parent: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<bool> {
+fn move_to_free(parent: &Handle, from: &OsStr, to: &OsStr) -> io::Result<bool> {
     match sys::rename_to_free(parent, from, to) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -123,27 +125,16 @@ fn move_to_free(parent: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<
     }
 }
 
-fn look(place: &Place) -> io::Result<Option<Metadata>> {
-    look_at(place.parent.as_fd(), &place.name, &place.shown)
+fn look(place: &Place) -> io::Result<Option<FileState>> {
+    look_at(&*place.parent, &place.name, &place.shown)
 }
 
-/// Returns the metadata of a regular file; `None` if it does not exist.
-fn look_at(at: BorrowedFd<'_>, name: &OsStr, shown: &Path) -> io::Result<Option<Metadata>> {
+/// Returns the state of a regular file; `None` if it does not exist.
+fn look_at(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Option<FileState>> {
     match file::open(at, name, shown, Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened?.metadata().map(Some),
+        opened => FileState::of(&opened?).map(Some),
     }
-}
-
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// Returns `true` if the file has not been written to; a rename does not count.
-fn is_unchanged(now: &Metadata, then: &Metadata) -> bool {
-    is_same_file(now, then)
-        && now.len() == then.len()
-        && (now.mtime(), now.mtime_nsec()) == (then.mtime(), then.mtime_nsec())
 }
 
 #[cfg(test)]
@@ -161,9 +152,9 @@ mod tests {
         let own_name = OsStr::new("own");
         let at = |name: &str| dir.path().join(name);
         let put = |name: &str, text: &[u8]| directory.replace_file(name, text).unwrap();
-        let state = |name: &str| directory.metadata(name).unwrap().unwrap();
+        let state = |name: &str| directory.state(name).unwrap().unwrap();
         let exchange =
-            |read: &Metadata, own: &Metadata| exchange_now(&place, own_name, read, own).unwrap();
+            |read: &FileState, own: &FileState| exchange_now(&place, own_name, read, own).unwrap();
         put("a.json", b"read");
         put("own", b"own");
         let (read, own) = (state("a.json"), state("own"));
@@ -213,8 +204,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::new().unwrap();
         let directory = Directory::at(dir.path());
-        let state = outside.as_file().metadata().unwrap();
-        std::os::unix::fs::symlink(outside.path(), dir.path().join("a.json")).unwrap();
+        let state = FileState::of(outside.as_file()).unwrap();
+        crate::platform::make_link(outside.path(), dir.path().join("a.json")).unwrap();
         let write = |file: &mut File| file.write_all(b"own");
         assert!(
             directory

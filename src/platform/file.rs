@@ -3,21 +3,15 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
-use super::sys::{self, Access};
+use super::system::files::Handle;
+use super::system::{Access, files as sys};
 
 /// Opens a regular file. `shown` is its path in errors.
-pub(super) fn open(
-    at: BorrowedFd<'_>,
-    name: &OsStr,
-    shown: &Path,
-    access: Access,
-) -> io::Result<File> {
+pub(super) fn open(at: &Handle, name: &OsStr, shown: &Path, access: Access) -> io::Result<File> {
     let file = sys::open_file(at, name, access).map_err(|error| explain(at, name, shown, error))?;
     let metadata = file.metadata()?;
     if !is_plain(&metadata) {
@@ -25,13 +19,10 @@ pub(super) fn open(
     }
     if access != Access::Read {
         // Another name of the file may lie outside the memory.
-        if metadata.nlink() > 1 {
+        if sys::names(&file, &metadata) > 1 {
             return Err(Refused::error(shown, Reason::HardLink));
         }
-        if metadata.permissions().mode() & 0o7777 != 0o600 {
-            // Fails unless the user owns the file.
-            drop(file.set_permissions(std::fs::Permissions::from_mode(0o600)));
-        }
+        sys::make_file_private(&file, &metadata);
     }
     Ok(file)
 }
@@ -41,7 +32,7 @@ pub(super) fn is_plain(metadata: &Metadata) -> bool {
 }
 
 /// Converts a system error to a [`Refused`] if the kind of the entry explains it.
-fn explain(at: BorrowedFd<'_>, name: &OsStr, shown: &Path, error: io::Error) -> io::Error {
+fn explain(at: &Handle, name: &OsStr, shown: &Path, error: io::Error) -> io::Error {
     if !sys::is_of_kind(&error) {
         return error;
     }

@@ -9,8 +9,29 @@
 //! Files that a user names on the command line, and files of other programs, are opened by path,
 //! only in `named`. The lint `disallowed_methods` keeps other modules from both.
 //!
-//! Deliberately absent: Windows (`sys` is the one file with system calls), and a defence against a
-//! process of the same user that swaps directories. Such a process could write to the files itself.
+//! The operating system is asked here alone; each of these modules says what it promises on which
+//! system:
+//!
+//! | module | what it promises |
+//! |---|---|
+//! | `directory`, `file` | no link is followed; a file has one name and is private before it is written |
+//! | `write` | a file is replaced as a whole or not at all, and durable on return |
+//! | `exchange` | only the version that was read is replaced |
+//! | `state` | identity and times of files; reads and writes at an offset |
+//! | `named` | files that a user names, opened by their path |
+//! | `process` | a started program ends with all that it has started |
+//! | `signals` | interrupts, and requests to end |
+//! | `sockets` | sockets of a database client |
+//!
+//! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
+//! when its process ends in whatever way.
+//!
+//! On Windows, names are opened by their path while their directories are held open, which keeps
+//! those from being renamed; private files have the permissions of the user's directory; and
+//! renaming is as durable as the file system makes it, since directories cannot be synced.
+//!
+//! Deliberately absent: a defence against a process of the same user that swaps directories. Such a
+//! process could write to the files itself.
 
 mod directory;
 mod exchange;
@@ -18,15 +39,40 @@ mod file;
 mod kind;
 pub(crate) mod named;
 pub(crate) mod parallel;
+pub(crate) mod process;
 mod refused;
-mod sys;
+pub(crate) mod signals;
+pub(crate) mod sockets;
+mod state;
+mod system;
 mod temporary;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 mod write;
 
 pub use directory::{Directory, Found};
 pub use kind::FoundKind;
 pub use refused::{Reason, Refused};
+pub use state::FileState;
+pub(crate) use state::PositionedFile;
 pub use temporary::is_temporary;
 
 #[cfg(test)]
 mod tests;
+
+/// Makes a symbolic link, for tests.
+#[cfg(test)]
+pub(crate) fn make_link(
+    target: impl AsRef<std::path::Path>,
+    link: impl AsRef<std::path::Path>,
+) -> std::io::Result<()> {
+    system::files::make_link(target.as_ref(), link.as_ref())
+}
+
+/// Returns `true` if only the owner may use a file, where files have such permissions; for tests.
+#[cfg(test)]
+pub(crate) fn is_private(path: &std::path::Path) -> bool {
+    system::files::is_private(path)
+}

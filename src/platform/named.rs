@@ -11,12 +11,12 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
 use super::refused::{Reason, Refused};
+use super::state::FileState;
+use super::system::files as sys;
 use super::{file, temporary};
 
 /// Opens a file of any kind for reading.
@@ -32,12 +32,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Opens a regular file; fails at once on a pipe or a device.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = sys::without_waiting(OpenOptions::new().read(true)).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -59,6 +54,11 @@ pub(crate) fn read_any_text(path: &Path) -> io::Result<String> {
 /// Returns the metadata of a path, following links.
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     fs::metadata(path)
+}
+
+/// Returns the state of the file at a path, following links.
+pub(crate) fn state(path: &Path) -> io::Result<FileState> {
+    sys::state_of_path(path)
 }
 
 /// Returns the metadata of a link itself.
@@ -87,7 +87,7 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
 
 /// Creates a directory and its missing parents, private to the user.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
-    super::sys::make_directories(path)
+    sys::make_directories(path)
 }
 
 /// Replaces a regular file and keeps its mode, or creates a private one. Fails on a device or a
@@ -138,11 +138,7 @@ pub(crate) fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Appends bytes to a file and syncs them to disk.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = sys::private(OpenOptions::new().create(true).append(true)).open(path)?;
     file.write_all(bytes)?;
     file.sync_data()
 }
@@ -177,18 +173,13 @@ pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Makes a file executable.
+/// Makes a file executable, where that is a permission.
 pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+    sys::executable().map_or(Ok(()), |mode| fs::set_permissions(path, mode))
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
+    sys::private(OpenOptions::new().create_new(true).write(true)).open(path)
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -199,6 +190,5 @@ fn beside(path: &Path) -> PathBuf {
 /// Syncs the parent directory, which makes a rename durable.
 fn sync_above(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let directory = File::open(above.unwrap_or(Path::new(".")))?;
-    super::sys::sync(directory.as_fd())
+    sys::sync_path(above.unwrap_or(Path::new(".")))
 }

@@ -2,12 +2,12 @@
 //! that a later writer recognizes those of killed processes.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::MetadataExt as _;
 
 use super::file;
 use super::kind::FoundKind;
-use super::sys::{self, Access};
+use super::state::FileState;
+use super::system::files::Handle;
+use super::system::{Access, files as sys};
 
 /// Age in seconds after which a temporary file counts as abandoned.
 const STALE_SECONDS: i64 = 10 * 60;
@@ -40,7 +40,7 @@ pub fn is_temporary(name: &str) -> Option<&str> {
 
 /// Removes abandoned temporary files from a directory. `now` is the modification time of a file
 /// just written, in seconds since 1970.
-pub(super) fn sweep(directory: BorrowedFd<'_>, now: i64) {
+pub(super) fn sweep(directory: &Handle, now: i64) {
     for (name, kind) in sys::list(directory).unwrap_or_default() {
         let is_ours = kind == FoundKind::File
             && name
@@ -52,12 +52,12 @@ pub(super) fn sweep(directory: BorrowedFd<'_>, now: i64) {
     }
 }
 
-fn is_stale(directory: BorrowedFd<'_>, name: &OsStr, now: i64) -> bool {
+fn is_stale(directory: &Handle, name: &OsStr, now: i64) -> bool {
     let written = sys::open_file(directory, name, Access::Read)
-        .and_then(|file| file.metadata())
+        .and_then(|file| Ok((file.metadata()?, FileState::of(&file)?)))
         .ok()
-        .filter(file::is_plain)
-        .map(|metadata| metadata.mtime());
+        .filter(|(metadata, _)| file::is_plain(metadata))
+        .map(|(_, state)| state.modified[0]);
     written.is_some_and(|written| now.saturating_sub(written) > STALE_SECONDS)
 }
 

@@ -3,14 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::directory::{Directory, Place};
 use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
-use super::sys::{self, Access};
+use super::state::FileState;
+use super::system::{Access, files as sys};
 use super::temporary;
 
 /// Size in bytes from which a write costs more than a sweep for abandoned temporary files.
@@ -72,7 +71,7 @@ fn replace(
     is_durable: bool,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let parent = place.parent.as_fd();
+    let parent = &*place.parent;
     // A rename would replace a link; an error informs the user instead.
     match sys::kind(parent, &place.name)? {
         None | Some(FoundKind::File) => {}
@@ -98,10 +97,10 @@ fn replace(
         drop(sys::unlink(parent, &temporary));
         return written;
     }
-    if let Ok(metadata) = file.metadata()
-        && (is_durable || metadata.len() >= LARGE)
+    if let Ok(state) = FileState::of(&file)
+        && (is_durable || state.size >= LARGE)
     {
-        temporary::sweep(parent, metadata.mtime());
+        temporary::sweep(parent, state.modified[0]);
     }
     Ok(())
 }

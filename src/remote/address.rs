@@ -10,6 +10,8 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslNegotiation};
 use url::Url;
 
+use crate::platform::sockets;
+
 use super::error::Error;
 use super::policy::{Circumstances, Encryption, Given, Policy};
 
@@ -128,11 +130,7 @@ impl Address {
 
     /// Host, port and database name, without credentials.
     pub fn shown(&self) -> String {
-        let host = self.config.get_hosts().first().map(|host| match host {
-            Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            Host::Unix(path) => path.display().to_string(),
-        });
+        let host = self.config.get_hosts().first().map(sockets::name);
         let port = self.config.get_ports().first().copied().unwrap_or(5432);
         let user = self.config.get_user().unwrap_or_default();
         let name = self.config.get_dbname().unwrap_or(user);
@@ -210,25 +208,19 @@ fn write_spaces_out(url: &mut Url) {
 /// do not count. If host addresses are given, they decide instead of the names.
 fn all_here(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
-    let is_here = |host: &Host| match host {
-        Host::Tcp(name) => {
-            let address = name.parse::<IpAddr>();
-            name.eq_ignore_ascii_case("localhost")
-                || address.is_ok_and(|address| address.to_canonical().is_loopback())
-        }
-        #[cfg(unix)]
-        Host::Unix(_) => true,
+    let is_here = |host: &Host| {
+        let name = sockets::name(host);
+        let address = name.parse::<IpAddr>();
+        is_socket(host)
+            || name.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.to_canonical().is_loopback())
     };
     addresses.iter().all(|at| at.to_canonical().is_loopback())
         && (!addresses.is_empty() || config.get_hosts().iter().all(is_here))
 }
 
 fn is_socket(host: &Host) -> bool {
-    match host {
-        Host::Tcp(_) => false,
-        #[cfg(unix)]
-        Host::Unix(_) => true,
-    }
+    sockets::directory(host).is_some()
 }
 
 #[cfg(test)]

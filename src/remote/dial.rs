@@ -20,6 +20,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect as _};
 use tokio_postgres::{Client, Connection as Driver, SimpleQueryMessage};
 
+use crate::platform::sockets;
+
 use super::address::Address;
 use super::error::Error;
 use super::login_guard::{LoginGuard, Refusal};
@@ -104,7 +106,6 @@ pub(super) async fn dial(address: &Address) -> Result<Dialled, Error> {
 /// Socket address or socket path.
 enum Target {
     Tcp(SocketAddr),
-    #[cfg(unix)]
     Unix(std::path::PathBuf),
 }
 
@@ -117,13 +118,12 @@ async fn targets(
 ) -> Result<Vec<Target>, Failed> {
     let addresses = match (known, host) {
         (Some(known), _) => vec![SocketAddr::new(known, port)],
-        #[cfg(unix)]
-        (None, Some(Host::Unix(directory))) => {
-            return Ok(vec![Target::Unix(
-                directory.join(format!(".s.PGSQL.{port}")),
-            )]);
-        }
-        (None, Some(Host::Tcp(name))) => {
+        (None, Some(host)) => {
+            if let Some(directory) = sockets::directory(host) {
+                let socket = directory.join(format!(".s.PGSQL.{port}"));
+                return Ok(vec![Target::Unix(socket)]);
+            }
+            let name = sockets::name(host);
             let found = tokio::net::lookup_host((name.as_str(), port)).await;
             found
                 .map_err(|e| Failed::Unreachable(e.to_string()))?
@@ -152,9 +152,8 @@ async fn attempt(
 ) -> Result<Dialled, Failed> {
     let unreachable = |e: std::io::Error| Failed::Unreachable(e.to_string());
     let (socket, security) = match target {
-        #[cfg(unix)]
         Target::Unix(path) => {
-            let socket = tokio::net::UnixStream::connect(path).await;
+            let socket = sockets::connect(path).await;
             (Socket::Unix(socket.map_err(unreachable)?), "plain")
         }
         Target::Tcp(at) => {
@@ -236,9 +235,7 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
         }
         socket.set_tcp_keepalive(&keepalive)?;
     }
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    socket.set_tcp_user_timeout(config.get_tcp_user_timeout().copied())?;
-    Ok(())
+    sockets::limit_unreceived(&socket, config.get_tcp_user_timeout().copied())
 }
 
 /// Negotiates TLS and verifies the certificate according to the policy.

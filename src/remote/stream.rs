@@ -11,10 +11,10 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-#[cfg(unix)]
-use tokio::net::UnixStream;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::platform::sockets::LocalStream;
 
 use super::login_guard::LoginGuard;
 
@@ -24,8 +24,7 @@ pub(super) type Encrypted = <MakeRustlsConnect as MakeTlsConnect<TcpStream>>::St
 /// Transport to a server.
 pub(super) enum Socket {
     Tcp(TcpStream),
-    #[cfg(unix)]
-    Unix(UnixStream),
+    Unix(LocalStream),
     Tls(Box<Encrypted>),
 }
 
@@ -46,7 +45,6 @@ macro_rules! with_socket {
     ($socket:expr, $name:ident => $done:expr) => {
         match $socket {
             Socket::Tcp($name) => $done,
-            #[cfg(unix)]
             Socket::Unix($name) => $done,
             Socket::Tls($name) => $done,
         }

@@ -202,10 +202,9 @@ mod tests {
         );
     }
 
-    #[cfg(unix)]
     #[test]
     fn nothing_outside_is_read_through_links() {
-        use std::os::unix::fs::symlink;
+        use crate::platform::make_link as symlink;
         let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
         let outside = tmp.path().join("outside/y");
         fs::create_dir_all(&outside).unwrap();

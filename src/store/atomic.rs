@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, FileState};
 
 use super::error::Error;
 
@@ -35,7 +35,7 @@ pub(crate) fn replace_with(
 pub(super) fn replace_unchanged(
     directory: &Directory,
     path: &Path,
-    read: Option<&std::fs::Metadata>,
+    read: Option<&FileState>,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<bool, Error> {
     let replaced = directory.replace_unchanged(path, read, write);

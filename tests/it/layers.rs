@@ -37,8 +37,17 @@ const RESERVED: &[(&[&str], May, &str)] = &[
             "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
             "UnixStream", "UnixListener",
         ],
-        May::Only(&["llm", "remote", "serve"]),
+        May::Within(&["llm/", "remote/", "serve/", "platform/unix/sockets.rs"]),
         "only `llm`, `remote` and `serve` open sockets",
+    ),
+    (
+        &[
+            "cfg(unix", "cfg(not(unix", "cfg(windows", "cfg(not(windows", "cfg!(", "target_os",
+            "target_family", "std::os", "rustix", "winapi_util", "signal_hook",
+            "tokio::signal::unix",
+        ],
+        May::Within(&["platform/"]),
+        "only `platform` asks for the operating system",
     ),
     (
         &[

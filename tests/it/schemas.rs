@@ -52,7 +52,7 @@ pub(crate) fn assert_valid(arguments: &[&str], document: &Value) {
     } else {
         let begins = |name: &&String| {
             let words: Vec<&str> = name.split(' ').collect();
-            arguments.starts_with(&words)
+            arguments.starts_with(&words) || (**name == "version" && arguments[0] == "--version")
         };
         let longest = VALIDATORS
             .keys()

@@ -18,6 +18,7 @@ use crate::cli::output::{Page, Report, Verbatim};
 use crate::cli::session::follow;
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
+use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
 use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
 use crate::{serve as server, sessions};
@@ -162,6 +163,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("token", &[of::<server::token::Minted>]),
     ("trust", &[of::<trust::TrustReport>]),
+    ("version", &[of::<VersionReport>]),
     (
         "watch",
         &[of::<crate::model::Execution>, of::<watch::Other>],

@@ -1,5 +1,6 @@
 //! `hooks`: installation of memctl in the settings of agent hosts.
 
+use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -180,16 +181,35 @@ pub(in crate::cli) fn project_of(context: &Context) -> PathBuf {
     memory.parent().unwrap_or(memory).to_owned()
 }
 
-/// Returns `true` if `memctl` on the `PATH` is this program.
+/// Returns `true` if `memctl` on the `PATH` is this program, wherever an agent host runs.
 pub(in crate::cli) fn is_on_path(context: &Context) -> bool {
     let environment = &context.environment;
     let path = environment.var("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)
-        .map(|directory| directory.join("memctl"))
+        .map(|directory| directory.join(format!("memctl{EXE_SUFFIX}")))
         .find(|file| named::is_file(file));
+    // A virtual environment of Python is on the path of one shell only.
+    let is_lasting = |file: &Path| {
+        let above = file.ancestors().nth(2);
+        !above.is_some_and(|root| named::is_file(&root.join("pyvenv.cfg")))
+    };
     let real = |path: &Path| named::real(path).ok();
-    first.is_some()
+    first.as_deref().is_some_and(is_lasting)
         && first.as_deref().and_then(real) == environment.program.as_deref().and_then(real)
+}
+
+/// Returns the command that installs this program to stay, if it is in a cache that its package
+/// manager may empty at any time.
+fn lasting_install(program: &Path) -> Option<&'static str> {
+    let parts: Vec<_> = program.iter().filter_map(|part| part.to_str()).collect();
+    let has = |wanted: &[&str]| parts.windows(wanted.len()).any(|part| part == wanted);
+    let is_of_uv = parts.iter().any(|part| part.starts_with("archive-v"));
+    match () {
+        () if has(&["_npx"]) => Some("npm install -g memctl"),
+        () if is_of_uv && has(&["uv"]) => Some("uv tool install memctl"),
+        () if has(&[".cache", "pipx"]) || has(&["pipx", ".cache"]) => Some("pipx install memctl"),
+        () => None,
+    }
 }
 
 /// Returns notes for the user after an installation.
@@ -199,7 +219,16 @@ pub(in crate::cli) fn notes(
     place: &Place,
     project: bool,
 ) -> Vec<String> {
-    let mut notes = obstacles(context, host, place);
+    let mut notes = Vec::new();
+    let program = context.environment.program.as_deref();
+    if let Some(install) = program.and_then(lasting_install).filter(|_| !project) {
+        notes.push(format!(
+            "the hooks start a file in a cache that may be emptied: run `{install}`, then \
+             `memctl hooks install {}`",
+            host.name()
+        ));
+    }
+    notes.extend(obstacles(context, host, place));
     let said = match (host, project) {
         (Host::ClaudeCode, false) => {
             "takes effect in the next Claude Code session; `/hooks` lists the hooks"
@@ -286,5 +315,35 @@ impl Report for Standings {
 
     fn exit_code(&self) -> u8 {
         u8::from(self.hosts.iter().any(|host| host.problem.is_some()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_of_package_managers_are_known() {
+        let check = |path: &str, install| assert_eq!(lasting_install(Path::new(path)), install);
+        check(
+            "/home/a/.npm/_npx/57b/node_modules/@memctl/linux-x64/bin/memctl",
+            Some("npm install -g memctl"),
+        );
+        check(
+            "/home/a/.cache/uv/archive-v0/x1Y/bin/memctl",
+            Some("uv tool install memctl"),
+        );
+        check(
+            "/home/a/.local/pipx/.cache/9f/bin/memctl",
+            Some("pipx install memctl"),
+        );
+        check(
+            "/home/a/.cache/pipx/9f/bin/memctl",
+            Some("pipx install memctl"),
+        );
+        check("/home/a/.local/share/uv/tools/memctl/bin/memctl", None);
+        check("/home/a/.local/share/pipx/venvs/memctl/bin/memctl", None);
+        check("/usr/lib/node_modules/memctl/bin/memctl", None);
+        check("/home/a/archive-v1/memctl", None);
     }
 }

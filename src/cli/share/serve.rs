@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::token::secret;
 use crate::cli::context::Context;
 use crate::cli::primary;
 use crate::config::Environment;
 use crate::error::UserError;
+use crate::platform::signals::Stop;
 use crate::serve::http::{Address, Limits, Options, Origins, Server, bind};
 use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 
@@ -117,16 +117,9 @@ pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, U
     };
     let ended = runtime.block_on(async {
         // Signal handlers are set before the line, so that its reader can stop the server.
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+        let stop = Stop::new()?;
         context.printer.line(&(line + "\n"));
-        let stop = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
-        bound.serve(server, stop).await
+        bound.serve(server, stop.wait()).await
     });
     runtime.shutdown_timeout(LAST);
     ended?;

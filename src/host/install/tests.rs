@@ -160,7 +160,6 @@ fn what_is_no_settings_file_is_not_touched() {
     check(b"\xff\xfe{}", "cannot read");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_stays_a_link() {
     let dir = tempfile::tempdir().unwrap();
@@ -168,7 +167,7 @@ fn a_link_stays_a_link() {
     named::create_dir(place.settings.parent().unwrap()).unwrap();
     let target = dir.path().join("dotfiles.json");
     named::replace(&target, b"{\"a\": 1}\n").unwrap();
-    std::os::unix::fs::symlink(&target, &place.settings).unwrap();
+    crate::platform::make_link(&target, &place.settings).unwrap();
     install(Host::ClaudeCode, &place).unwrap();
     assert!(place.settings.symlink_metadata().unwrap().is_symlink());
     assert!(std::fs::read_to_string(&target).unwrap().contains("memctl"));

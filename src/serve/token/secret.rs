@@ -139,12 +139,7 @@ mod tests {
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
             1
         );
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let rights = std::fs::metadata(&path).unwrap().permissions().mode();
-            assert_eq!(rights & 0o777, 0o600);
-        }
+        assert!(crate::platform::is_private(&path));
     }
 
     #[test]

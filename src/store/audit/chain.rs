@@ -1,11 +1,10 @@
 //! The open log: its end, and the next line of the chain.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, PositionedFile as _};
 use crate::store::error::Error;
 use crate::store::files::file_names::AUDIT_ANCHOR;
 

@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory;

@@ -231,10 +231,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let directory = Directory::at(dir.path());
         let outside = tempfile::NamedTempFile::new().unwrap();
-        std::os::unix::fs::symlink(outside.path(), dir.path().join("a.json")).unwrap();
+        crate::platform::make_link(outside.path(), dir.path().join("a.json")).unwrap();
         assert!(open_data(&directory, "a.json").is_err());
         atomic::replace(&directory, "b.json", b"{}").unwrap();
-        std::os::unix::fs::symlink("b.json", dir.path().join("c.json")).unwrap();
+        crate::platform::make_link("b.json", dir.path().join("c.json")).unwrap();
         assert!(open_data(&directory, "c.json").is_err());
         assert!(open_data(&directory, "b.json").unwrap().is_some());
     }

@@ -9,12 +9,11 @@
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt as _;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 

@@ -9,9 +9,8 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, PositionedFile as _};
 use crate::store::access::scoped::Scoped;
 use crate::store::files::directory::DERIVED;
 

@@ -10,11 +10,10 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::os::unix::fs::MetadataExt as _;
 
 use memmap2::Mmap;
 
-use crate::platform::Directory;
+use crate::platform::{Directory, FileState};
 
 /// Bytes of a derived file.
 #[derive(Debug)]
@@ -22,22 +21,22 @@ pub struct Map {
     bytes: Option<Mmap>,
     directory: Directory,
     name: String,
-    /// Device and inode.
-    identity: (u64, u64),
+    /// State of the file when it was mapped.
+    mapped: FileState,
 }
 
 impl Map {
     /// Maps a file; `None` if it does not exist or cannot be read.
     pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
         let file = directory.open(name).ok()??;
-        let metadata = file.metadata().ok()?;
+        let mapped = FileState::of(&file).ok()?;
         let of_map = |bytes| Self {
             bytes,
             directory: directory.clone(),
             name: name.to_owned(),
-            identity: (metadata.dev(), metadata.ino()),
+            mapped,
         };
-        if metadata.len() == 0 {
+        if mapped.size == 0 {
             return Some(of_map(None));
         }
         // SAFETY: only this program writes derived files. It creates each under a unique name and
@@ -51,8 +50,8 @@ impl Map {
     /// Opens the mapped file again; `None` if it was unlinked. A mapping keeps no file open.
     pub(crate) fn reopen(&self) -> Option<File> {
         let file = self.directory.open(&self.name).ok()??;
-        let metadata = file.metadata().ok()?;
-        ((metadata.dev(), metadata.ino()) == self.identity).then_some(file)
+        let state = FileState::of(&file).ok()?;
+        state.is_same_file(&self.mapped).then_some(file)
     }
 }
 

@@ -10,17 +10,16 @@
 //! not valid JSON, and the entry counts as not found.
 
 use std::cell::{OnceCell, RefCell};
-use std::fs::{File, Metadata};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::path::PathBuf;
 
 use crate::json;
 use crate::model::Kind;
+use crate::platform::{FileState, PositionedFile as _};
 use crate::store::access::scoped::Scoped;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
-use crate::store::files::data::offsets::Stamp;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::trust::Standing;
@@ -129,7 +128,7 @@ impl Scoped {
         let Some(data) = directory::open_data(self.directory(), file.name())? else {
             return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
         };
-        let now = data.metadata().map_err(Error::io("read", &path))?;
+        let now = FileState::of(&data).map_err(Error::io("read", &path))?;
         if let Ok(Some(known)) = self.directory().open(&saved)
             && let Some((entries, postings)) = believed(&known, &now, scheme)
         {
@@ -163,8 +162,8 @@ impl Scoped {
         let counts = [rows.len() as u64, postings.len() as u64];
         // A table is saved only for the state of the file that was read. Ignores failure, because
         // it can be rebuilt.
-        let read = snapshot.file.as_ref().and_then(|f| f.metadata().ok());
-        if let Some(read) = read.filter(|m| Stamp::of(m) == snapshot.table.header.stamp)
+        let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
+        if let Some(read) = read.filter(|read| *read == snapshot.table.header.stamp)
             && self.directory().below(DERIVED).create().is_ok()
         {
             let header = header(&read, scheme, counts);
@@ -280,7 +279,7 @@ impl Bytes {
         if let Self::Disk(Pages { file, .. }) = self {
             let mut bytes = Vec::new();
             let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
-            if is_small && file.read_to_end(&mut bytes).is_ok() {
+            if is_small && file.rewind().is_ok() && file.read_to_end(&mut bytes).is_ok() {
                 *self = Self::Memory(bytes);
             }
         }
@@ -341,20 +340,12 @@ fn copy(bytes: &[u8], from: usize, into: &mut [u8]) -> io::Result<()> {
     clippy::cast_sign_loss,
     reason = "the bits are kept, and compared as bits"
 )]
-fn header(of: &Metadata, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
+fn header(of: &FileState, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..8].copy_from_slice(MAGIC);
     let numbers = [
-        of.dev(),
-        of.ino(),
-        of.size(),
-        of.mtime() as u64,
-        of.mtime_nsec() as u64,
-        of.ctime() as u64,
-        of.ctime_nsec() as u64,
-        scheme,
-        entries,
-        postings,
+        of.device, of.inode, of.size, of.modified[0] as u64, of.modified[1] as u64,
+        of.changed[0] as u64, of.changed[1] as u64, scheme, entries, postings,
     ];
     for (i, number) in numbers.iter().enumerate() {
         bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
@@ -366,7 +357,7 @@ fn header(of: &Metadata, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEA
 
 /// Returns the numbers of entries and postings of a saved table that matches this state of the
 /// file.
-fn believed(file: &File, of: &Metadata, scheme: u64) -> Option<(u64, u64)> {
+fn believed(file: &File, of: &FileState, scheme: u64) -> Option<(u64, u64)> {
     let mut bytes = [0; HEADER];
     file.read_exact_at(&mut bytes, 0).ok()?;
     let counts = [u64_at(&bytes, HEADER - 24), u64_at(&bytes, HEADER - 16)];

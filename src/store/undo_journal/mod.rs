@@ -102,8 +102,8 @@ pub(crate) struct Mark(u64);
 
 /// Returns the current end of the journal.
 pub(crate) fn mark(lock: &Lock) -> Mark {
-    let state = lock.directory().metadata(FILE);
-    Mark(state.ok().flatten().map_or(0, |m| m.len()))
+    let state = lock.directory().state(FILE);
+    Mark(state.ok().flatten().map_or(0, |state| state.size))
 }
 
 /// Drops the lines after a mark from the same lock: their writes did not happen.

@@ -113,7 +113,7 @@ impl Writer {
     /// Prepares the local file of a kind before its first record: what nobody has approved moves to
     /// it, and git is told to ignore it.
     pub(super) fn begin_local(&mut self, file: DataFile) -> Result<(), Error> {
-        let state = self.lock().directory().metadata(file.name());
+        let state = self.lock().directory().state(file.name());
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
         }

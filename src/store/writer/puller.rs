@@ -64,8 +64,8 @@ impl Puller {
     pub fn damaged(&self) -> Vec<String> {
         // A valid file is never empty: it holds at least an object.
         let is_empty = |store: &Scoped, kind: Kind| {
-            let state = store.directory().metadata(kind.file());
-            state.is_ok_and(|state| state.is_some_and(|state| state.len() == 0))
+            let state = store.directory().state(kind.file());
+            state.is_ok_and(|state| state.is_some_and(|state| state.size == 0))
         };
         let is_damaged = |store: &Scoped, kind| match store.file(DataFile::shared(kind)).snapshot()
         {

@@ -18,17 +18,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::platform::Directory;
+use crate::platform::{Directory, FileState, PositionedFile as _};
 use crate::store::error::{Error, ProblemKind};
 use crate::store::files::directory;
 
 use super::json_file::{JsonFile, Snapshot};
-use super::offsets::{Header, Offsets, Stamp};
+use super::offsets::{Header, Offsets};
 use super::scan;
 
 /// Time without changes after which a half-saved file counts as the result of a crash.
@@ -80,7 +79,7 @@ pub(crate) fn reach(point: Point, path: &Path) {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Landed {
     /// The bytes are in place, in the file with the expected name, which now has this state.
-    Here(Stamp),
+    Here(FileState),
     /// Another program has interfered: the append does not count.
     OtherFile,
 }
@@ -117,8 +116,8 @@ impl<'a> Spot<'a> {
 
     /// Writes up to the new end of the file. Returns `false`, without writing, if the file has
     /// changed.
-    pub(crate) fn write(&self, bytes: &[u8], read: Stamp) -> io::Result<bool> {
-        if Stamp::of(&self.file.metadata()?) != read {
+    pub(crate) fn write(&self, bytes: &[u8], read: FileState) -> io::Result<bool> {
+        if FileState::of(self.file)? != read {
             return Ok(false);
         }
         reach(Point::Compared, self.path);
@@ -130,18 +129,16 @@ impl<'a> Spot<'a> {
     /// Verifies the written bytes. If they went into a file that was being saved, removes them as
     /// far as they are distinguishable.
     pub(crate) fn landed(&self, bytes: &[u8], root_key: &str) -> io::Result<Landed> {
-        let state = self.file.metadata()?;
-        if state.len() != self.at + bytes.len() as u64 || !self.holds(bytes)? {
+        let state = FileState::of(self.file)?;
+        if state.size != self.at + bytes.len() as u64 || !self.holds(bytes)? {
             self.take_out(bytes, root_key)?;
             return Ok(Landed::OtherFile);
         }
-        let stamp = Stamp::of(&state);
-        let Some(there) = self.directory.metadata(self.path)? else {
+        let Some(there) = self.directory.state(self.path)? else {
             return Ok(Landed::OtherFile);
         };
-        let there = Stamp::of(&there);
-        Ok(if there.is_same_file(&stamp) {
-            Landed::Here(stamp)
+        Ok(if there.is_same_file(&state) {
+            Landed::Here(state)
         } else {
             Landed::OtherFile
         })
@@ -161,8 +158,8 @@ impl<'a> Spot<'a> {
     /// editor's text. Waits for the editor, then truncates the file to the end of its text if only
     /// such bytes follow.
     fn take_out(&self, bytes: &[u8], root_key: &str) -> io::Result<()> {
-        let _: bool = await_quiet(QUIET, || Ok(Stamp::of(&self.file.metadata()?)))?;
-        let read = self.file.metadata()?;
+        let _: bool = await_quiet(QUIET, || FileState::of(self.file))?;
+        let read = FileState::of(self.file)?;
         let mut source = self.file;
         io::Seek::rewind(&mut source)?;
         let outline = scan::scan(self.file, self.path, root_key, &mut |_, _| {})?;
@@ -177,8 +174,8 @@ impl<'a> Spot<'a> {
             None if outline.close.is_none() => 0,
             None => return Ok(()),
         };
-        let is_own = self.is_left_of(bytes, end, read.len())?;
-        if is_own && Stamp::of(&self.file.metadata()?) == Stamp::of(&read) {
+        let is_own = self.is_left_of(bytes, end, read.size)?;
+        if is_own && FileState::of(self.file)? == read {
             self.file.set_len(end)?;
         }
         Ok(())
@@ -219,7 +216,10 @@ fn is_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// Waits until a file stays unchanged for `quiet`; `false` if it never does.
-fn await_quiet(quiet: Duration, mut state: impl FnMut() -> io::Result<Stamp>) -> io::Result<bool> {
+fn await_quiet(
+    quiet: Duration,
+    mut state: impl FnMut() -> io::Result<FileState>,
+) -> io::Result<bool> {
     let start = Instant::now();
     let (mut last, mut since) = (state()?, start);
     while since.elapsed() < quiet {
@@ -247,13 +247,13 @@ impl JsonFile<'_> {
         let quiet = match &snapshot.file {
             Some(_) if snapshot.problems.iter().any(is_torn) => QUIET,
             None if had_entries() => LONG_QUIET,
-            None if snapshot.table.header.stamp != Stamp::default() => QUIET,
+            None if snapshot.table.header.stamp != FileState::default() => QUIET,
             _ => return Ok(false),
         };
         let path = &snapshot.path;
         let state = || match directory::open_data(self.directory, self.of.name()) {
-            Ok(Some(file)) => Ok(Stamp::of(&file.metadata()?)),
-            Ok(None) => Ok(Stamp::default()),
+            Ok(Some(file)) => FileState::of(&file),
+            Ok(None) => Ok(FileState::default()),
             Err(error) => Err(io::Error::other(error)),
         };
         let read = snapshot.table.header.stamp;

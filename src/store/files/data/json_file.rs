@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::json;
 use crate::model::{IdShape, Kind};
-use crate::platform::Directory;
+use crate::platform::{Directory, FileState};
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data_files::DataFile;
@@ -17,14 +17,14 @@ use crate::store::files::directory::{self, DERIVED};
 use crate::store::files::tombstones;
 
 use super::foreign_edit::{Point, reach};
-use super::offsets::{Header, Offsets, Row, Stamp};
+use super::offsets::{Header, Offsets, Row, generation};
 use super::read_ahead::ReadAhead;
 use super::scan::{self, Outline};
 
 /// Newest format of data files that this program writes.
 ///
 /// - 1: the source documents' own files, which have no `format` key.
-pub(crate) const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 1;
 /// Size in bytes below which a scan is as cheap as reading a table.
 const SMALL: u64 = 64 << 10;
 /// Time for which a reader tries to keep writers out.
@@ -176,12 +176,12 @@ impl<'a> JsonFile<'a> {
         }
     }
 
-    fn stamp(self) -> Result<Option<Stamp>, Error> {
+    fn stamp(self) -> Result<Option<FileState>, Error> {
         let Some(file) = directory::open_data(self.directory, self.of.name())? else {
-            return Ok(Some(Stamp::default()));
+            return Ok(Some(FileState::default()));
         };
-        let metadata = file.metadata().map_err(Error::io("read", &self.path()))?;
-        Ok(Some(Stamp::of(&metadata)))
+        let state = FileState::of(&file).map_err(Error::io("read", &self.path()))?;
+        Ok(Some(state))
     }
 
     /// Scans the current file, ignoring the saved table.
@@ -193,7 +193,7 @@ impl<'a> JsonFile<'a> {
         let cannot_read = |source| Error::io("read", &path)(source);
         let mut highest = tombstones::highest(self.directory, self.kind());
         let mut rows = Vec::new();
-        let stamp = Stamp::of(&file.metadata().map_err(cannot_read)?);
+        let stamp = FileState::of(&file).map_err(cannot_read)?;
         reach(Point::Sized, &path);
         let outline = scan::scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
             let text = |name| json::string_field(entry, name).unwrap_or_default();
@@ -216,7 +216,7 @@ impl<'a> JsonFile<'a> {
             close: close.unwrap_or(0),
             format,
             highest,
-            generation: stamp.generation(),
+            generation: generation(&stamp),
             problems: if outline.empty {
                 0
             } else {
@@ -254,7 +254,7 @@ impl<'a> JsonFile<'a> {
         let Some(file) = directory::open_data(self.directory, self.of.name())? else {
             return Ok(Some(self.missing()));
         };
-        let stamp = Stamp::of(&file.metadata().map_err(Error::io("read", &path))?);
+        let stamp = FileState::of(&file).map_err(Error::io("read", &path))?;
         let table = Offsets::open(self.directory, &self.table_path());
         Ok(table
             .filter(|table| table.header.stamp == stamp)

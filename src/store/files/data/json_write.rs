@@ -13,11 +13,11 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::model::IdShape;
+use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::file_names::PROBE;
@@ -25,7 +25,7 @@ use crate::store::files::file_names::PROBE;
 use super::foreign_edit::{Landed, Point, Spot, reach};
 use super::frame::CLOSING;
 use super::json_file::{FORMAT, JsonFile, Snapshot};
-use super::offsets::{Header, Offsets, Row, Stamp};
+use super::offsets::{Header, Offsets, Row, generation};
 
 /// Maximum length of the text after the last entry: closing brackets and a few keys of the root.
 const LONGEST_CLOSING: u64 = 1 << 20;
@@ -154,17 +154,13 @@ impl JsonFile<'_> {
     }
 
     /// Creates a missing or empty file with this text. Returns its state.
-    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<Stamp, Error> {
+    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<FileState, Error> {
         let path = &snapshot.path;
         let changing = || Error::Changing { path: path.clone() };
         let read = snapshot.table.header.stamp;
-        let state = || {
-            self.directory
-                .metadata(path)
-                .map_err(Error::io("read", path))
-        };
+        let state = || self.directory.state(path).map_err(Error::io("read", path));
         let empty = state()?;
-        if empty.as_ref().map_or_else(Stamp::default, Stamp::of) != read {
+        if empty.unwrap_or_default() != read {
             return Err(changing());
         }
         reach(Point::Compared, path);
@@ -174,9 +170,8 @@ impl JsonFile<'_> {
             return Err(changing());
         }
         let made = state()?.ok_or_else(changing)?;
-        let stamp = Stamp::of(&made);
-        (stamp.size == text.len() as u64)
-            .then_some(stamp)
+        (made.size == text.len() as u64)
+            .then_some(made)
             .ok_or_else(changing)
     }
 
@@ -239,7 +234,7 @@ impl JsonFile<'_> {
     }
 
     /// Updates the saved table after an append. The next scan corrects any failure.
-    fn record(self, old: &Header, stamp: Stamp, rows: &[Row], table: Option<&Offsets>) {
+    fn record(self, old: &Header, stamp: FileState, rows: &[Row], table: Option<&Offsets>) {
         let shape = |row: &Row| {
             IdShape::of(self.kind(), &String::from_utf8_lossy(row.id())).unwrap_or_default()
         };
@@ -247,7 +242,7 @@ impl JsonFile<'_> {
         let header = Header {
             // A new file starts a new generation.
             generation: match old.generation {
-                0 => stamp.generation(),
+                0 => generation(&stamp),
                 generation => generation,
             },
             stamp,
@@ -335,8 +330,8 @@ impl JsonFile<'_> {
             return Ok(());
         };
         let path = &snapshot.path;
-        let read = file.metadata().map_err(Error::io("read", path))?;
-        if Stamp::of(&read) != snapshot.table.header.stamp {
+        let read = FileState::of(file).map_err(Error::io("read", path))?;
+        if read != snapshot.table.header.stamp {
             return Err(Error::Changing { path: path.clone() });
         }
         let is_placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {

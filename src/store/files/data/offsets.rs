@@ -7,15 +7,14 @@
 //! On disk: a header of 160 bytes, then 72 bytes per entry, little-endian. The header is written
 //! last and carries a checksum, so that a partially written table does not match.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, SkillPath};
-use crate::platform::Directory;
+use crate::platform::{Directory, FileState, PositionedFile as _};
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::DERIVED;
 
@@ -30,42 +29,15 @@ const CUT: u8 = u8::MAX;
 /// Number of rows read at once: large enough to be fast, small enough to save memory.
 const BATCH: usize = 4096;
 
-/// State of a file, for comparison without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stamp {
-    device: u64,
-    inode: u64,
-    pub(crate) size: u64,
-    modified: [i64; 2],
-    changed: [i64; 2],
-}
-
-impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: [metadata.mtime(), metadata.mtime_nsec()],
-            changed: [metadata.ctime(), metadata.ctime_nsec()],
-        }
-    }
-
-    /// Returns `true` if both are states of the same file.
-    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-
-    /// Returns a generation number for rows found in this state of the file.
-    pub(crate) fn generation(&self) -> u64 {
-        fnv(format!("{self:?}").as_bytes())
-    }
+/// Returns a generation number for rows found in this state of the file.
+pub(crate) fn generation(state: &FileState) -> u64 {
+    fnv(format!("{state:?}").as_bytes())
 }
 
 /// Facts about the file as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Header {
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileState,
     /// Number of entries.
     pub(crate) count: u64,
     /// Offset of the next entry.
@@ -340,7 +312,7 @@ impl Header {
         )]
         let time = |i: usize| [number(i) as i64, number(i + 1) as i64];
         Some(Self {
-            stamp: Stamp {
+            stamp: FileState {
                 device: number(0),
                 inode: number(1),
                 size: number(2),

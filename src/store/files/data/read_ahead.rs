@@ -6,8 +6,9 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError, TryLockError};
+
+use crate::platform::PositionedFile as _;
 
 /// Bytes of the first read ahead, and of each after several.
 const LEAST: usize = 16 << 10;

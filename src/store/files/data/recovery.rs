@@ -3,8 +3,8 @@
 //! Bytes that a crash left after the last complete entry are saved to a copy, never discarded.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
 
+use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::directory::Lock;
@@ -13,7 +13,7 @@ use crate::store::files::file_names::RECOVERED;
 use super::foreign_edit::{Point, reach};
 use super::frame::CLOSING;
 use super::json_file::{FORMAT, JsonFile, Snapshot};
-use super::offsets::{Header, Stamp};
+use super::offsets::Header;
 
 impl JsonFile<'_> {
     /// Returns the current state of the file, repaired and ready for a write. Reports each repair.
@@ -102,8 +102,8 @@ impl JsonFile<'_> {
             let name = format!("{}.{tail}.txt", self.of.name());
             atomic::replace(&aside, name, &rest)?;
         }
-        let now = file.metadata().map_err(Error::io("read", &path))?;
-        if Stamp::of(&now) != header.stamp {
+        let now = FileState::of(&file).map_err(Error::io("read", &path))?;
+        if now != header.stamp {
             return Err(Error::Changing { path });
         }
         // Truncate first: a crash here only leaves a torn tail again.

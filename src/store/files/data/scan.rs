@@ -10,6 +10,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::json::{self, Stop, Walk};
+use crate::platform::PositionedFile as _;
 use crate::store::error::{Problem, ProblemKind};
 
 /// Structure of the file as a whole.
@@ -241,7 +242,6 @@ impl<'a> Lines<'a> {
 
     /// Returns the line of the byte at `offset`.
     pub(crate) fn at(&mut self, offset: u64) -> io::Result<u64> {
-        use std::os::unix::fs::FileExt as _;
         if offset < self.at {
             (self.at, self.line) = (0, 1);
         }

@@ -391,7 +391,7 @@ fn a_table_of_other_bytes_is_not_written_by() {
         .unwrap()
         .unwrap();
     let header = Header {
-        stamp: Stamp::of(&file.metadata().unwrap()),
+        stamp: FileState::of(&file).unwrap(),
         ..old.header.clone()
     };
     Offsets::append(&above(&table), &table, &header, &[]).unwrap();

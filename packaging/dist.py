@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Builds every package of this machine's platform from one release build.
+
+usage: dist.py [--target TRIPLE] [--out DIR] [--program FILE]
+
+The wheel's build makes the program; the tarball, the .deb and the npm packages carry that same file.
+On Linux, zig links it against the symbols of glibc 2.17, so that one program runs on every
+distribution since 2014. A static program for musl is built too where the compiler has that target's
+standard library (`rustup target add x86_64-unknown-linux-musl`, or CROSS_TOOLCHAIN).
+
+Deliberately absent: installing the tools (`make dist-tools`) and signing (`release.yml`).
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import npm
+
+ROOT = Path(__file__).resolve().parent.parent
+# Shell → name of its completion script below `share/`.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/memctl",
+    "zsh": "zsh/site-functions/_memctl",
+    "fish": "fish/vendor_completions.d/memctl.fish",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default=host_target())
+    parser.add_argument("--out", type=Path, default=ROOT / "target/dist")
+    options = parser.parse_args()
+    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"))
+    package = next(package for package in metadata["packages"] if package["name"] == "memctl")
+    package["repository"] = package["repository"] or os.environ.get("MEMCTL_REPOSITORY")
+    out, target = options.out.resolve(), options.target
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+
+    wheel = build_wheel(target, out)
+    program = Path(metadata["target_directory"]) / target / "release" / executable(target)
+    share = write_share(program, out / "share", target)
+    add_to_wheel(wheel, share)
+    (out / f"memctl-{package['version']}.cdx.json").write_bytes(sbom(wheel))
+    build_tarball(package, target, program, share, out)
+    if "linux" in target:
+        build_deb(target, out)
+    npm.build(package, npm.PLATFORMS[target], program, ROOT, out)
+    build_bundle(package, npm.PLATFORMS[target], program, out)
+    musl = target.replace("-gnu", "-musl")
+    if musl != target:
+        if static := build_static(musl, metadata["target_directory"]):
+            build_tarball(package, musl, static, share, out)
+        else:
+            print(f"skipped: no standard library for {musl}; rustup target add {musl}", file=sys.stderr)
+    shutil.rmtree(share)
+    write_checksums(out)
+    for file in packages(out):
+        print(f"{file.stat().st_size / 1e6:8.1f} MB  {file.name}")
+
+
+def build_wheel(target: str, out: Path) -> Path:
+    """Builds the program and its wheel."""
+    how = ["--zig", "--compatibility", "manylinux_2_17"] if "linux" in target else []
+    run("maturin", "build", "--release", "--locked", "--target", target, *how, "--out", str(out))
+    return next(out.glob("*.whl"))
+
+
+def build_static(target: str, directory: str) -> Path | None:
+    """Builds the static program; None if the standard library of its target is not there."""
+    environment, how = dict(os.environ), []
+    if toolchain := os.environ.get("CROSS_TOOLCHAIN"):
+        # A compiler that builds the standard library itself; zig brings musl.
+        environment |= {"RUSTC": f"{toolchain}/rustc", "RUSTC_BOOTSTRAP": "1"}
+        environment |= {"RUSTFLAGS": "-C link-self-contained=no", "CARGO_TARGET_DIR": f"{directory}/cross"}
+        directory, how = environment["CARGO_TARGET_DIR"], ["-Zbuild-std=std,panic_unwind"]
+    elif not Path(output("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
+        return None
+    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", *how, "--target", target, env=environment)
+    return Path(directory) / target / "release" / "memctl"
+
+
+def write_share(program: Path, share: Path, target: str) -> Path:
+    """Writes manual pages and completions, which the program itself prints."""
+    pages = share / "man/man1"
+    pages.mkdir(parents=True)
+    run(str(program), "man", "--dir", str(pages))
+    for shell, name in COMPLETIONS.items():
+        script = share / name
+        script.parent.mkdir(parents=True)
+        script.write_text(output(str(program), "completions", shell))
+    return share
+
+
+def add_to_wheel(wheel: Path, share: Path) -> None:
+    """Adds `share/`, which an installation puts below its prefix."""
+    run(sys.executable, "-m", "wheel", "unpack", "--dest", str(wheel.parent / "unpacked"), str(wheel))
+    (unpacked,) = (wheel.parent / "unpacked").iterdir()
+    shutil.copytree(share, unpacked / f"{unpacked.name}.data/data/share")
+    wheel.unlink()
+    run(sys.executable, "-m", "wheel", "pack", "--dest-dir", str(wheel.parent), str(unpacked))
+    shutil.rmtree(unpacked.parent)
+
+
+def sbom(wheel: Path) -> bytes:
+    """Returns the list of the program's dependencies (CycloneDX) that the wheel's build has made."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if "/sboms/" in name and name.endswith(".json"))
+        return archive.read(name)
+
+
+def build_tarball(package: dict, target: str, program: Path, share: Path, out: Path) -> None:
+    """Packs the program, its licence and `share/` with sorted names and a fixed time and owner."""
+    name = f"memctl-{package['version']}-{target}"
+
+    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = "root"
+        entry.mtime = int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "-C", str(ROOT), "log", "-1", "--format=%ct"))
+        entry.mode = 0o755 if entry.isdir() or entry.name.endswith(f"/{program.name}") and "/share/" not in entry.name else 0o644
+        return entry
+
+    if "windows" in target:
+        with zipfile.ZipFile(out / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.write(program, f"{name}/{program.name}")
+            archive.write(ROOT / "LICENSE", f"{name}/LICENSE")
+        return
+    with tarfile.open(out / f"{name}.tar.gz", "w:gz") as archive:
+        archive.add(program, f"{name}/{program.name}", filter=plain)
+        archive.add(ROOT / "LICENSE", f"{name}/LICENSE", filter=plain)
+        archive.add(share, f"{name}/share", filter=plain)
+
+
+def build_deb(target: str, out: Path) -> None:
+    """Packs what has been built; the list of files is in Cargo.toml."""
+    run("cargo", "deb", "--no-build", "--no-strip", "--locked", "--target", target, "--output", f"{out}/")
+
+
+def build_bundle(package: dict, platform: str, program: Path, out: Path) -> None:
+    """Packs the MCP server for desktop hosts that install a file (`.mcpb`)."""
+    manifest = {
+        "manifest_version": "0.3",
+        "name": "memctl",
+        "version": package["version"],
+        "description": package["description"],
+        "author": {"name": "The memctl developers"},
+        "license": package["license"],
+        "server": {
+            "type": "binary",
+            "entry_point": f"server/{program.name}",
+            "mcp_config": {
+                "command": f"${{__dirname}}/server/{program.name}",
+                "args": ["--root", "${user_config.project}", "mcp"],
+            },
+        },
+        "user_config": {
+            "project": {
+                "type": "directory",
+                "title": "Project",
+                "description": "Directory of the project whose memory is used",
+                "required": True,
+            }
+        },
+        "compatibility": {"platforms": [platform.split("-")[0]]},
+    }
+    with zipfile.ZipFile(out / f"memctl-{package['version']}-{platform}.mcpb", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest, indent=2) + "\n")
+        archive.write(program, f"server/{program.name}")
+
+
+def write_checksums(out: Path) -> None:
+    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in packages(out)]
+    (out / "SHA256SUMS").write_text("".join(lines))
+
+
+def packages(out: Path) -> list[Path]:
+    return sorted(file for file in out.iterdir() if file.is_file() and file.name != "SHA256SUMS")
+
+
+def executable(target: str) -> str:
+    return "memctl.exe" if "windows" in target else "memctl"
+
+
+def host_target() -> str:
+    """Returns the target that the compiler builds for by default."""
+    lines = output("rustc", "-vV").splitlines()
+    return next(line.removeprefix("host: ") for line in lines if line.startswith("host: "))
+
+
+def run(*command: str, env: dict | None = None) -> None:
+    subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=sys.stderr)
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()

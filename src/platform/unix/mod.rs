@@ -1,0 +1,6 @@
+//! The system calls of Linux and macOS.
+
+pub(super) mod files;
+pub(super) mod process;
+pub(super) mod signals;
+pub(super) mod sockets;

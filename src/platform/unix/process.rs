@@ -1,0 +1,32 @@
+//! Processes on Unix.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+pub(crate) const USUAL_EDITOR: &str = "vi";
+
+/// Lets a program begin a process group of its own.
+pub(in crate::platform) fn begin_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Process group that a program has begun.
+#[derive(Debug)]
+pub(in crate::platform) struct Leader(Pid);
+
+impl Leader {
+    pub(in crate::platform) fn of(child: &Child) -> Option<Self> {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        id.and_then(Pid::from_raw).map(Self)
+    }
+
+    pub(in crate::platform) fn kill(self) {
+        // An error means that the group has already exited.
+        kill_process_group(self.0, Signal::KILL).ok();
+    }
+}
+
+/// Returns the number of the user, as text.
+pub(in crate::platform) fn user() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
