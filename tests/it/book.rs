@@ -170,7 +170,10 @@ fn every_page_that_a_text_names_exists() {
                 let rest = &line[at..];
                 let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
                 let name = rest[..end].trim_end_matches('.');
-                if name.ends_with(".md") && !repository().join(name).is_file() {
+                let is_page = Path::new(name)
+                    .extension()
+                    .is_some_and(|ending| ending == "md");
+                if is_page && !repository().join(name).is_file() {
                     missing.push(format!("{}: {name}", source.display()));
                 }
             }
