@@ -17,16 +17,8 @@ struct Help {
 fn parts(help: &str) -> Help {
     let (about, rest) = help.split_once("\nUsage: ").unwrap();
     // Options that every command has are listed once.
-    let (usage, after) = match rest.split_once("\nEverywhere:\n") {
-        Some((usage, after)) => {
-            let example = after.find("\nExample").unwrap_or(after.len());
-            (usage.to_owned(), after[example..].to_owned())
-        }
-        None => {
-            let example = rest.find("\nExample").unwrap_or(rest.len());
-            (rest[..example].to_owned(), rest[example..].to_owned())
-        }
-    };
+    let (usage, after) = rest.split_once("\nEverywhere:\n").unwrap();
+    let after = after.find("\nExamples:\n").map_or("", |at| &after[at..]);
     let mut lines = Vec::new();
     let mut skips = false;
     for line in usage.lines() {

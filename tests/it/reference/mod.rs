@@ -26,7 +26,7 @@ fn assert_kept(name: &str, page: &str) {
     let mut kept = fs::read_to_string(&path).unwrap_or_default();
     if kept != page && std::env::var_os("UPDATE_REFERENCE").is_some() {
         fs::write(&path, page).unwrap();
-        kept = page.to_owned();
+        page.clone_into(&mut kept);
     }
     assert!(
         kept == page,
