@@ -66,6 +66,7 @@ mod procedures;
 mod purge;
 mod readme;
 mod regression;
+mod released_stores;
 mod review;
 mod rewriting;
 mod rule_files;
