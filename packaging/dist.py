@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Builds every package of this machine's platform from one release build.
 
-usage: dist.py [--target TRIPLE] [--out DIR] [--program FILE]
+usage: dist.py [--target TRIPLE]
+
+The packages are written to `target/dist`, where Cargo.toml looks for the files of the .deb.
 
 The wheel's build makes the program; the tarball, the .deb and the npm packages carry that same file.
 On Linux, zig links it against the symbols of glibc 2.17, so that one program runs on every
@@ -12,6 +14,7 @@ Deliberately absent: installing the tools (`make dist-tools`) and signing (`rele
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -36,18 +39,17 @@ COMPLETIONS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default=host_target())
-    parser.add_argument("--out", type=Path, default=ROOT / "target/dist")
     options = parser.parse_args()
     metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"))
     package = next(package for package in metadata["packages"] if package["name"] == "memctl")
     package["repository"] = package["repository"] or os.environ.get("MEMCTL_REPOSITORY")
-    out, target = options.out.resolve(), options.target
+    out, target = ROOT / "target/dist", options.target
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
 
     wheel = build_wheel(target, out)
     program = Path(metadata["target_directory"]) / target / "release" / executable(target)
-    share = write_share(program, out / "share", target)
+    share = write_share(program, out / "share")
     add_to_wheel(wheel, share)
     (out / f"memctl-{package['version']}.cdx.json").write_bytes(sbom(wheel))
     build_tarball(package, target, program, share, out)
@@ -88,7 +90,7 @@ def build_static(target: str, directory: str) -> Path | None:
     return Path(directory) / target / "release" / "memctl"
 
 
-def write_share(program: Path, share: Path, target: str) -> Path:
+def write_share(program: Path, share: Path) -> Path:
     """Writes manual pages and completions, which the program itself prints."""
     pages = share / "man/man1"
     pages.mkdir(parents=True)
@@ -121,11 +123,13 @@ def build_tarball(package: dict, target: str, program: Path, share: Path, out: P
     """Packs the program, its licence and `share/` with sorted names and a fixed time and owner."""
     name = f"memctl-{package['version']}-{target}"
 
+    written = int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "log", "-1", "--format=%ct"))
+
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = "root"
-        entry.mtime = int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "-C", str(ROOT), "log", "-1", "--format=%ct"))
-        entry.mode = 0o755 if entry.isdir() or entry.name.endswith(f"/{program.name}") and "/share/" not in entry.name else 0o644
+        entry.mtime = written
+        entry.mode = 0o755 if entry.isdir() or entry.name == f"{name}/{program.name}" else 0o644
         return entry
 
     if "windows" in target:
@@ -133,7 +137,11 @@ def build_tarball(package: dict, target: str, program: Path, share: Path, out: P
             archive.write(program, f"{name}/{program.name}")
             archive.write(ROOT / "LICENSE", f"{name}/LICENSE")
         return
-    with tarfile.open(out / f"{name}.tar.gz", "w:gz") as archive:
+    with (
+        open(out / f"{name}.tar.gz", "wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
         archive.add(program, f"{name}/{program.name}", filter=plain)
         archive.add(ROOT / "LICENSE", f"{name}/LICENSE", filter=plain)
         archive.add(share, f"{name}/share", filter=plain)

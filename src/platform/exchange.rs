@@ -126,7 +126,7 @@ fn move_to_free(parent: &Handle, from: &OsStr, to: &OsStr) -> io::Result<bool> {
 }
 
 fn look(place: &Place) -> io::Result<Option<FileState>> {
-    look_at(&*place.parent, &place.name, &place.shown)
+    look_at(&place.parent, &place.name, &place.shown)
 }
 
 /// Returns the state of a regular file; `None` if it does not exist.

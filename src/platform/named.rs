@@ -175,7 +175,7 @@ pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
 
 /// Makes a file executable, where that is a permission.
 pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
-    sys::executable().map_or(Ok(()), |mode| fs::set_permissions(path, mode))
+    sys::make_executable(path)
 }
 
 fn create(path: &Path) -> io::Result<File> {

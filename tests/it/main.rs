@@ -69,6 +69,7 @@ mod purge;
 mod readme;
 mod reference;
 mod regression;
+mod released_stores;
 mod review;
 mod rewriting;
 mod rule_files;

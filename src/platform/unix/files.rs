@@ -288,9 +288,13 @@ pub(in crate::platform) fn without_waiting(options: &mut OpenOptions) -> &mut Op
     options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
 }
 
-/// Permissions of an executable file.
-pub(in crate::platform) fn executable() -> Option<Permissions> {
-    Some(Permissions::from_mode(0o755))
+/// Makes a file executable.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn make_executable(path: &Path) -> io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
 pub(in crate::platform) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {

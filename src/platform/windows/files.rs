@@ -5,7 +5,7 @@
 //! is opened itself and refused.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -300,9 +300,10 @@ pub(in crate::platform) const fn without_waiting(options: &mut OpenOptions) -> &
     options
 }
 
-/// There is no such permission.
-pub(in crate::platform) const fn executable() -> Option<Permissions> {
-    None
+/// Does nothing: there is no such permission.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(in crate::platform) const fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 pub(in crate::platform) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
