@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 9] = [
+const MIGRATIONS: [Migration; 10] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -36,6 +36,7 @@ const MIGRATIONS: [Migration; 9] = [
     migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
     migration(8, "procedures", include_str!("schema/008_procedures.sql")),
     migration(9, "clients", include_str!("schema/009_clients.sql")),
+    migration(10, "users", include_str!("schema/010_users.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.

@@ -41,7 +41,7 @@ use super::locks;
 use super::migrate;
 
 pub(super) use manifest::is_fit;
-pub(super) use tables::{blank, fields, table};
+pub(super) use tables::{RowUser, Table, fields_with_user, table};
 pub(super) use vectors::as_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
@@ -213,7 +213,7 @@ async fn brought_together(
     let push_plan = if options.way == Way::Pull {
         None
     } else {
-        Some(push::plan(&connection, store, &mut report, on).await?)
+        Some(push::plan(&connection, store, RowUser::Login, &mut report, on).await?)
     };
     let pull_plan = if options.way == Way::Push {
         None
@@ -247,14 +247,14 @@ async fn brought_together(
     Ok(report)
 }
 
-/// Sends all local records under the origin in the report.
+/// Sends all local records under the origin in the report, each as a row of the user that it names.
 pub(super) async fn push_all(
     connection: &mut Connection,
     store: &Scoped,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<(), Error> {
-    let plan = push::plan(connection, store, report, on).await?;
+    let plan = push::plan(connection, store, RowUser::Record, report, on).await?;
     plan.carry_out(connection, report, on).await?;
     report.sum_up();
     Ok(())

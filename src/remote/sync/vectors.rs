@@ -12,7 +12,7 @@ use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::manifest::ORDER;
-use super::tables::table;
+use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
 
 /// Dimensions of the vector columns.
@@ -54,9 +54,13 @@ pub async fn fill_vectors(
         on conflict (user_id) do update set model = excluded.model
         where memctl.embedders.model <> excluded.model";
     client.execute(note, &[&embedder]).await.map_err(&failed)?;
-    let lacking =
-        "user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
-        and content <> '' and (embedding is null or embedding_model <> $2)";
+    let lacking = |table: Table| {
+        format!(
+            "{} = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
+             and content <> '' and (embedding is null or embedding_model <> $2)",
+            table.holder
+        )
+    };
     let names = || {
         ORDER
             .into_iter()
@@ -68,6 +72,7 @@ pub async fn fill_vectors(
         ..VectorsReport::default()
     };
     for table in names() {
+        let lacking = lacking(table);
         let count = format!("select count(*) from public.{} where {lacking}", table.name);
         let row = client.query_one(&count, &[&origin, &embedder]).await;
         let count: i64 = row.map_err(&failed)?.get(0);
@@ -75,7 +80,7 @@ pub async fn fill_vectors(
     }
     let total = report.waiting;
     for table in names() {
-        let name = table.name;
+        let (lacking, Table { name, holder, .. }) = (lacking(table), table);
         let some = format!(
             "select entry_id, content from public.{name} where {lacking} and entry_id > $3
              order by entry_id limit {BATCH}"
@@ -83,7 +88,7 @@ pub async fn fill_vectors(
         let store = format!(
             "update public.{name} as t set embedding = i.embedding::{schema}.vector, embedding_model = $2
              from unnest($3::text[], $4::text[], $5::text[]) as i (entry_id, content, embedding)
-             where t.user_id = (select memctl.current_user_id()) and t.origin = $1
+             where t.{holder} = (select memctl.current_user_id()) and t.origin = $1
                and t.entry_id = i.entry_id and t.content = i.content"
         );
         let mut after = String::new();

@@ -168,6 +168,10 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         DENIED,
         "select * from memctl.hybrid_search_of_all('secret', null, 9, 1, 1, 50)",
     );
+    // Whom another one holds rows for is not told, and a name makes a new user.
+    assert_eq!(ben.value(&format!("select memctl.hosts('{ANN}')")), "f");
+    assert_ne!(ben.value(&format!("select memctl.host_user('{ANN}')")), ANN);
+    assert_eq!(ben.value("select memctl.host_user('')"), "∅");
     // Models of others are not told.
     assert_eq!(
         ben.value(&format!(
@@ -185,6 +189,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         "hide_statistics",
         "admit_service_role",
         "take_turn_of",
+        "hold",
     ] {
         ben.refused(DENIED, &format!("select memctl.{of_triggers}()"));
     }
@@ -205,6 +210,9 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "delete_expired",
             "has_role",
             "hide_statistics",
+            "hold",
+            "host_user",
+            "hosts",
             "hybrid_search_of_all",
             "keyword_candidates",
             "notify_memory_update",
