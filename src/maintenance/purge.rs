@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::model::{Kind, Scope, Viewer};
 use crate::skill::Skills;
 use crate::store::inventory;
-use crate::store::{Item, Role, lined, text_field};
+use crate::store::{AuditAction, Item, Role, lined, text_field};
 
 use crate::indexing::Index;
 use crate::workspace::Error;
@@ -81,6 +81,21 @@ pub fn purge(workspace: &Workspace, dry_run: bool) -> Result<PurgeReport, Error>
     } else {
         purge_visible(workspace, &items, &mut report)?;
     }
+    Ok(report)
+}
+
+/// Removes everything of the user who asks, and audits it.
+///
+/// # Errors
+///
+/// Fails unless the caller is a user with access to all domains: the removal of a part must not be
+/// taken for that of all.
+pub fn purge_user(workspace: &Workspace) -> Result<PurgeReport, Error> {
+    let user = workspace.whole_user()?;
+    let report = purge(workspace, false)?;
+    // Also a removal of nothing is one.
+    let touched = [("everything of a user", Some(user.as_str()))];
+    workspace.store.audit(AuditAction::Purged, &touched)?;
     Ok(report)
 }
 

@@ -184,6 +184,20 @@ pub(super) const EMBEDDINGS: Answer = json_of("One vector per text, in the same 
 pub(super) const OPERATED: Answer = json_of("Data for programs, and text for models", || {
     record(&json!({ "data": object(), "text": text() }))
 });
+pub(super) const EXPORTED: Answer = Answer {
+    status: "200",
+    content_type: "application/x-ndjson",
+    about: "A header with `format`, `exported_at` and `counts`, then one record, log line or audit event a line",
+    schema: text,
+};
+pub(super) const DELETED: Answer = json_of("Numbers of what was deleted", || {
+    record(&json!({
+        "user_id": text(),
+        "records": object(),
+        "log_lines": { "type": "integer" },
+        "warnings": list(&text()),
+    }))
+});
 pub(super) const EVENTS: Answer = Answer {
     status: "200",
     content_type: "text/event-stream",

@@ -3,7 +3,7 @@
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
@@ -240,6 +240,24 @@ pub(super) fn routes() -> Vec<Route> {
                 "Agent tools over the Model Context Protocol: JSON-RPC, without sessions",
                 schemas::OBJECT,
                 || post(mcp::mcp),
+            )
+        },
+        gets(
+            "/v1/users/me/export",
+            "exportUser",
+            "Everything of the caller: memories, sessions, log lines and audit events, as JSON Lines",
+            schemas::EXPORTED,
+            || get(v1::export_user),
+        ),
+        Route {
+            method: "delete",
+            parameters: Some(schemas::of::<v1::Confirmation>),
+            ..gets(
+                "/v1/users/me",
+                "deleteUser",
+                "Delete everything of the caller permanently: memories, sessions, vectors and log lines",
+                schemas::DELETED,
+                || delete(v1::delete_user),
             )
         },
         gets(

@@ -16,6 +16,7 @@ mod search;
 pub(crate) mod server;
 mod sync;
 mod tls;
+mod users;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

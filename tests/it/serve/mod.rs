@@ -7,6 +7,7 @@
 //! - `events`: what changes, as it changes.
 //! - `load`: many clients at once, a stop in order, and a kill.
 //! - `defect`: a request that panics.
+//! - `users`: all data of a user.
 //! - `clients`: supabase-js and schemathesis themselves (heavy; `make test-clients`).
 
 pub(crate) mod access;
@@ -17,6 +18,7 @@ mod keys;
 pub(crate) mod load;
 mod native;
 mod shapes;
+pub(crate) mod users;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

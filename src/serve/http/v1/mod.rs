@@ -3,7 +3,7 @@
 //!
 //! - `records`: executions and corrections. `search`: search, prompts, embeddings. `hints`: hints,
 //!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
-//!   for programs that serve agents.
+//!   for programs that serve agents. `users`: all data of the caller.
 //!
 //! For a skill outside the token's scope, a write is refused and a search returns nothing.
 
@@ -12,6 +12,7 @@ mod operations;
 mod records;
 pub(crate) mod search;
 mod traces;
+mod users;
 
 pub(crate) use hints::{FailureBody, HintBody, SuccessBody};
 pub(crate) use hints::{failure, hint, success};
@@ -21,6 +22,7 @@ pub(crate) use records::{correct, corrections, executions, log_execution};
 pub(crate) use search::{EmbeddingsBody, SearchBody};
 pub(crate) use search::{embeddings, prompt, search, search_by_query};
 pub(crate) use traces::{TracesBody, traces};
+pub(crate) use users::{Confirmation, delete_user, export_user};
 
 use crate::model::SkillPath;
 
