@@ -6,7 +6,7 @@
 //! - `tables`: table and columns of each kind.
 //! - `push`, `pull`: execute the plan. `pull_batch`: rows in transit. `state`: progress of the
 //!   pull.
-//! - `vectors`: vectors of pushed records.
+//! - `vectors`: vectors of pushed records. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
 //! idempotent, so an interrupted run can be repeated. Everything sent passes the redactor of the
@@ -17,6 +17,7 @@
 
 mod manifest;
 mod origin;
+mod other_programs;
 mod plan;
 mod pull;
 mod pull_batch;
@@ -43,7 +44,7 @@ use super::migrate;
 pub(super) use manifest::is_fit;
 pub(super) use tables::{RowUser, Table, fields_with_user, table};
 pub(super) use vectors::as_vector;
-pub use vectors::{Vectorise, VectorsReport, fill_vectors};
+pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
@@ -220,9 +221,21 @@ async fn brought_together(
     } else {
         Some(pull.plan(&connection).await?)
     };
+    let others_plan = if options.way == Way::Push {
+        None
+    } else {
+        Some(other_programs::plan(&connection, &puller).await?)
+    };
     if !options.may_shrink {
         let plans = push_plan.iter().map(push::Plans::shrinking);
-        for shrinking in plans.chain(pull_plan.iter().map(pull::PullPlan::shrinking)) {
+        for shrinking in plans
+            .chain(pull_plan.iter().map(pull::PullPlan::shrinking))
+            .chain(
+                others_plan
+                    .iter()
+                    .map(other_programs::OthersPlan::shrinking),
+            )
+        {
             if shrinking.is_much() {
                 return Err(Error::Shrinks(shrinking));
             }
@@ -240,6 +253,13 @@ async fn brought_together(
             plan.count(&mut report);
         } else {
             pull.carry_out(&connection, &plan, &mut report, on).await?;
+        }
+    }
+    if let Some(plan) = others_plan {
+        if options.dry_run {
+            plan.count(&mut report);
+        } else {
+            plan.carry_out(&connection, &puller, &mut report).await?;
         }
     }
     report.sum_up();

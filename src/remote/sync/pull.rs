@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{Puller, is_origin};
+use crate::store::{OTHER_PROGRAMS, Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
@@ -119,7 +119,8 @@ impl Pull<'_> {
     ) -> Result<(BTreeSet<String>, Vec<String>), Error> {
         let mut again = state.again.clone();
         let mut warnings = Vec::new();
-        for origin in self.puller.damaged() {
+        let damaged = self.puller.damaged().into_iter();
+        for origin in damaged.filter(|origin| origin != OTHER_PROGRAMS) {
             if self.is_known(connection, &origin).await? {
                 warnings.push(format!(
                     "a file of the workspace `{origin}` was damaged here: everything of it is pulled again"

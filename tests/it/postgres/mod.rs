@@ -8,6 +8,7 @@ mod clients;
 mod commands;
 mod foreign;
 mod isolation;
+mod other_programs;
 mod pooler;
 mod primary;
 mod rates;

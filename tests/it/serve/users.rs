@@ -169,7 +169,9 @@ fn deletion_leaves_no_text_of_the_user_and_all_of_others() {
         "{audit}"
     );
     workspace.run(&["memory", "audit", "verify"]).succeeds();
-    workspace.run(&["memory", "undo", "--user", "ada"]);
+    workspace
+        .run(&["memory", "undo", "--user", "ada"])
+        .succeeds();
     assert_eq!(files_with(&workspace, "saffron"), [""; 0]);
     // Again is no harm.
     let again = delete(&served, &ada, "?confirm=ada").is(200).json();
