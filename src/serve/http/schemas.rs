@@ -76,7 +76,7 @@ pub(super) const MEMORY: Answer = json_of("The memory as stored", || {
         "user_id": text(),
         "memory_type": text(),
         "content": text(),
-        "embedding": { "type": "null" },
+        "embedding": { "type": ["array", "null"], "items": { "type": "number" } },
         "metadata": object(),
         "created_at": text(),
         "updated_at": text(),

@@ -96,6 +96,7 @@ pub(super) fn routes() -> Vec<Route> {
             )
         },
         Route {
+            parameters: Some(schemas::of::<insert::Columns>),
             body: Some(schemas::items::<insert::Row>),
             ..posts(
                 "/rest/v1/context_eng_memories",
