@@ -184,6 +184,28 @@ pub(super) const EMBEDDINGS: Answer = json_of("One vector per text, in the same 
 pub(super) const OPERATED: Answer = json_of("Data for programs, and text for models", || {
     record(&json!({ "data": object(), "text": text() }))
 });
+pub(super) const LISTED_MEMORIES: Answer = json_of("Newest first", || {
+    record(&json!({
+        "memories": list(&record(&json!({ "id": text(), "content": text(), "trust": trust() }))),
+        "total": { "type": "integer" },
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const SESSIONS: Answer = json_of("Newest first", || {
+    record(&json!({
+        "total": { "type": "integer" },
+        "sessions": list(&record(&json!({ "session_id": text(), "status": text() }))),
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const SESSION: Answer = json_of("The session, and its log, oldest line first", || {
+    record(&json!({
+        "session": object(),
+        "logs": list(&object()),
+        "has_older_logs": { "type": "boolean" },
+        "warnings": list(&text()),
+    }))
+});
 pub(super) const EXPORTED: Answer = Answer {
     status: "200",
     content_type: "application/x-ndjson",

@@ -243,6 +243,36 @@ pub(super) fn routes() -> Vec<Route> {
                 || post(mcp::mcp),
             )
         },
+        Route {
+            parameters: Some(schemas::of::<v1::MemoriesPage>),
+            ..gets(
+                "/v1/memories",
+                "listMemories",
+                "The caller's newest memories",
+                schemas::LISTED_MEMORIES,
+                || get(v1::memories),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<v1::SessionsPage>),
+            ..gets(
+                "/v1/sessions",
+                "listSessions",
+                "The caller's newest sessions of agents",
+                schemas::SESSIONS,
+                || get(v1::sessions),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<v1::LogPage>),
+            ..gets(
+                "/v1/sessions/{session}",
+                "showSession",
+                "A session of the caller, and the newest lines of its log",
+                schemas::SESSION,
+                || get(v1::session),
+            )
+        },
         gets(
             "/v1/users/me/export",
             "exportUser",

@@ -17,7 +17,7 @@ mod search;
 pub(crate) mod server;
 mod sync;
 mod tls;
-mod users;
+mod hosted;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -187,3 +187,62 @@ fn a_token_of_this_workspace_is_enough() {
     let reply = delete(&served, &token, "?confirm=ada").is(200).json();
     assert_eq!(reply["records"], json!({}));
 }
+
+#[test]
+fn memories_sessions_and_logs_are_listed_for_their_user() {
+    let (workspace, served) = shared();
+    let ada = of("ada", "*", "user");
+    let get = |token: &str, path: &str| served.get(token, path).is(200).json();
+    let listed = get(&ada, "/v1/memories?limit=1");
+    assert_eq!(listed["total"], json!(2), "{listed}");
+    assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
+    assert!(
+        listed.to_string().contains("ada likes saffron 1"),
+        "{listed}"
+    );
+    assert_eq!(
+        get(&ada, "/v1/memories?memory_type=task_memory")["total"],
+        json!(0)
+    );
+    let sessions = get(&ada, "/v1/sessions?status=initializing");
+    assert_eq!(sessions["total"], json!(1), "{sessions}");
+    assert_eq!(
+        get(&ada, "/v1/sessions?status=completed")["sessions"],
+        json!([])
+    );
+    let id = sessions["sessions"][0]["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/v1/sessions/{id}");
+    let shown = get(&ada, &path);
+    assert_eq!(shown["logs"][0]["step_name"], json!("saffron"), "{shown}");
+    assert_eq!(
+        get(&ada, "/v1/sessions/latest")["session"]["session_id"],
+        json!(id)
+    );
+    // Of others nothing is told, and a token for some domains sees no log.
+    let bob = of("bob", "*", "user");
+    let sessions_of_bob = get(&bob, "/v1/sessions");
+    let id_of_bob = sessions_of_bob["sessions"][0]["session_id"]
+        .as_str()
+        .unwrap();
+    assert_eq!(sessions_of_bob["total"], json!(1));
+    served
+        .get(&ada, &format!("/v1/sessions/{id_of_bob}"))
+        .is(404);
+    assert_ne!(id_of_bob, id);
+    assert!(!get(&bob, "/v1/memories").to_string().contains("saffron"));
+    assert_eq!(get(&of("ada", "hr", "user"), &path)["logs"], json!([]));
+    for (path, status) in [
+        ("/v1/memories?memory_type=odd", 400),
+        ("/v1/memories?limit=0", 422),
+        ("/v1/sessions?status=odd", 422),
+        ("/v1/sessions/SESS-1", 404),
+        ("/v1/sessions/latest?x=1", 400),
+    ] {
+        let reply = served.get(&ada, path);
+        assert_eq!(reply.status, status, "{path}: {reply:?}");
+    }
+    drop(workspace);
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ANN, BEN, Client, Store, done};
-use crate::serve::users::{delete, files_with};
+use crate::serve::own_data::{delete, files_with};
 use crate::serve::{Served, token};
 use crate::workspace::Workspace;
 
@@ -12,7 +12,7 @@ const DENIED: &str = "42501";
 
 impl Store {
     /// A copy of the memory `served`, as the server of Ann's login has it.
-    fn server(&self) -> Workspace {
+    pub(super) fn server(&self) -> Workspace {
         let mut copy = Workspace::sample();
         copy.set("DATABASE_URL", &self.login(ANN));
         copy.run(&["remote", "join", "served"]).succeeds();
@@ -20,14 +20,14 @@ impl Store {
     }
 
     /// The user in the database of a name in the server's tokens.
-    fn hosted(&self, sub: &str) -> String {
+    pub(super) fn hosted(&self, sub: &str) -> String {
         self.ann.value(&format!(
             "select user_id from memctl.hosted_users where sub = '{sub}'"
         ))
     }
 
     /// A session with a login of this user.
-    fn login_of(&self, name: &str, user_id: &str) -> Client {
+    pub(super) fn login_of(&self, name: &str, user_id: &str) -> Client {
         let name = format!("{name}_{}", self.database.number);
         let added = self.workspace.run(&[
             "remote", "user", "add", &name, "--user-id", user_id, "--url", &self.database.url,
