@@ -137,7 +137,13 @@ fn purge_all(
     report.in_skills = left_in_skills(&workspace.skills_dir);
     // An empty memory is not created just to be purged.
     if !report.dry_run && !report.removed.is_empty() {
-        workspace.writer()?.purge()?;
+        let mut writer = workspace.writer()?;
+        if let Some(primary) = workspace.store.primary() {
+            primary
+                .delete_logs(None)
+                .map_err(crate::store::Error::Primary)?;
+        }
+        writer.purge()?;
     }
     Ok(())
 }
@@ -187,6 +193,12 @@ fn purge_visible(
                 !is_own && !gone.iter().any(|id| names(line, id))
             })?;
         }
+    }
+    if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer())
+        && let Some(primary) = workspace.store.primary()
+    {
+        let deleted = primary.delete_logs(Some(user.as_str()));
+        deleted.map_err(crate::store::Error::Primary)?;
     }
     report
         .warnings

@@ -56,6 +56,8 @@ async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, E
     if of_all && !dry_run {
         let clean = "select public.cleanup_expired_memory()";
         transaction.execute(clean, &[]).await.map_err(&failed)?;
+        let keep = "select memctl.keep_logs()";
+        transaction.execute(keep, &[]).await.map_err(&failed)?;
     } else if !dry_run {
         let bury = format!(
             "update public.agent_memory

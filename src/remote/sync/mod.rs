@@ -40,9 +40,10 @@ use super::connection::Connection;
 use super::error::Error;
 use super::locks;
 use super::migrate;
+use super::primary::send_missing;
 
 pub(super) use manifest::is_fit;
-pub(super) use tables::{RowUser, Table, fields_with_user, table};
+pub(super) use tables::{RowUser, Table, fields_with_user, table, time, without_nul};
 pub(super) use vectors::as_vector;
 pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
 
@@ -191,7 +192,8 @@ async fn brought_together(
 ) -> Result<SyncReport, Error> {
     let start = Instant::now();
     let mut options = options;
-    if store.primary_name()?.is_some() {
+    let is_copy = store.primary_name()?.is_some();
+    if is_copy {
         // A copy of a primary store can be behind, and a push would remove what others have added.
         options.way = Way::Pull;
     }
@@ -261,6 +263,9 @@ async fn brought_together(
         } else {
             plan.carry_out(&connection, &puller, &mut report).await?;
         }
+    }
+    if is_copy && !options.dry_run {
+        send_missing(&connection, store, &report.origin).await?;
     }
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;

@@ -281,7 +281,7 @@ fn blank(kind: Kind) -> Value {
 }
 
 /// Normalised RFC 3339 time; `None` if `text` is invalid.
-fn time(text: &str) -> Option<String> {
+pub(crate) fn time(text: &str) -> Option<String> {
     DateTime::parse_from_rfc3339(text)
         .ok()
         .map(|at| at.to_rfc3339())
@@ -296,7 +296,7 @@ fn value(raw: &RawValue) -> Option<Value> {
 
 /// Removes NUL escapes, which the server's JSON does not support. After an escaped backslash,
 /// `u0000` is ordinary text.
-fn without_nul(json: &str) -> String {
+pub(crate) fn without_nul(json: &str) -> String {
     if !json.contains("\\u0000") {
         return json.to_owned();
     }
