@@ -23,7 +23,7 @@ pub mod sqlite;
 
 pub use agents_md::export as export_agents_md;
 pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
-pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export};
+pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 
 use serde::Serialize;

@@ -13,5 +13,5 @@ pub(crate) mod secrets;
 pub use conditions::{ConditionsReport, MadeCondition, empty_conditions};
 pub use doctor::{DoctorReport, doctor};
 pub use prune::{PruneReport, Pruned, prune};
-pub use purge::{PurgeReport, Removed, purge};
+pub use purge::{PurgeReport, Removed, purge, purge_user};
 pub use secrets::{SecretAt, SecretsReport, secrets};

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::model::{Kind, Scope, Viewer};
 use crate::skill::Skills;
 use crate::store::inventory;
-use crate::store::{Item, Role, lined, text_field};
+use crate::store::{AuditAction, Item, Role, lined, text_field};
 
 use crate::indexing::Index;
 use crate::workspace::Error;
@@ -84,6 +84,21 @@ pub fn purge(workspace: &Workspace, dry_run: bool) -> Result<PurgeReport, Error>
     Ok(report)
 }
 
+/// Removes everything of the user who asks, and audits it.
+///
+/// # Errors
+///
+/// Fails unless the caller is a user with access to all domains: the removal of a part must not be
+/// taken for that of all.
+pub fn purge_user(workspace: &Workspace) -> Result<PurgeReport, Error> {
+    let user = workspace.whole_user()?;
+    let report = purge(workspace, false)?;
+    // Also a removal of nothing is one.
+    let touched = [("everything of a user", Some(user.as_str()))];
+    workspace.store.audit(AuditAction::Purged, &touched)?;
+    Ok(report)
+}
+
 fn purge_all(
     workspace: &Workspace,
     items: Vec<Item>,
@@ -122,7 +137,13 @@ fn purge_all(
     report.in_skills = left_in_skills(&workspace.skills_dir);
     // An empty memory is not created just to be purged.
     if !report.dry_run && !report.removed.is_empty() {
-        workspace.writer()?.purge()?;
+        let mut writer = workspace.writer()?;
+        if let Some(primary) = workspace.store.primary() {
+            primary
+                .delete_logs(None)
+                .map_err(crate::store::Error::Primary)?;
+        }
+        writer.purge()?;
     }
     Ok(())
 }
@@ -172,6 +193,12 @@ fn purge_visible(
                 !is_own && !gone.iter().any(|id| names(line, id))
             })?;
         }
+    }
+    if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer())
+        && let Some(primary) = workspace.store.primary()
+    {
+        let deleted = primary.delete_logs(Some(user.as_str()));
+        deleted.map_err(crate::store::Error::Primary)?;
     }
     report
         .warnings

@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 9] = [
+const MIGRATIONS: [Migration; 12] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -36,6 +36,9 @@ const MIGRATIONS: [Migration; 9] = [
     migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
     migration(8, "procedures", include_str!("schema/008_procedures.sql")),
     migration(9, "clients", include_str!("schema/009_clients.sql")),
+    migration(10, "users", include_str!("schema/010_users.sql")),
+    migration(11, "logs", include_str!("schema/011_logs.sql")),
+    migration(12, "tenants", include_str!("schema/012_tenants.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.
@@ -116,6 +119,10 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let failed = connection.failed("the planner cannot be made to forget values");
     let hide = "select memctl.hide_statistics()";
     connection.client.execute(hide, &[]).await.map_err(failed)?;
+    // Partitions for the next months. Nothing is dropped without the request of a person.
+    let failed = connection.failed("partitions of the log cannot be made");
+    let keep = "select memctl.keep_logs('1000 years')";
+    connection.client.execute(keep, &[]).await.map_err(failed)?;
     // Supabase's role may be younger than the migration.
     let failed = connection.failed("`service_role` cannot be given its rights");
     let admit = "select memctl.admit_service_role()";

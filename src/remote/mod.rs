@@ -55,8 +55,8 @@ pub use search::{RemoteHit, RemoteQuestion, search};
 pub use shrinking::Shrinking;
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Moved, OnSync, SyncOptions, SyncReport, SyncStage, Vectorise, VectorsReport, Way, fill_vectors,
-    sync,
+    Moved, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows, Vectorise, VectorsReport, Way,
+    fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
 

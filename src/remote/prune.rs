@@ -42,7 +42,10 @@ async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, E
         .map_err(&failed)?
         .get(0);
     let expired = "expires_at < now()";
-    let count = format!("select count(*) from public.agent_memory where {expired}");
+    // A user's rows that a server holds expire there.
+    let own = "held_by = (select memctl.current_user_id())";
+    let counted = if of_all { "true" } else { own };
+    let count = format!("select count(*) from public.agent_memory where {counted} and {expired}");
     let transaction = connection.begin().await?;
     let before: i64 = transaction
         .query_one(&count, &[])
@@ -53,8 +56,9 @@ async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, E
     if of_all && !dry_run {
         let clean = "select public.cleanup_expired_memory()";
         transaction.execute(clean, &[]).await.map_err(&failed)?;
+        let keep = "select memctl.keep_logs()";
+        transaction.execute(keep, &[]).await.map_err(&failed)?;
     } else if !dry_run {
-        let own = "user_id = (select memctl.current_user_id())";
         let bury = format!(
             "update public.agent_memory
              set entry = null, deleted_at = now(), content = '', metadata = '{{}}', embedding = null, expires_at = null

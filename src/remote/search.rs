@@ -8,6 +8,7 @@
 //! after a pull.
 
 use crate::model::{Kind, MemoryType};
+use crate::store::OTHER_PROGRAMS;
 
 use super::address::Address;
 use super::connection::Connection;
@@ -41,9 +42,9 @@ pub struct RemoteQuestion<'a> {
 pub struct RemoteHit {
     /// Procedure or memory.
     pub kind: Kind,
-    /// Record id in its workspace, or the row id if another program wrote the row.
+    /// Record id in its workspace; that of the pulled record if another program wrote the row.
     pub id: String,
-    /// Workspace that pushed the record; `None` if another program wrote the row.
+    /// Workspace that pushed the record, or [`OTHER_PROGRAMS`].
     pub origin: Option<String>,
     /// JSON text of the record; `None` if another program wrote the row.
     pub entry: Option<String>,
@@ -85,7 +86,8 @@ async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<R
         let rows = client
             .query(
                 &format!(
-                    "select coalesce(m.entry_id, m.id::text), m.origin, m.entry, coalesce(m.content, ''),
+                    "select coalesce(m.entry_id, 'PROC-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry,
+                            coalesce(m.content, ''),
                             h.keyword_rank, m.embedding operator({schema}.<=>) $2::text::{schema}.vector
                      from public.hybrid_search_context_eng_memories($1, $2::text::{schema}.vector, $3) h
                      join public.context_eng_memories m on m.id = h.id"
@@ -112,7 +114,8 @@ async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<R
         let rows = client
             .query(
                 &format!(
-                    "select coalesce(m.entry_id, m.id::text), m.origin, m.entry, m.content, 1 - h.similarity
+                    "select coalesce(m.entry_id, 'MEM-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry,
+                            m.content, 1 - h.similarity
                      from public.match_memory($1::text::{schema}.vector, -1, $2, $3) with ordinality h
                        (id, content, similarity, metadata, created_at, place)
                      join public.agent_memory m on m.id = h.id

@@ -64,9 +64,13 @@ async fn counted(address: &Address) -> Result<StatusReport, Error> {
     let mut tables = Vec::new();
     for table in TABLES {
         // Only constant names are interpolated, no user input.
+        let holder = match table {
+            "agent_memory" | "agent_sessions" => "held_by",
+            _ => "user_id",
+        };
         let count = format!(
             "select count(*) from public.{table}
-             where deleted_at is null and user_id = (select memctl.current_user_id())"
+             where deleted_at is null and {holder} = (select memctl.current_user_id())"
         );
         let row = connection
             .client

@@ -25,6 +25,15 @@ pub trait Primary: fmt::Debug + Send + Sync {
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
     ) -> Result<i64, Error>;
 
+    /// Adds lines of the log of agents. Lines that are there already stay as they are.
+    fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
+
+    /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
+    fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
+
+    /// Deletes the log lines of a user, or all of the memory.
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
+
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
     /// the files.
     fn prepare(&self) -> Result<(), Fault>;

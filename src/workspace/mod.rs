@@ -47,7 +47,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::learn::rewrite::RewriteBy;
-use crate::model::{SkillPath, split_origin};
+use crate::model::{Scope, SkillPath, Viewer, split_origin};
 use crate::skill::{Skill, Skills};
 use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
@@ -150,6 +150,17 @@ impl Workspace {
         let skills = self.skills()?;
         let skill = skills.load(path)?;
         Ok((skills, skill))
+    }
+
+    /// Returns the id of the calling user, if they see all of their own records.
+    pub(crate) fn whole_user(&self) -> Result<String, Error> {
+        match self.store.viewer() {
+            Viewer::User(user) if *self.store.scope() == Scope::All => Ok(user.to_string()),
+            _ => {
+                let what = "everything of a user".to_owned();
+                Err(crate::store::Error::OutOfScope { what }.into())
+            }
+        }
     }
 
     pub(crate) fn permit(&self, path: &SkillPath) -> Result<(), Error> {

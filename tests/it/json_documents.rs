@@ -298,7 +298,7 @@ const ERRORS: &Documents = &[
 ];
 
 /// Commands without a snapshot, and why.
-const NOT_COMPARED: [(&str, &str); 10] = [
+const NOT_COMPARED: [(&str, &str); 11] = [
     ("hook", "answers in the format of the agent host"),
     ("mcp", "speaks the Model Context Protocol"),
     ("serve", "runs until it is stopped"),
@@ -306,6 +306,7 @@ const NOT_COMPARED: [(&str, &str); 10] = [
     ("remote init", "needs a database"),
     ("remote user add", "needs a database"),
     ("remote check", "needs a database"),
+    ("remote embed", "needs a database"),
     ("remote status", "needs a database"),
     ("remote join", "needs a database"),
     ("sync", "needs a database"),

@@ -133,6 +133,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
         &[of::<review::ReviewReport>, of::<review::Rejected>],
     ),
     ("remote check", &[of::<remote::CheckReport>]),
+    ("remote embed", &[of::<remote::VectorsReport>]),
     (
         "remote init",
         &[of::<remote::InitReport>, of::<remote::RemotePruneReport>],

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::embed::{self, EmbedArgs};
 use super::join::{self, JoinArgs, LeaveArgs};
 use crate::cli::context::{Context, random};
 use crate::cli::interrupt::wait;
@@ -27,6 +28,7 @@ pub(in crate::cli) enum RemoteCommand {
     User(UserCommand),
     Check(CheckArgs),
     Status(StatusArgs),
+    Embed(EmbedArgs),
     Join(JoinArgs),
     Leave(LeaveArgs),
 }
@@ -130,6 +132,7 @@ pub(in crate::cli) fn remote(
             let address = address(context, args.url.as_deref())?;
             Ok(Box::new(wait(remote::status(&address))??))
         }
+        RemoteCommand::Embed(args) => embed::embed(context, &args),
         RemoteCommand::Join(args) => {
             let address = address(context, args.url.as_deref())?;
             join::join(context, &args, address)

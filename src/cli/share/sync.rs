@@ -12,7 +12,9 @@ use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::cli::progress::Bars;
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::remote::{self, Address, OnSync, SyncOptions, SyncReport, VectorsReport, Way};
+use crate::remote::{
+    self, Address, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport, Way,
+};
 use crate::workspace::Workspace;
 
 /// Maximum time for embedding in one sync. The next sync continues.
@@ -125,7 +127,8 @@ async fn share_vectors(
     let shared_embedder = remote::shared_embedder(workspace).map_err(|error| error.to_string())?;
     let name = shared_embedder.name();
     let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
-    let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
+    let rows = VectorRows::Origin(origin);
+    let filled = remote::fill_vectors(address, rows, name, VECTORS_WITHIN, vectorise, on);
     filled.await.map_err(|error| error.to_string())
 }
 

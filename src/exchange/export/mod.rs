@@ -3,7 +3,10 @@
 //! An export holds only what the caller may see, and no secrets. A file is written completely or
 //! not at all, and replaces nothing but an earlier export.
 
+mod of_user;
 mod readable;
+
+pub use of_user::export_user;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// Expected functions: signature or name, and `true` for `security definer`.
-const FUNCTIONS: [(&str, bool); 23] = [
+const FUNCTIONS: [(&str, bool); 29] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -16,6 +16,12 @@ const FUNCTIONS: [(&str, bool); 23] = [
     ("memctl.keyword_candidates(text,integer)", true),
     ("memctl.delete_expired()", true),
     ("memctl.take_turn_of()", true),
+    ("memctl.hosts(uuid)", true),
+    ("memctl.host_user(text)", true),
+    ("memctl.hold()", true),
+    ("memctl.delete_logs(text,text)", true),
+    ("memctl.keep_logs(interval)", false),
+    ("memctl.partition_by_user(text,integer)", false),
     ("memctl.bind_login()", false),
     ("memctl.searched_models(uuid)", false),
     ("memctl.admit_service_role()", false),

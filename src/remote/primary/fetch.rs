@@ -8,7 +8,7 @@ use crate::store::PrimaryChange;
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::sync::table;
+use super::super::sync::{Table, table};
 
 /// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 2_000;
@@ -27,17 +27,17 @@ pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
 }
 
 /// Joins one subquery per kind with `between`.
-fn of_each(between: &str, of: impl Fn(usize, &str) -> String) -> String {
+fn of_each(between: &str, of: impl Fn(usize, Table) -> String) -> String {
     let parts = ALL.into_iter().enumerate();
-    let parts: Vec<String> = parts.map(|(n, kind)| of(n, table(kind).name)).collect();
+    let parts: Vec<String> = parts.map(|(n, kind)| of(n, table(kind))).collect();
     parts.join(between)
 }
 
 /// SQL expression for the sequence number of the user's last change.
 pub(super) fn last_change() -> String {
-    let last = of_each(", ", |_, table| {
+    let last = of_each(", ", |_, Table { name, holder, .. }| {
         format!(
-            "(select max(seq) from public.{table} where user_id = (select memctl.current_user_id()))"
+            "(select max(seq) from public.{name} where {holder} = (select memctl.current_user_id()))"
         )
     });
     format!("coalesce(greatest({last}), 0)")
@@ -45,10 +45,10 @@ pub(super) fn last_change() -> String {
 
 /// SQL expression that is true if a memory (`$1`) has changes after a sequence number (`$2`).
 pub(super) fn has_changed() -> String {
-    of_each(" or ", |_, table| {
+    of_each(" or ", |_, Table { name, holder, .. }| {
         format!(
-            "exists (select from public.{table}
-               where user_id = (select memctl.current_user_id()) and origin = $1 and seq > $2)"
+            "exists (select from public.{name}
+               where {holder} = (select memctl.current_user_id()) and origin = $1 and seq > $2)"
         )
     })
 }
@@ -65,12 +65,12 @@ pub(super) async fn changes(
     let client = &connection.client;
     let until = format!("select {}", last_change());
     let until: i64 = client.query_one(&until, &[]).await.map_err(&failed)?.get(0);
-    let union = of_each(" union all ", |n, table| {
+    let union = of_each(" union all ", |n, Table { name, holder, .. }| {
         format!(
             "select {n}, seq, born, entry_id, entry, tombstone,
                     to_char(deleted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')
-             from public.{table}
-             where user_id = (select memctl.current_user_id()) and origin = $1 and seq > $2 and seq <= $3"
+             from public.{name}
+             where {holder} = (select memctl.current_user_id()) and origin = $1 and seq > $2 and seq <= $3"
         )
     });
     let order = if after == 0 { 3 } else { 2 };

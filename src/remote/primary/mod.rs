@@ -1,7 +1,7 @@
 //! Primary store: memories in the database, with local files as copies.
 //!
 //! - `turn`: serialised writes. `fetch`: changes of other writers.
-//! - `join`: turns a directory into a copy. `listen`: change notifications.
+//! - `join`: turns a directory into a copy. `listen`: change notifications. `logs`: log of agents.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
 //! a runtime with one thread, on which its sessions run.
@@ -13,6 +13,7 @@
 mod fetch;
 mod join;
 mod listen;
+mod logs;
 mod turn;
 
 use std::fmt;
@@ -31,6 +32,7 @@ use super::locks;
 use super::migrate;
 
 pub use join::{JoinReport, join};
+pub(super) use logs::send_missing;
 
 /// Time limit for an answer of the database.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -195,6 +197,30 @@ impl Primary for PgStore {
             fetching.await.unwrap_or(Err(Error::NoAnswer))
         })
         .map_err(failed)
+    }
+
+    fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
+        let (shared, lines) = (Arc::clone(&self.shared), lines.to_vec());
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            logs::put(&reader, &shared.name.origin, &lines).await
+        })
+    }
+
+    fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault> {
+        let (shared, sessions) = (Arc::clone(&self.shared), sessions.to_vec());
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            logs::newest(&reader, &shared.name.origin, &sessions, limit).await
+        })
+    }
+
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault> {
+        let (shared, user) = (Arc::clone(&self.shared), user.map(str::to_owned));
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            logs::delete(&reader, &shared.name.origin, user.as_deref()).await
+        })
     }
 
     fn prepare(&self) -> Result<(), Fault> {

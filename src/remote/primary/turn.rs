@@ -22,7 +22,7 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::locks;
-use super::super::sync::{blank, fields, is_fit, table};
+use super::super::sync::{RowUser, fields_with_user, is_fit, table};
 use super::fetch::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
@@ -190,8 +190,7 @@ impl Sessions {
         rows: &[PrimaryRow],
     ) -> Result<Reached, Error> {
         let fields = rows.iter().map(|row| {
-            let fields = is_fit(&row.id, &row.text)
-                .then(|| fields(kind, &row.text).unwrap_or_else(|| blank(kind)));
+            let fields = is_fit(&row.id, &row.text).then(|| fields_with_user(kind, &row.text));
             fields.ok_or_else(|| Error::Unfit {
                 kind,
                 id: row.id.clone(),
@@ -218,7 +217,8 @@ impl Sessions {
             })
             .collect();
         let all: Vec<&[_]> = all.iter().map(<[_; 5]>::as_slice).collect();
-        self.store(origin, after, &table(kind).upsert(), &all).await
+        let upsert = table(kind).upsert(RowUser::Record);
+        self.store(origin, after, &upsert, &all).await
     }
 
     async fn bury(

@@ -6,7 +6,7 @@
 //! - `tables`: table and columns of each kind.
 //! - `push`, `pull`: execute the plan. `pull_batch`: rows in transit. `state`: progress of the
 //!   pull.
-//! - `vectors`: vectors of pushed records.
+//! - `vectors`: vectors of pushed records. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
 //! idempotent, so an interrupted run can be repeated. Everything sent passes the redactor of the
@@ -17,6 +17,7 @@
 
 mod manifest;
 mod origin;
+mod other_programs;
 mod plan;
 mod pull;
 mod pull_batch;
@@ -39,11 +40,12 @@ use super::connection::Connection;
 use super::error::Error;
 use super::locks;
 use super::migrate;
+use super::primary::send_missing;
 
 pub(super) use manifest::is_fit;
-pub(super) use tables::{blank, fields, table};
+pub(super) use tables::{RowUser, Table, fields_with_user, table, time, without_nul};
 pub(super) use vectors::as_vector;
-pub use vectors::{Vectorise, VectorsReport, fill_vectors};
+pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
@@ -190,7 +192,8 @@ async fn brought_together(
 ) -> Result<SyncReport, Error> {
     let start = Instant::now();
     let mut options = options;
-    if store.primary_name()?.is_some() {
+    let is_copy = store.primary_name()?.is_some();
+    if is_copy {
         // A copy of a primary store can be behind, and a push would remove what others have added.
         options.way = Way::Pull;
     }
@@ -213,16 +216,28 @@ async fn brought_together(
     let push_plan = if options.way == Way::Pull {
         None
     } else {
-        Some(push::plan(&connection, store, &mut report, on).await?)
+        Some(push::plan(&connection, store, RowUser::Login, &mut report, on).await?)
     };
     let pull_plan = if options.way == Way::Push {
         None
     } else {
         Some(pull.plan(&connection).await?)
     };
+    let others_plan = if options.way == Way::Push {
+        None
+    } else {
+        Some(other_programs::plan(&connection, &puller).await?)
+    };
     if !options.may_shrink {
         let plans = push_plan.iter().map(push::Plans::shrinking);
-        for shrinking in plans.chain(pull_plan.iter().map(pull::PullPlan::shrinking)) {
+        for shrinking in plans
+            .chain(pull_plan.iter().map(pull::PullPlan::shrinking))
+            .chain(
+                others_plan
+                    .iter()
+                    .map(other_programs::OthersPlan::shrinking),
+            )
+        {
             if shrinking.is_much() {
                 return Err(Error::Shrinks(shrinking));
             }
@@ -242,19 +257,29 @@ async fn brought_together(
             pull.carry_out(&connection, &plan, &mut report, on).await?;
         }
     }
+    if let Some(plan) = others_plan {
+        if options.dry_run {
+            plan.count(&mut report);
+        } else {
+            plan.carry_out(&connection, &puller, &mut report).await?;
+        }
+    }
+    if is_copy && !options.dry_run {
+        send_missing(&connection, store, &report.origin).await?;
+    }
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;
     Ok(report)
 }
 
-/// Sends all local records under the origin in the report.
+/// Sends all local records under the origin in the report, each as a row of the user that it names.
 pub(super) async fn push_all(
     connection: &mut Connection,
     store: &Scoped,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<(), Error> {
-    let plan = push::plan(connection, store, report, on).await?;
+    let plan = push::plan(connection, store, RowUser::Record, report, on).await?;
     plan.carry_out(connection, report, on).await?;
     report.sum_up();
     Ok(())

@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{Puller, is_origin};
+use crate::store::{OTHER_PROGRAMS, Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
@@ -14,7 +14,7 @@ use super::super::shrinking::Shrinking;
 use super::manifest::ORDER;
 use super::pull_batch::{Batch, Refused};
 use super::state::State;
-use super::tables::table;
+use super::tables::{Table, table};
 use super::{OnSync, SyncReport, SyncStage};
 
 /// Maximum number of removals per lookup.
@@ -59,18 +59,18 @@ impl Pull<'_> {
         let client = &connection.client;
         let mut kinds = Vec::new();
         for kind in ORDER {
-            let name = table(kind).name;
+            let Table { name, holder, .. } = table(kind);
             let after = state.reached(&database, name);
             let count = format!(
                 "select coalesce(max(seq), 0), count(*) filter (where entry is not null and origin <> $2)
-                 from public.{name} where user_id = (select memctl.current_user_id()) and seq > $1"
+                 from public.{name} where {holder} = (select memctl.current_user_id()) and seq > $1"
             );
             let row = client.query_one(&count, &[&after, &self.origin]).await;
             let row = row.map_err(&failed)?;
             let (until, records): (i64, i64) = (row.get(0), row.get(1));
             let gone = format!(
                 "select origin, entry_id from public.{name}
-                 where user_id = (select memctl.current_user_id()) and seq > $1 and seq <= $2
+                 where {holder} = (select memctl.current_user_id()) and seq > $1 and seq <= $2
                    and origin <> $3 and deleted_at is not null and entry_id is not null"
             );
             let parameters: [&(dyn ToSql + Sync); 3] = [&after, &until, &self.origin];
@@ -119,7 +119,8 @@ impl Pull<'_> {
     ) -> Result<(BTreeSet<String>, Vec<String>), Error> {
         let mut again = state.again.clone();
         let mut warnings = Vec::new();
-        for origin in self.puller.damaged() {
+        let damaged = self.puller.damaged().into_iter();
+        for origin in damaged.filter(|origin| origin != OTHER_PROGRAMS) {
             if self.is_known(connection, &origin).await? {
                 warnings.push(format!(
                     "a file of the workspace `{origin}` was damaged here: everything of it is pulled again"
@@ -140,9 +141,9 @@ impl Pull<'_> {
     async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
         let failed = connection.failed("the rows of a workspace cannot be looked for");
         for kind in ORDER {
+            let Table { name, holder, .. } = table(kind);
             let any = format!(
-                "select exists (select from public.{} where user_id = (select memctl.current_user_id()) and origin = $1)",
-                table(kind).name
+                "select exists (select from public.{name} where {holder} = (select memctl.current_user_id()) and origin = $1)"
             );
             let row = connection.client.query_one(&any, &[&origin]).await;
             if row.map_err(&failed)?.get(0) {
@@ -179,11 +180,11 @@ impl Pull<'_> {
             .await?;
         let failed = connection.failed("what others have sent cannot be read");
         for KindPlan { kind, until, .. } in &plan.kinds {
-            let name = table(*kind).name;
+            let Table { name, holder, .. } = table(*kind);
             let after = state.reached(&plan.database, name);
             let query = format!(
                 "select seq, origin, entry_id, entry from public.{name}
-                 where user_id = (select memctl.current_user_id()) and seq > $1 and seq <= $2 and origin <> $3
+                 where {holder} = (select memctl.current_user_id()) and seq > $1 and seq <= $2 and origin <> $3
                    and entry_id is not null
                  order by seq"
             );
@@ -234,13 +235,13 @@ impl Pull<'_> {
             self.puller.discard(origin)?;
             for KindPlan { kind, until, .. } in &plan.kinds {
                 // Without new rows, `until` is zero, and the state has the last number.
-                let until = (*until).max(state.reached(&plan.database, table(*kind).name));
+                let Table { name, holder, .. } = table(*kind);
+                let until = (*until).max(state.reached(&plan.database, name));
                 let query = format!(
-                    "select origin, entry_id, entry from public.{}
-                     where user_id = (select memctl.current_user_id()) and origin = $1 and seq <= $2
+                    "select origin, entry_id, entry from public.{name}
+                     where {holder} = (select memctl.current_user_id()) and origin = $1 and seq <= $2
                        and entry is not null and entry_id is not null
-                     order by seq",
-                    table(*kind).name
+                     order by seq"
                 );
                 let parameters: [&(dyn ToSql + Sync); 2] = [origin, &until];
                 let rows = connection.client.query_raw(&query, parameters).await;

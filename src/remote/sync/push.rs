@@ -11,7 +11,7 @@ use super::super::error::Error;
 use super::super::shrinking::Shrinking;
 use super::manifest::{self, ORDER};
 use super::plan::{Comparison, Plan};
-use super::tables::{fields, table};
+use super::tables::{RowUser, Table, fields, fields_with_user, table};
 use super::{OnSync, SyncReport, SyncStage};
 
 /// Maximum number of rows and of bytes per transaction.
@@ -23,6 +23,7 @@ const STEP: u64 = 4_096;
 /// Plan per kind, with the file positions that it refers to.
 #[derive(Debug)]
 pub(super) struct Plans {
+    user: RowUser,
     kinds: Vec<(Kind, Positions, Plan)>,
 }
 
@@ -30,6 +31,7 @@ pub(super) struct Plans {
 pub(super) async fn plan(
     connection: &Connection,
     store: &Scoped,
+    user: RowUser,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<Plans, Error> {
@@ -47,10 +49,16 @@ pub(super) async fn plan(
         })?;
         unfit += manifest.unfit;
         let mut comparison = Comparison::new(manifest);
+        let Table { name, holder, .. } = table(kind);
+        // Rows that may belong to another user than the login are sent again, which sets the user.
+        let hash = if user == RowUser::Record && kind.has_user() {
+            "''"
+        } else {
+            "left(hash, 16)"
+        };
         let query = format!(
-            "select entry_id, left(hash, 16) from public.{}
-             where user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null",
-            table(kind).name
+            "select entry_id, {hash} from public.{name}
+             where {holder} = (select memctl.current_user_id()) and origin = $1 and deleted_at is null"
         );
         let failed = connection.failed("the rows cannot be compared");
         let parameters: [&(dyn ToSql + Sync); 1] = [&report.origin];
@@ -68,7 +76,7 @@ pub(super) async fn plan(
             "{unfit} records are not shared: they have no id of plain letters and digits, or no text"
         ));
     }
-    Ok(Plans { kinds })
+    Ok(Plans { user, kinds })
 }
 
 impl Plans {
@@ -106,14 +114,18 @@ impl Plans {
         let mut done = 0;
         let mut unreadable = 0;
         for (kind, positions, plan) in &self.kinds {
-            let upsert = table(*kind).upsert();
+            let upsert = table(*kind).upsert(self.user);
             let mut batch = Batch::default();
             let mut sent = 0;
             for (number, place) in plan.send.iter().enumerate() {
                 let entry = positions.any_entry(*place)?.map(|(_, entry)| entry);
                 let outgoing = entry.and_then(manifest::outgoing);
                 if let Some(outgoing) = outgoing {
-                    match fields(*kind, &outgoing.text) {
+                    let fields = match self.user {
+                        RowUser::Login => fields(*kind, &outgoing.text),
+                        RowUser::Record => Some(fields_with_user(*kind, &outgoing.text)),
+                    };
+                    match fields {
                         Some(fields) => batch.add(&outgoing, fields),
                         None => unreadable += 1,
                     }

@@ -18,6 +18,17 @@ pub(crate) struct Table {
     pub(crate) columns: &'static [Column],
     /// `true` if the content has a vector.
     pub(crate) has_vector: bool,
+    /// Column with the user whose login wrote the row; with origin and id, it names the row.
+    pub(crate) holder: &'static str,
+}
+
+/// User of the rows of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowUser {
+    /// The user of the login.
+    Login,
+    /// The user that the record names, if it names one: the memory has several users.
+    Record,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +52,7 @@ const fn plain(name: &'static str) -> Table {
         name,
         columns: &[],
         has_vector: false,
+        holder: "user_id",
     }
 }
 
@@ -91,6 +103,11 @@ pub(crate) fn table(kind: Kind) -> Table {
         name,
         columns,
         has_vector,
+        holder: if kind.has_user() {
+            "held_by"
+        } else {
+            "user_id"
+        },
     };
     match kind {
         Kind::Execution => plain("executions"),
@@ -106,8 +123,8 @@ pub(crate) fn table(kind: Kind) -> Table {
 impl Table {
     /// SQL that writes rows. Parameters: origin, and arrays of ids, skills, texts and JSON objects
     /// for the columns. Identical rows are not touched.
-    pub(crate) fn upsert(self) -> String {
-        let name = self.name;
+    pub(crate) fn upsert(self, user: RowUser) -> String {
+        let (name, holder) = (self.name, self.holder);
         let list = |part: &dyn Fn(&Column) -> String| {
             let parts = self
                 .columns
@@ -115,9 +132,16 @@ impl Table {
                 .map(|column| format!(", {}", part(column)));
             parts.collect::<String>()
         };
-        let names = list(&|column| column.name.to_owned());
-        let values = list(&|column| column.value.to_owned());
-        let sets = list(&|column| format!("{0} = excluded.{0}", column.name));
+        let mut names = list(&|column| column.name.to_owned());
+        let mut values = list(&|column| column.value.to_owned());
+        let mut sets = list(&|column| format!("{0} = excluded.{0}", column.name));
+        let mut is_other_user = "";
+        if user == RowUser::Record && holder != "user_id" {
+            names.push_str(", user_id");
+            values.push_str(", coalesce(memctl.host_user(f->>'user'), memctl.current_user_id())");
+            sets.push_str(", user_id = excluded.user_id");
+            is_other_user = " or t.user_id <> excluded.user_id";
+        }
         // A changed content invalidates the vector.
         let vector = if self.has_vector {
             ", embedding = case when t.content is distinct from excluded.content then null else t.embedding end"
@@ -129,9 +153,9 @@ impl Table {
              select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
              from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as i (entry_id, skill, entry, fields)
              cross join lateral (select i.fields::jsonb as f) as x
-             on conflict (user_id, origin, entry_id) do update
+             on conflict ({holder}, origin, entry_id) do update
              set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{vector}
-             where t.hash is distinct from excluded.hash or t.deleted_at is not null"
+             where t.hash is distinct from excluded.hash or t.deleted_at is not null{is_other_user}"
         )
     }
 
@@ -147,8 +171,8 @@ impl Table {
             "insert into public.{} (origin, entry_id, deleted_at, tombstone{names})
              select $1, i.entry_id, now(), i.tombstone{values}
              from unnest($2::text[], $3::text[]) as i (entry_id, tombstone)
-             on conflict (user_id, origin, entry_id) do nothing",
-            self.name
+             on conflict ({}, origin, entry_id) do nothing",
+            self.name, self.holder
         )
     }
 
@@ -166,17 +190,33 @@ impl Table {
         format!(
             "update public.{} as t set entry = null, deleted_at = now(), tombstone = i.tombstone{}{vector}
              from unnest($2::text[], $3::text[]) as i (entry_id, tombstone)
-             where t.user_id = (select memctl.current_user_id()) and t.origin = $1
+             where t.{} = (select memctl.current_user_id()) and t.origin = $1
                and t.entry_id = i.entry_id and t.deleted_at is null",
             self.name,
-            cleared.collect::<String>()
+            cleared.collect::<String>(),
+            self.holder
         )
     }
+}
+
+/// JSON object for the columns of a record, with the user that the record names. A record that
+/// cannot be read gets defaults.
+pub(crate) fn fields_with_user(kind: Kind, text: &str) -> String {
+    let mut fields = columns(kind, text).unwrap_or_else(|| blank(kind));
+    let user = crate::json::string_field(text.as_bytes(), "user_id");
+    if let Some(user) = user.filter(|_| kind.has_user()) {
+        fields["user"] = Value::from(user);
+    }
+    without_nul(&fields.to_string())
 }
 
 /// JSON object for the columns of a record; `None` if the table has extra columns and the text is
 /// not a valid record of its kind.
 pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
+    Some(without_nul(&columns(kind, text)?.to_string()))
+}
+
+fn columns(kind: Kind, text: &str) -> Option<Value> {
     let fields = match kind {
         Kind::Procedure => {
             let record: Procedure = serde_json::from_str(text).ok()?;
@@ -226,23 +266,22 @@ pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
             })
         }
         Kind::Execution | Kind::Correction | Kind::Reflexion | Kind::Fix => {
-            return Some("{}".to_owned());
+            json!({})
         }
     };
-    Some(without_nul(&fields.to_string()))
+    Some(fields)
 }
 
 /// JSON object for an unreadable record: the row keeps its text and cannot be found by content.
-pub(crate) fn blank(kind: Kind) -> String {
-    let fields = match kind {
+fn blank(kind: Kind) -> Value {
+    match kind {
         Kind::Memory => json!({ "memory_type": "task_memory", "content": "" }),
         _ => json!({}),
-    };
-    fields.to_string()
+    }
 }
 
 /// Normalised RFC 3339 time; `None` if `text` is invalid.
-fn time(text: &str) -> Option<String> {
+pub(crate) fn time(text: &str) -> Option<String> {
     DateTime::parse_from_rfc3339(text)
         .ok()
         .map(|at| at.to_rfc3339())
@@ -257,7 +296,7 @@ fn value(raw: &RawValue) -> Option<Value> {
 
 /// Removes NUL escapes, which the server's JSON does not support. After an escaped backslash,
 /// `u0000` is ordinary text.
-fn without_nul(json: &str) -> String {
+pub(crate) fn without_nul(json: &str) -> String {
     if !json.contains("\\u0000") {
         return json.to_owned();
     }

@@ -12,7 +12,7 @@ use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::manifest::ORDER;
-use super::tables::table;
+use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
 
 /// Dimensions of the vector columns.
@@ -34,11 +34,20 @@ pub struct VectorsReport {
 /// Embeds texts and returns the vectors in order, or an error message.
 pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
 
-/// Embeds rows of an origin until the time limit. Vectors are marked with `embedder`, since vectors
+/// Rows to embed.
+#[derive(Debug, Clone, Copy)]
+pub enum VectorRows<'a> {
+    /// Rows of a workspace or of a memory.
+    Origin(&'a str),
+    /// Rows that other programs wrote, without a vector.
+    OtherPrograms,
+}
+
+/// Embeds rows until the time limit. Vectors are marked with `embedder`, since vectors
 /// of different embedders cannot be compared.
 pub async fn fill_vectors(
     address: &Address,
-    origin: &str,
+    rows: VectorRows<'_>,
     embedder: &str,
     limit: Duration,
     vectorise: Vectorise<'_>,
@@ -54,9 +63,28 @@ pub async fn fill_vectors(
         on conflict (user_id) do update set model = excluded.model
         where memctl.embedders.model <> excluded.model";
     client.execute(note, &[&embedder]).await.map_err(&failed)?;
-    let lacking =
-        "user_id = (select memctl.current_user_id()) and origin = $1 and deleted_at is null
-        and content <> '' and (embedding is null or embedding_model <> $2)";
+    // A vector of another program is left as it is, whatever model has made it.
+    let (origin, of_origin, key, is_lacking) = match rows {
+        VectorRows::Origin(origin) => (
+            Some(origin),
+            "origin = $1",
+            "entry_id",
+            "(embedding is null or embedding_model <> $2)",
+        ),
+        VectorRows::OtherPrograms => (
+            None,
+            "origin is null and $1::text is null",
+            "id::text",
+            "embedding is null and $2::text <> ''",
+        ),
+    };
+    let lacking = |table: Table| {
+        format!(
+            "{} = (select memctl.current_user_id()) and {of_origin} and deleted_at is null
+             and content <> '' and {is_lacking}",
+            table.holder
+        )
+    };
     let names = || {
         ORDER
             .into_iter()
@@ -68,6 +96,7 @@ pub async fn fill_vectors(
         ..VectorsReport::default()
     };
     for table in names() {
+        let lacking = lacking(table);
         let count = format!("select count(*) from public.{} where {lacking}", table.name);
         let row = client.query_one(&count, &[&origin, &embedder]).await;
         let count: i64 = row.map_err(&failed)?.get(0);
@@ -75,16 +104,16 @@ pub async fn fill_vectors(
     }
     let total = report.waiting;
     for table in names() {
-        let name = table.name;
+        let (lacking, Table { name, holder, .. }) = (lacking(table), table);
         let some = format!(
-            "select entry_id, content from public.{name} where {lacking} and entry_id > $3
-             order by entry_id limit {BATCH}"
+            "select {key}, content from public.{name} where {lacking} and {key} > $3
+             order by 1 limit {BATCH}"
         );
         let store = format!(
             "update public.{name} as t set embedding = i.embedding::{schema}.vector, embedding_model = $2
-             from unnest($3::text[], $4::text[], $5::text[]) as i (entry_id, content, embedding)
-             where t.user_id = (select memctl.current_user_id()) and t.origin = $1
-               and t.entry_id = i.entry_id and t.content = i.content"
+             from unnest($3::text[], $4::text[], $5::text[]) as i (key, content, embedding)
+             where t.{holder} = (select memctl.current_user_id()) and {of_origin}
+               and t.{key} = i.key and t.content = i.content"
         );
         let mut after = String::new();
         while start.elapsed() < limit {

@@ -76,7 +76,7 @@ pub(super) const MEMORY: Answer = json_of("The memory as stored", || {
         "user_id": text(),
         "memory_type": text(),
         "content": text(),
-        "embedding": { "type": "null" },
+        "embedding": { "type": ["array", "null"], "items": { "type": "number" } },
         "metadata": object(),
         "created_at": text(),
         "updated_at": text(),
@@ -183,6 +183,42 @@ pub(super) const EMBEDDINGS: Answer = json_of("One vector per text, in the same 
 });
 pub(super) const OPERATED: Answer = json_of("Data for programs, and text for models", || {
     record(&json!({ "data": object(), "text": text() }))
+});
+pub(super) const LISTED_MEMORIES: Answer = json_of("Newest first", || {
+    record(&json!({
+        "memories": list(&record(&json!({ "id": text(), "content": text(), "trust": trust() }))),
+        "total": { "type": "integer" },
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const SESSIONS: Answer = json_of("Newest first", || {
+    record(&json!({
+        "total": { "type": "integer" },
+        "sessions": list(&record(&json!({ "session_id": text(), "status": text() }))),
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const SESSION: Answer = json_of("The session, and its log, oldest line first", || {
+    record(&json!({
+        "session": object(),
+        "logs": list(&object()),
+        "has_older_logs": { "type": "boolean" },
+        "warnings": list(&text()),
+    }))
+});
+pub(super) const EXPORTED: Answer = Answer {
+    status: "200",
+    content_type: "application/x-ndjson",
+    about: "A header with `format`, `exported_at` and `counts`, then one record, log line or audit event a line",
+    schema: text,
+};
+pub(super) const DELETED: Answer = json_of("Numbers of what was deleted", || {
+    record(&json!({
+        "user_id": text(),
+        "records": object(),
+        "log_lines": { "type": "integer" },
+        "warnings": list(&text()),
+    }))
 });
 pub(super) const EVENTS: Answer = Answer {
     status: "200",

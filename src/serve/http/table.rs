@@ -3,7 +3,7 @@
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
@@ -96,6 +96,7 @@ pub(super) fn routes() -> Vec<Route> {
             )
         },
         Route {
+            parameters: Some(schemas::of::<insert::Columns>),
             body: Some(schemas::items::<insert::Row>),
             ..posts(
                 "/rest/v1/context_eng_memories",
@@ -240,6 +241,54 @@ pub(super) fn routes() -> Vec<Route> {
                 "Agent tools over the Model Context Protocol: JSON-RPC, without sessions",
                 schemas::OBJECT,
                 || post(mcp::mcp),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<v1::MemoriesPage>),
+            ..gets(
+                "/v1/memories",
+                "listMemories",
+                "The caller's newest memories",
+                schemas::LISTED_MEMORIES,
+                || get(v1::memories),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<v1::SessionsPage>),
+            ..gets(
+                "/v1/sessions",
+                "listSessions",
+                "The caller's newest sessions of agents",
+                schemas::SESSIONS,
+                || get(v1::sessions),
+            )
+        },
+        Route {
+            parameters: Some(schemas::of::<v1::LogPage>),
+            ..gets(
+                "/v1/sessions/{session}",
+                "showSession",
+                "A session of the caller, and the newest lines of its log",
+                schemas::SESSION,
+                || get(v1::session),
+            )
+        },
+        gets(
+            "/v1/users/me/export",
+            "exportUser",
+            "Everything of the caller: memories, sessions, log lines and audit events, as JSON Lines",
+            schemas::EXPORTED,
+            || get(v1::export_user),
+        ),
+        Route {
+            method: "delete",
+            parameters: Some(schemas::of::<v1::Confirmation>),
+            ..gets(
+                "/v1/users/me",
+                "deleteUser",
+                "Delete everything of the caller permanently: memories, sessions, vectors and log lines",
+                schemas::DELETED,
+                || delete(v1::delete_user),
             )
         },
         gets(

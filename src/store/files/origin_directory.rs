@@ -8,6 +8,15 @@
 //! Invariants: two origins never share a directory, on any file system. No directory name contains
 //! a dot, so none equals a file name here, `.` or `..`.
 
+/// Origin of rows that other programs have written to a shared database: its schema. No workspace can
+/// have this name.
+pub const OTHER_PROGRAMS: &str = "postgres:public";
+
+/// Returns `true` if a name is valid for the origin of pulled records.
+pub(crate) fn is_pulled_origin(name: &str) -> bool {
+    is_origin(name) || name == OTHER_PROGRAMS
+}
+
 /// Returns `true` if a name is valid for a workspace.
 pub fn is_origin(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
@@ -48,7 +57,7 @@ pub(crate) fn origin_of(name: &str) -> Option<String> {
     }
     let origin = String::from_utf8(origin).ok()?;
     // One directory per origin: other names that decode to it are invalid.
-    (is_origin(&origin) && directory_name(&origin) == name).then_some(origin)
+    (is_pulled_origin(&origin) && directory_name(&origin) == name).then_some(origin)
 }
 
 /// Returns the origin of a directory with an unescaped name, as earlier versions wrote it.
@@ -81,6 +90,7 @@ mod tests {
         check("support", "support");
         check("Support", "%53upport");
         check("a_b", "a_b");
+        check(OTHER_PROGRAMS, "postgres%3apublic");
         let longest = "A".repeat(64);
         assert_eq!(origin_of(&directory_name(&longest)), Some(longest));
     }
@@ -89,7 +99,7 @@ mod tests {
     fn other_directories_belong_to_nobody() {
         for name in [
             "", ".", "..", ".index", ".lock", "%2e%2e", "%2Ex", "%61", "a%", "a%2", "a%zz", "%+1",
-            "%00", "a%2fb", "état",
+            "%00", "a%2fb", "état", "postgres%3aother",
         ] {
             assert_eq!(origin_of(name), None, "{name}");
         }

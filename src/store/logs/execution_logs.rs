@@ -8,6 +8,7 @@
 //!
 //! Deliberately absent: an index. Reading the lines of an old session also reads all later lines.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
@@ -92,7 +93,59 @@ impl Scoped {
         })?;
         listing.bytes_read = bytes_read;
         listing.lines.reverse();
+        self.add_lines_of_copies(selection, &mut listing)?;
         Ok(listing)
+    }
+
+    /// Merges the lines that all copies of the memory have sent to its database with those that only
+    /// the file has. The database knows the order of lines of the same time.
+    fn add_lines_of_copies(
+        &self,
+        selection: LogSelection<'_>,
+        listing: &mut LogListing,
+    ) -> Result<(), Error> {
+        let Some(primary) = self.primary() else {
+            return Ok(());
+        };
+        let wanted = selection.newest.saturating_add(1);
+        let texts = primary.newest_logs(selection.sessions, wanted);
+        let texts = texts.map_err(Error::Primary)?;
+        let is_cut = texts.len() >= wanted;
+        let lines = texts.iter().rev().filter_map(|text| read(text.as_bytes()));
+        let mut lines: Vec<ExecutionLog> = lines
+            .filter(|line| self.viewer().sees(line.user_id.as_deref()))
+            .collect();
+        let known: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
+        let oldest = lines.first().filter(|_| is_cut);
+        let oldest = oldest
+            .map(|line| line.created_at.clone())
+            .unwrap_or_default();
+        // Lines before the oldest one that the database has returned are older lines in any case.
+        let here = std::mem::take(&mut listing.lines).into_iter();
+        lines.extend(here.filter(|line| !known.contains(&line.id) && line.created_at > oldest));
+        lines.sort_by(|one, other| one.created_at.cmp(&other.created_at));
+        let older = lines.len().saturating_sub(selection.newest);
+        lines.drain(..older);
+        listing.has_older |= older > 0;
+        listing.lines = lines;
+        Ok(())
+    }
+
+    /// Returns the lines since a time in the format of the lines, with their ids. Requires full access.
+    pub fn log_lines_since(&self, since: &str) -> Result<Vec<(String, String)>, Error> {
+        let mut found = Vec::new();
+        if !self.sees_all() {
+            return Ok(found);
+        }
+        for text in log::lines(self.directory(), FILE)? {
+            if let Some(line) = read(&text)
+                && line.created_at.as_str() >= since
+                && let Ok(text) = String::from_utf8(text)
+            {
+                found.push((line.id, text));
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the newest lines of a step of any session.
@@ -194,6 +247,12 @@ impl Writer {
             stored.push(serde_json::from_str(&text)?);
             // The given JSON may span several lines.
             texts.push(crate::json::compact(&text));
+        }
+        // As with records: the other copies of the memory know a line before it is acknowledged.
+        if self.at_primary().is_some()
+            && let Some(primary) = self.store().primary()
+        {
+            primary.put_logs(&texts).map_err(Error::Primary)?;
         }
         log::append_all(self.lock(), FILE, &texts, sync)?;
         Ok(stored)

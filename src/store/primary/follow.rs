@@ -13,7 +13,8 @@ use crate::store::files::data::apply;
 use crate::store::files::data::apply::PulledChange;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
-use crate::store::files::file_names::RECOVERED;
+use crate::store::files::file_names::{EXECUTION_LOGS, JOURNAL, RECOVERED};
+use crate::store::files::log;
 use crate::store::files::tombstones::{self, Tombstone};
 
 /// Name of the progress file, among the derived files.
@@ -138,6 +139,7 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         }
         tombstones::append(lock, &stones)?;
         place(store, lock, kind, &changes)?;
+        forget_traces(lock, &stones)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && buried.contains(&change.id))
             .map(|change| change.id.as_str())
@@ -159,6 +161,38 @@ fn place(store: &Scoped, lock: &Lock, kind: Kind, changes: &[PulledChange]) -> R
             })
             .collect();
         apply::apply(store.file(file), lock, &here)?;
+    }
+    Ok(())
+}
+
+/// Removes the lines of the journal and of the log of agents that name a record which is removed for
+/// good. A tombstone without a digest says so: no undo brings the record back, and no copy may keep
+/// its text.
+fn forget_traces(lock: &Lock, stones: &[String]) -> Result<(), Error> {
+    let stones = stones
+        .iter()
+        .filter_map(|line| serde_json::from_str::<Tombstone>(line).ok());
+    let gone = stones.filter(|stone| stone.digest.is_empty());
+    let names: Vec<String> = gone.map(|stone| format!("\"{}\"", stone.id)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    for file in [JOURNAL, EXECUTION_LOGS] {
+        let lines = log::lines(lock.directory(), file)?;
+        let names_one = |line: &&Vec<u8>| {
+            names
+                .iter()
+                .any(|n| memchr::memmem::find(line, n.as_bytes()).is_some())
+        };
+        let kept: Vec<&Vec<u8>> = lines.iter().filter(|line| !names_one(line)).collect();
+        if kept.len() < lines.len() {
+            let mut text = Vec::new();
+            for line in kept {
+                text.extend_from_slice(line);
+                text.push(b'\n');
+            }
+            atomic::replace(lock.directory(), file, &text)?;
+        }
     }
     Ok(())
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use crate::model::Kind;
 use crate::store::access::pulled::{STATE, directories_in};
+use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::data::apply::{PulledChange, PulledCount, apply, places};
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Lock, SMALL_FILE};
-use crate::store::files::origin_directory::{directory_name, is_origin, unescaped};
+use crate::store::files::origin_directory::{directory_name, is_pulled_origin, unescaped};
 
 /// Maximum wait for another process that pulls.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -116,6 +117,14 @@ impl Puller {
         Ok(places.len() as u64)
     }
 
+    /// Returns the ids of the records of an origin.
+    pub fn ids(&self, origin: &str, kind: Kind) -> Result<Vec<String>, Error> {
+        let store = self.store.pulled_from(origin);
+        let mut ids = Vec::new();
+        store.each_entry(kind, &Selection::default(), &mut |entry| ids.push(entry.id))?;
+        Ok(ids)
+    }
+
     /// Returns the total number of remote records.
     pub fn total(&self) -> Result<u64, Error> {
         let mut total = 0;
@@ -137,7 +146,7 @@ impl Puller {
         kind: Kind,
         changes: &[PulledChange],
     ) -> Result<PulledCount, Error> {
-        if !is_origin(origin) {
+        if !is_pulled_origin(origin) {
             let what = format!("the workspace `{}`", origin.escape_debug());
             return Err(Error::OutOfScope { what });
         }

@@ -23,6 +23,14 @@ fn fill(client: &Client) {
     let json = "case when g % 2 = 0 then '{\"secret\": \"acme\"}'::jsonb else json_build_object('n', g)::jsonb end";
     let vector = "case when g % 9 = 0 then array_fill((g % 7)::real, array[1536])::vector end";
     let rows = format!("from generate_series(1, {ROWS}) g");
+    // Earlier schemas do not have it.
+    let session = "select count(*) from pg_attribute
+        where attrelid = 'agent_execution_logs'::regclass and attname = 'session'";
+    let (session, named) = if client.value(session) == "1" {
+        ("session, ", format!("{text}, "))
+    } else {
+        ("", String::new())
+    };
     for table in ["executions", "corrections", "reflexions", "fixes"] {
         client.run(&format!(
             "insert into {table} ({shared}) select {values} {rows}"
@@ -36,9 +44,9 @@ fn fill(client: &Client) {
          insert into agent_sessions (current_step, progress_percentage, completed_steps, error_message,
              session_data, completed_at, {shared})
            select {text}, g % 100, array[{text}], {text}, {json}, now() - g * interval '1 m', {values} {rows};
-         insert into agent_execution_logs (session_id, step_name, tool_name, action_type, input_data,
+         insert into agent_execution_logs (session_id, {session}step_name, tool_name, action_type, input_data,
              output_data, reasoning, confidence_score, execution_time_ms, status, error_message, {shared})
-           select (select id from agent_sessions limit 1), {text}, {text}, 'decision', {json}, {json}, {text},
+           select (select id from agent_sessions limit 1), {named}{text}, {text}, 'decision', {json}, {json}, {text},
              (g % 100) / 100.0, g, 'success', {text}, {values} {rows}"
     ));
 }
@@ -124,6 +132,9 @@ fn estimates(client: &Client, table: &str, condition: &str) -> Vec<String> {
 fn leaks(admin: &Client, neighbour: &Client) -> (Vec<String>, usize) {
     let mut leaks = Vec::new();
     let mut asked = 0;
+    // Partitions that a plan leaves out for the limits of a column or of a month are known from the schema, which
+    // everybody may read, and not from rows.
+    neighbour.run("set constraint_exclusion = off; set enable_partition_pruning = off");
     for table in TABLES {
         let columns = admin.run(&format!(
             "select attname, format_type(atttypid, atttypmod) from pg_attribute

@@ -252,10 +252,23 @@ fn a_store_of_an_older_version_is_brought_up_with_what_it_holds() {
          alter table executions no force row level security;
          insert into executions (user_id, origin, entry_id, entry)
            select 'aaaaaaaa-0000-4000-8000-00000000000a', 'laptop', 'EXEC-' || n, '{}' from generate_series(1, 3) n;
-         alter table executions force row level security",
+         alter table executions force row level security;
+         alter table agent_sessions no force row level security;
+         alter table agent_execution_logs no force row level security;
+         insert into agent_sessions (user_id) values ('aaaaaaaa-0000-4000-8000-00000000000a');
+         insert into agent_execution_logs (user_id, session_id, step_name, action_type, status, created_at)
+           select s.user_id, s.id, t.step, 'decision', 'success', t.at
+           from agent_sessions s, (values ('now', now()), ('before', '2020-01-15'::timestamptz)) t (step, at);
+         alter table agent_sessions force row level security;
+         alter table agent_execution_logs force row level security",
     );
     done(&workspace.run(&init));
     admin.run("alter table executions no force row level security");
+    // The log has its rows in the partition of their month; those of months without one stay as well.
+    let parts = "select step_name, tableoid::regclass::text = 'memctl.logs_' || to_char(now() at time zone 'utc', 'YYYY_MM'),
+        held_by = user_id, session_id is not null from agent_execution_logs order by 1";
+    let row = |step: &str, is_now: &str| [step, is_now, "t", "t"].map(str::to_owned).to_vec();
+    assert_eq!(admin.run(parts), [row("before", "f"), row("now", "t")]);
     let kept = admin.run("select entry_id, tombstone from executions order by born");
     let expected = ["EXEC-1", "EXEC-2", "EXEC-3"].map(|id| vec![id.to_owned(), "∅".to_owned()]);
     assert_eq!(kept, expected);

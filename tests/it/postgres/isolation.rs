@@ -168,6 +168,13 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         DENIED,
         "select * from memctl.hybrid_search_of_all('secret', null, 9, 1, 1, 50)",
     );
+    ben.refused(DENIED, "select memctl.keep_logs()");
+    ben.refused(DENIED, "select memctl.partition_by_user('fixes')");
+    ben.refused(DENIED, "select * from memctl.logs_other");
+    // Whom another one holds rows for is not told, and a name makes a new user.
+    assert_eq!(ben.value(&format!("select memctl.hosts('{ANN}')")), "f");
+    assert_ne!(ben.value(&format!("select memctl.host_user('{ANN}')")), ANN);
+    assert_eq!(ben.value("select memctl.host_user('')"), "∅");
     // Models of others are not told.
     assert_eq!(
         ben.value(&format!(
@@ -185,6 +192,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         "hide_statistics",
         "admit_service_role",
         "take_turn_of",
+        "hold",
     ] {
         ben.refused(DENIED, &format!("select memctl.{of_triggers}()"));
     }
@@ -203,12 +211,18 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "clock",
             "current_user_id",
             "delete_expired",
+            "delete_logs",
             "has_role",
             "hide_statistics",
+            "hold",
+            "host_user",
+            "hosts",
             "hybrid_search_of_all",
+            "keep_logs",
             "keyword_candidates",
             "notify_memory_update",
             "open_admin_read",
+            "partition_by_user",
             "searched_models",
             "stamp",
             "take_turn",

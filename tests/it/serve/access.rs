@@ -55,6 +55,11 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "/v1/embeddings", json!({ "input": "x" })),
         ("POST", "/v1/operations/search", query),
         ("POST", "/mcp", call("search", &json!({ "query": "x" }))),
+        ("GET", "/v1/memories", Value::Null),
+        ("GET", "/v1/sessions", Value::Null),
+        ("GET", "/v1/sessions/latest", Value::Null),
+        ("GET", "/v1/users/me/export", Value::Null),
+        ("DELETE", "/v1/users/me?confirm=ann", Value::Null),
         ("GET", "/v1/events", Value::Null),
         ("GET", "/metrics", Value::Null),
     ]

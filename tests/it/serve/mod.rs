@@ -7,6 +7,7 @@
 //! - `events`: what changes, as it changes.
 //! - `load`: many clients at once, a stop in order, and a kill.
 //! - `defect`: a request that panics.
+//! - `own_data`: all data of a user.
 //! - `clients`: supabase-js and schemathesis themselves (heavy; `make test-clients`).
 
 pub(crate) mod access;
@@ -16,6 +17,7 @@ pub(crate) mod events;
 mod keys;
 pub(crate) mod load;
 mod native;
+pub(crate) mod own_data;
 mod shapes;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

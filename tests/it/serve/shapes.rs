@@ -354,3 +354,99 @@ fn the_threshold_of_the_caller_is_the_only_one() {
     assert_eq!(read(similarity(1) - 1e-3), all);
     assert_eq!(read(0.7), Vec::<Value>::new());
 }
+
+/// A brand's voice is found by a question that shares no telling word with it.
+#[test]
+fn a_low_threshold_finds_what_a_high_one_does_not() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "hr");
+    for content in [
+        "Our tone is calm and friendly, in short sentences.",
+        "Invoices are due after thirty days.",
+        "The office is closed on Fridays.",
+    ] {
+        let body = json!({ "content": content, "memory_type": "brand_memory" });
+        served
+            .post(&ann, "/functions/v1/agent-memory-write", &body)
+            .is(200);
+    }
+    let query = "which voice does the brand use";
+    let read = |threshold: f64| {
+        let body = json!({ "query": query, "match_threshold": threshold });
+        let reply = served.post(&ann, "/functions/v1/agent-memory-read", &body);
+        reply.is(200).json()["results"].as_array().unwrap().clone()
+    };
+    let found = read(0.1);
+    assert!(
+        found[0]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Our tone"),
+        "{found:?}"
+    );
+    assert_eq!(read(0.7), Vec::<Value>::new());
+    // By vector, too.
+    let vector = served
+        .post(&ann, "/v1/embeddings", &json!({ "input": query }))
+        .is(200)
+        .json();
+    let matched = |threshold: f64| {
+        let body = json!({ "query_embedding": vector["data"][0]["embedding"], "match_threshold": threshold });
+        served
+            .post(&ann, "/rest/v1/rpc/match_memory", &body)
+            .is(200)
+            .json()
+    };
+    assert_eq!(matched(0.1)[0]["content"], found[0]["content"]);
+    assert_eq!(matched(0.7), json!([]));
+}
+
+#[test]
+fn the_written_vector_comes_back_when_it_is_asked_for() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ann = token(&workspace, "ann", "*");
+    let content = "Our tone is calm and friendly.";
+    let mut body = json!({ "content": content, "memory_type": "brand_memory" });
+    let write = |body: &Value| {
+        let reply = served
+            .post(&ann, "/functions/v1/agent-memory-write", body)
+            .is(200);
+        reply.json()["memory"]["embedding"].clone()
+    };
+    assert_eq!(write(&body), Value::Null);
+    body["return_embedding"] = json!(true);
+    body["content"] = json!(format!("{content} "));
+    let vector = write(&body);
+    assert_eq!(vector.as_array().unwrap().len(), 1_536);
+    // It is the one that searches compare.
+    let given = json!({ "query_embedding": vector, "match_threshold": 0.99 });
+    let found = served
+        .post(&ann, "/rest/v1/rpc/match_memory", &given)
+        .is(200)
+        .json();
+    assert_eq!(found[0]["content"], json!(content), "{found}");
+    let insert = |columns: &str| {
+        let path = format!("/rest/v1/context_eng_memories{columns}");
+        let headers = [&bearer(&ann), "Prefer: return=representation"];
+        let headers = headers.map(|header| header as &str);
+        served
+            .ask(
+                "POST",
+                &path,
+                &headers,
+                &procedure("add a column").to_string(),
+            )
+            .is(201)
+            .json()
+    };
+    assert_eq!(insert("?select=*")[0]["embedding"], Value::Null);
+    assert_eq!(
+        insert("?select=id,embedding")[0]["embedding"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1_536
+    );
+}

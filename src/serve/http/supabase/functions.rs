@@ -16,6 +16,7 @@ use crate::engine::{self, AddOptions};
 use crate::model::{Memory, MemoryType, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
+use crate::workspace::Workspace;
 
 use super::super::input::Body;
 use super::super::problem::Problem;
@@ -27,6 +28,9 @@ use super::recall::{Hybrid, Near};
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
 const THRESHOLD: f64 = 0.2;
+
+/// Dimensions of the source document's vectors.
+const DIMENSIONS: usize = 1_536;
 
 /// Results of a search for procedures.
 const PROCEDURES: Bounds = Bounds::of(1, 10, 50);
@@ -114,6 +118,9 @@ pub(crate) struct WriteBody {
     metadata: Option<Value>,
     /// Expiry: a time, a date, or a duration such as `30d`.
     expires_at: Option<String>,
+    /// `true` returns the vector of the text, filled with zeros to 1,536 numbers.
+    #[serde(default)]
+    return_embedding: bool,
 }
 
 /// Row of `agent_memory`.
@@ -123,8 +130,8 @@ struct Row {
     user_id: Option<String>,
     memory_type: MemoryType,
     content: String,
-    /// Always null: embedding happens at the first search.
-    embedding: Option<()>,
+    /// Null unless requested: embedding happens at the first search.
+    embedding: Option<Vec<f32>>,
     metadata: Box<RawValue>,
     created_at: String,
     updated_at: String,
@@ -147,7 +154,7 @@ pub(crate) async fn write(
         metadata: metadata.map_err(store::Error::from)?,
         expires_at: body.expires_at,
     };
-    let is_agent = caller.is_agent();
+    let (is_agent, has_vector) = (caller.is_agent(), body.return_embedding);
     let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
         // A memory that another copy has deleted must not be learnt again.
         workspace.store.catch_up()?;
@@ -157,13 +164,14 @@ pub(crate) async fn write(
             engine::add_memory(workspace, &options)?
         };
         let memory: Memory = workspace.store.get(&report.id)?;
+        let embedding = has_vector.then(|| vector(workspace, &memory.content));
         Ok(Row {
             trust: memory.trust(),
             id: memory.id,
             user_id: memory.user_id,
             memory_type: memory.memory_type,
             content: memory.content,
-            embedding: None,
+            embedding: embedding.transpose()?,
             metadata: memory.metadata,
             created_at: memory.created_at,
             updated_at: memory.updated_at,
@@ -171,6 +179,14 @@ pub(crate) async fn write(
         })
     });
     reply(&json!({ "memory": work.await? }))
+}
+
+/// Returns the vector of a stored text, in the form of the source document's column.
+pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, Problem> {
+    let embedded = engine::embed(workspace, &[content])?;
+    let mut vector = embedded.vectors.into_iter().next().unwrap_or_default();
+    vector.resize(DIMENSIONS.max(vector.len()), 0.0);
+    Ok(vector)
 }
 
 /// Returns the memory type of this name.

@@ -19,10 +19,11 @@ use crate::model::{Procedure, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::store;
 
-use super::super::input::Items;
+use super::super::input::{Items, Parameters};
 use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::state::Server;
+use super::functions::vector;
 use super::recall::Metadata;
 
 /// Maximum number of rows in one request.
@@ -35,20 +36,34 @@ pub(crate) struct Row {
     metadata: Map<String, Value>,
 }
 
+/// Columns of the answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Columns {
+    /// Columns, separated by commas. The vector is returned only if `embedding` is one of them.
+    select: Option<String>,
+}
+
+impl Columns {
+    fn names(&self, column: &str) -> bool {
+        let mut names = self.select.iter().flat_map(|names| names.split(','));
+        names.any(|name| name.trim() == column)
+    }
+}
+
 /// Stored row.
 #[derive(Debug, Serialize)]
 struct StoredRow {
     id: String,
     content: String,
     metadata: Metadata,
-    /// Always null: embedding happens at the first search.
-    embedding: Option<()>,
+    /// Null unless requested: embedding happens at the first search.
+    embedding: Option<Vec<f32>>,
     created_dt: String,
     trust: Trust,
 }
 
 impl StoredRow {
-    fn of(procedure: Procedure) -> Self {
+    fn of(procedure: Procedure, embedding: Option<Vec<f32>>) -> Self {
         Self {
             trust: procedure.trust(),
             content: procedure.content(),
@@ -57,7 +72,7 @@ impl StoredRow {
                 status: procedure.status,
                 data: procedure.data,
             },
-            embedding: None,
+            embedding,
             created_dt: procedure.created_at,
         }
     }
@@ -68,6 +83,7 @@ pub(crate) async fn insert(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
+    Parameters(columns): Parameters<Columns>,
     Items(rows): Items<Row>,
 ) -> Result<Response, Problem> {
     if rows.is_empty() || rows.len() > ROWS {
@@ -77,11 +93,14 @@ pub(crate) async fn insert(
     let documents: Result<Vec<Box<RawValue>>, _> =
         rows.iter().map(|row| to_raw_value(&row.metadata)).collect();
     let documents = documents.map_err(store::Error::from)?;
+    let has_vector = columns.names("embedding");
     let work = server.write(&caller, "serve context_eng_memories", move |workspace| {
         let mut kept = Vec::new();
         for document in &documents {
             let report = engine::add_procedure(workspace, document)?;
-            kept.push(StoredRow::of(workspace.store.get(&report.id)?));
+            let procedure: Procedure = workspace.store.get(&report.id)?;
+            let vector = has_vector.then(|| vector(workspace, &procedure.content()));
+            kept.push(StoredRow::of(procedure, vector.transpose()?));
         }
         Ok(kept)
     });

@@ -3,24 +3,30 @@
 //!
 //! - `records`: executions and corrections. `search`: search, prompts, embeddings. `hints`: hints,
 //!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
-//!   for programs that serve agents.
+//!   for programs that serve agents. `users`: all data of the caller.
+//! `listings`: memories, sessions and their logs.
 //!
 //! For a skill outside the token's scope, a write is refused and a search returns nothing.
 
 pub(crate) mod hints;
+mod listings;
 mod operations;
 mod records;
 pub(crate) mod search;
 mod traces;
+mod users;
 
 pub(crate) use hints::{FailureBody, HintBody, SuccessBody};
 pub(crate) use hints::{failure, hint, success};
+pub(crate) use listings::{LogPage, MemoriesPage, SessionsPage};
+pub(crate) use listings::{memories, session, sessions};
 pub(crate) use operations::operation;
 pub(crate) use records::{CorrectionBody, ExecutionBody, Page};
 pub(crate) use records::{correct, corrections, executions, log_execution};
 pub(crate) use search::{EmbeddingsBody, SearchBody};
 pub(crate) use search::{embeddings, prompt, search, search_by_query};
 pub(crate) use traces::{TracesBody, traces};
+pub(crate) use users::{Confirmation, delete_user, export_user};
 
 use crate::model::SkillPath;
 

@@ -1,0 +1,167 @@
+//! Lines of the log of agents, in the database: those of all copies of a memory.
+//!
+//! A line never changes, so writers need no turn. Its id makes a second insertion harmless.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::model::ExecutionLog;
+use crate::store::Scoped;
+
+use super::super::connection::Connection;
+use super::super::error::Error;
+use super::super::sync::{is_fit, time, without_nul};
+
+/// Maximum number of lines per statement.
+const LINES: usize = 500;
+
+/// Age of the oldest line that [`send_missing`] looks for, in days. Older lines may have been dropped
+/// there on purpose.
+const DAYS: i32 = 30;
+
+/// Adds lines. The session is that of the record, if the memory has it and it is of the same user.
+const INSERT: &str = "
+    insert into public.agent_execution_logs (origin, entry_id, entry, user_id, session, session_id, step_name,
+      tool_name, action_type, input_data, output_data, reasoning, confidence_score, execution_time_ms, status,
+      error_message, created_at)
+    select $1, f->>'id', f->>'entry', u.id, f->>'session', s.id, f->>'step', f->>'tool', f->>'action',
+      f->'input', f->'output', f->>'reasoning', (f->>'confidence')::numeric, (f->>'took')::integer,
+      f->>'status', f->>'error', (f->>'created')::timestamptz
+    from unnest($2::text[]) as i (fields)
+    cross join lateral (select i.fields::jsonb as f) as x
+    cross join lateral (
+      select coalesce(memctl.host_user(f->>'user'), memctl.current_user_id()) as id) as u
+    left join public.agent_sessions s on s.held_by = (select memctl.current_user_id()) and s.origin = $1
+      and s.entry_id = f->>'session' and s.user_id = u.id
+    on conflict (held_by, origin, entry_id, created_at) do nothing";
+
+/// JSON object for the columns of a line; `None` if a column cannot hold it.
+fn fields(text: &str) -> Option<String> {
+    let line: ExecutionLog = serde_json::from_str(text).ok()?;
+    let is_known = |name: &str, names: &[&str]| names.contains(&name);
+    if !is_fit(&line.id, text)
+        || !is_known(line.action_type.as_str(), crate::model::ActionType::NAMES)
+        || !is_known(line.status.as_str(), crate::model::LogStatus::NAMES)
+    {
+        return None;
+    }
+    let fields = json!({
+        "id": line.id,
+        "entry": text,
+        "user": line.user_id,
+        "session": line.session_id,
+        "step": line.step_name,
+        "tool": line.tool_name,
+        "action": line.action_type.as_str(),
+        "input": line.input_data,
+        "output": line.output_data,
+        "reasoning": line.reasoning,
+        "confidence": line.confidence_score.filter(|score| (0.0..=1.0).contains(score)),
+        "took": line.execution_time_ms.map(|took| i32::try_from(took).unwrap_or(i32::MAX)),
+        "status": line.status.as_str(),
+        "error": line.error_message,
+        "created": Value::from(time(&line.created_at)?),
+    });
+    Some(without_nul(&fields.to_string()))
+}
+
+/// Adds lines. Lines that are there stay, and those that no column can hold are left out.
+pub(super) async fn put(
+    connection: &Connection,
+    origin: &str,
+    lines: &[String],
+) -> Result<(), Error> {
+    let rows: Vec<String> = lines.iter().filter_map(|line| fields(line)).collect();
+    let failed = connection.failed("the log of agents cannot be sent");
+    for rows in rows.chunks(LINES) {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
+        let done = connection.client.execute_typed(INSERT, &parameters).await;
+        done.map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// Returns the newest lines of sessions, newest first.
+pub(super) async fn newest(
+    connection: &Connection,
+    origin: &str,
+    sessions: &[String],
+    limit: usize,
+) -> Result<Vec<String>, Error> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+        (&origin, Type::TEXT),
+        (&sessions, Type::TEXT_ARRAY),
+        (&limit, Type::INT8),
+    ];
+    let rows = connection.client.query_typed(
+        "select entry from public.agent_execution_logs
+         where held_by = (select memctl.current_user_id()) and origin = $1 and session = any ($2)
+           and entry is not null
+         order by created_at desc, born desc limit $3",
+        &parameters,
+    );
+    let failed = connection.failed("the log of agents cannot be read");
+    Ok(rows
+        .await
+        .map_err(failed)?
+        .iter()
+        .map(|row| row.get(0))
+        .collect())
+}
+
+/// Deletes the lines of a user, or all of the memory.
+pub(super) async fn delete(
+    connection: &Connection,
+    origin: &str,
+    user: Option<&str>,
+) -> Result<(), Error> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&user, Type::TEXT)];
+    let sql = "select memctl.delete_logs($1, $2)";
+    let failed = connection.failed("the log of agents cannot be deleted");
+    connection
+        .client
+        .query_typed(sql, &parameters)
+        .await
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Sends the recent lines of this copy that the database does not have: hooks write them without
+/// waiting for it.
+pub(in super::super) async fn send_missing(
+    connection: &Connection,
+    store: &Scoped,
+    origin: &str,
+) -> Result<(), Error> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&DAYS, Type::INT4)];
+    let known = connection.client.query_typed(
+        "select entry_id from public.agent_execution_logs
+         where held_by = (select memctl.current_user_id()) and origin = $1
+           and created_at > now() - make_interval(days => $2)",
+        &parameters,
+    );
+    let failed = connection.failed("the log of agents cannot be compared");
+    let known: HashSet<String> = known
+        .await
+        .map_err(&failed)?
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    let since = connection.client.query_typed(
+        "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')",
+        &[(&DAYS, Type::INT4)],
+    );
+    let since = since.await.map_err(&failed)?;
+    let since: String = since.first().map(|row| row.get(0)).unwrap_or_default();
+    let missing: Vec<String> = store
+        .log_lines_since(&since)?
+        .into_iter()
+        .filter(|(id, _)| !known.contains(id))
+        .map(|(_, text)| text)
+        .collect();
+    put(connection, origin, &missing).await
+}

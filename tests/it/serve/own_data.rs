@@ -1,0 +1,248 @@
+//! All data of the token's user: given out and deleted by one request each.
+
+use serde_json::{Value, json};
+
+use super::access::sign;
+use super::{Reply, Served, bearer, execution, token};
+use crate::workspace::Workspace;
+
+pub(crate) const SECRET: &str = "a secret that is thirty-two bytes";
+
+/// A memory of two users and of nobody, with sessions and log lines.
+fn shared() -> (Workspace, Served) {
+    let workspace = Workspace::sample();
+    workspace.write("secret.txt", SECRET);
+    let served = Served::start(&workspace, &["--jwt-secret-file", "secret.txt"]);
+    for (user, said) in [("ada", "saffron"), ("bob", "copper")] {
+        let token = of(user, "*", "user");
+        for n in 0..2 {
+            let body = json!({ "content": format!("{user} likes {said} {n}"), "memory_type": "brand_memory" });
+            served
+                .post(&token, "/functions/v1/agent-memory-write", &body)
+                .is(200);
+        }
+        let started = workspace.json(&["session", "start", "--user", user]);
+        let id = started["session_id"].as_str().unwrap();
+        workspace.json(&[
+            "session", "log", id, "--user", user, "--step", said, "--action", "decision",
+            "--status", "success",
+        ]);
+    }
+    workspace.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Everybody likes tea.",
+    ]);
+    execution(
+        &served,
+        &of("ada", "*", "user"),
+        "hr/resume-screen",
+        "shared",
+    );
+    // The vectors and the index.
+    workspace.json(&["memory", "search", "saffron"]);
+    (workspace, served)
+}
+
+pub(crate) fn of(user: &str, scope: &str, role: &str) -> String {
+    let claims = json!({ "sub": user, "aud": "memctl", "exp": 9_999_999_999_u64, "domain_scope": scope, "role": role });
+    sign(&claims, SECRET)
+}
+
+pub(crate) fn delete(served: &Served, token: &str, query: &str) -> Reply {
+    let path = format!("/v1/users/me{query}");
+    served.ask("DELETE", &path, &[&bearer(token)], "")
+}
+
+/// Names of the files below the memory that hold this text.
+pub(crate) fn files_with(workspace: &Workspace, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![workspace.memory("")];
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if memchr::memmem::find(&std::fs::read(&path).unwrap(), text.as_bytes())
+                .is_some()
+            {
+                found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn export_holds_everything_of_the_user_and_nothing_of_others() {
+    let (workspace, served) = shared();
+    let reply = served
+        .get(&of("ada", "*", "user"), "/v1/users/me/export")
+        .is(200);
+    assert_eq!(reply.header("content-type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = reply
+        .text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let counts = &lines[0]["counts"];
+    assert_eq!(
+        (
+            &counts["memories"],
+            &counts["sessions"],
+            &counts["execution_logs.jsonl"]
+        ),
+        (&json!(2), &json!(1), &json!(1)),
+        "{counts}"
+    );
+    assert!(counts["audit.jsonl"].as_u64().unwrap() >= 3, "{counts}");
+    for word in ["copper", "bob", "tea", "shared"] {
+        assert!(!reply.text.contains(word), "{word}: {}", reply.text);
+    }
+    assert!(reply.text.contains("ada likes saffron 1"));
+    // The export is in the audit, and can be imported elsewhere.
+    let audit = workspace.read(".agentura/audit.jsonl");
+    let exported = audit
+        .lines()
+        .find(|line| line.contains("everything of a user"));
+    let exported: Value = serde_json::from_str(exported.unwrap()).unwrap();
+    assert_eq!(
+        (&exported["who"], &exported["did"], &exported["why"]),
+        (&json!("ada"), &json!("exported"), &json!("serve export"))
+    );
+    let other = Workspace::empty();
+    other.write("ada.jsonl", &reply.text);
+    let imported = other.json(&["memory", "import", "ada.jsonl"]);
+    assert_eq!(imported["by_kind"]["memories"], json!(2), "{imported}");
+    // Who has nothing gets a header and no more than their own events.
+    let reply = served
+        .get(&of("carl", "*", "user"), "/v1/users/me/export")
+        .is(200);
+    assert!(!reply.text.contains("likes"), "{}", reply.text);
+    served
+        .get(&of("ada", "hr,dev", "user"), "/v1/users/me/export")
+        .is(403);
+}
+
+#[test]
+fn deletion_leaves_no_text_of_the_user_and_all_of_others() {
+    let (workspace, served) = shared();
+    let ada = of("ada", "*", "user");
+    for (token, query, status) in [
+        (&of("ada", "hr", "user"), "?confirm=ada", 403),
+        (&of("ada", "*", "agent"), "?confirm=ada", 403),
+        (&ada, "?confirm=bob", 422),
+        (&ada, "?confirm=", 422),
+        (&ada, "", 400),
+        (&ada, "?confirm=ada&dry_run=1", 400),
+    ] {
+        delete(&served, token, query).is(status);
+    }
+    assert!(files_with(&workspace, "saffron").len() >= 2);
+    let stored = || {
+        let mut names = files_with(&workspace, "copper");
+        // The index is written anew under another name.
+        names.retain(|name| name.contains(".json"));
+        names
+    };
+    let bob = stored();
+    let reply = delete(&served, &ada, "?confirm=ada").is(200).json();
+    assert_eq!(
+        (&reply["user_id"], &reply["records"]),
+        (&json!("ada"), &json!({ "memories": 2, "sessions": 1 }))
+    );
+    assert!(reply["log_lines"].as_u64().unwrap() >= 1, "{reply}");
+    assert_eq!(files_with(&workspace, "saffron"), [""; 0]);
+    assert_eq!(stored(), bob);
+    let query = json!({ "query": "likes saffron", "match_threshold": -1 });
+    let read = |token: &str| {
+        let read = served
+            .post(token, "/functions/v1/agent-memory-read", &query)
+            .is(200)
+            .json();
+        read["results"].as_array().unwrap().len()
+    };
+    assert_eq!((read(&ada), read(&of("bob", "*", "user"))), (0, 2));
+    // It stands in the audit, which still holds together, and cannot be taken back.
+    let audit = workspace.read(".agentura/audit.jsonl");
+    assert!(
+        audit.contains("\"purged\"") && audit.contains("serve delete user"),
+        "{audit}"
+    );
+    workspace.run(&["memory", "audit", "verify"]).succeeds();
+    workspace
+        .run(&["memory", "undo", "--user", "ada"])
+        .succeeds();
+    assert_eq!(files_with(&workspace, "saffron"), [""; 0]);
+    // Again is no harm.
+    let again = delete(&served, &ada, "?confirm=ada").is(200).json();
+    assert_eq!(again["records"], json!({}));
+    assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
+}
+
+#[test]
+fn a_token_of_this_workspace_is_enough() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let token = token(&workspace, "ada", "*");
+    let reply = delete(&served, &token, "?confirm=ada").is(200).json();
+    assert_eq!(reply["records"], json!({}));
+}
+
+#[test]
+fn memories_sessions_and_logs_are_listed_for_their_user() {
+    let (workspace, served) = shared();
+    let ada = of("ada", "*", "user");
+    let get = |token: &str, path: &str| served.get(token, path).is(200).json();
+    let listed = get(&ada, "/v1/memories?limit=1");
+    assert_eq!(listed["total"], json!(2), "{listed}");
+    assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
+    assert!(
+        listed.to_string().contains("ada likes saffron 1"),
+        "{listed}"
+    );
+    assert_eq!(
+        get(&ada, "/v1/memories?memory_type=task_memory")["total"],
+        json!(0)
+    );
+    let sessions = get(&ada, "/v1/sessions?status=initializing");
+    assert_eq!(sessions["total"], json!(1), "{sessions}");
+    assert_eq!(
+        get(&ada, "/v1/sessions?status=completed")["sessions"],
+        json!([])
+    );
+    let id = sessions["sessions"][0]["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/v1/sessions/{id}");
+    let shown = get(&ada, &path);
+    assert_eq!(shown["logs"][0]["step_name"], json!("saffron"), "{shown}");
+    assert_eq!(
+        get(&ada, "/v1/sessions/latest")["session"]["session_id"],
+        json!(id)
+    );
+    // Of others nothing is told, and a token for some domains sees no log.
+    let bob = of("bob", "*", "user");
+    let sessions_of_bob = get(&bob, "/v1/sessions");
+    let id_of_bob = sessions_of_bob["sessions"][0]["session_id"]
+        .as_str()
+        .unwrap();
+    assert_eq!(sessions_of_bob["total"], json!(1));
+    served
+        .get(&ada, &format!("/v1/sessions/{id_of_bob}"))
+        .is(404);
+    assert_ne!(id_of_bob, id);
+    assert!(!get(&bob, "/v1/memories").to_string().contains("saffron"));
+    assert_eq!(get(&of("ada", "hr", "user"), &path)["logs"], json!([]));
+    for (path, status) in [
+        ("/v1/memories?memory_type=odd", 400),
+        ("/v1/memories?limit=0", 422),
+        ("/v1/sessions?status=odd", 422),
+        ("/v1/sessions/SESS-1", 404),
+        ("/v1/sessions/latest?x=1", 400),
+    ] {
+        let reply = served.get(&ada, path);
+        assert_eq!(reply.status, status, "{path}: {reply:?}");
+    }
+    drop(workspace);
+}
