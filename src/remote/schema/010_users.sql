@@ -91,8 +91,14 @@ begin
     end if;
   end if;
   found_id := gen_random_uuid();
-  insert into auth.users (id) values (found_id);
-  insert into memctl.hosted_users (host_id, sub, user_id) values (me, host_user.sub, found_id);
+  begin
+    insert into auth.users (id) values (found_id);
+    insert into memctl.hosted_users (host_id, sub, user_id) values (me, host_user.sub, found_id);
+  exception when unique_violation then
+    -- Another session was first.
+    select h.user_id into strict found_id
+      from memctl.hosted_users h where h.host_id = me and h.sub = host_user.sub;
+  end;
   return found_id;
 end
 $$;

@@ -203,6 +203,19 @@ fn an_existing_user_is_named_by_id_only_by_those_who_verify_tokens() {
     write("For the real Ben.");
     assert_eq!(store.hosted(BEN), BEN);
     assert_eq!(contents(&store.ben), ["For the real Ben."]);
+    // Two sessions that name somebody for the first time at once name one user.
+    let other = store.login_of("twin", ANN);
+    let host = "select memctl.host_user('twin')";
+    let first = std::thread::scope(|scope| {
+        store.ann.run("begin");
+        let first = store.ann.value(host);
+        let second = scope.spawn(|| other.value(host));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        store.ann.run("commit");
+        assert_eq!(second.join().unwrap(), first);
+        first
+    });
+    assert_eq!(store.hosted("twin"), first);
     // An id that nobody has is a name like any other.
     let unknown = "cccccccc-0000-4000-8000-00000000000c";
     assert_ne!(
