@@ -117,6 +117,7 @@ const RELATED: &[(&str, &[&str])] = &[
     ("reject", &["accept", "correct", "memory undo"]),
     ("remote", &["sync", "serve"]),
     ("remote check", &["remote status", "remote init"]),
+    ("remote embed", &["sync", "index", "remote status"]),
     ("remote init", &["remote user add", "remote check"]),
     ("remote join", &["remote leave", "serve", "sync"]),
     ("remote leave", &["remote join", "memory status"]),

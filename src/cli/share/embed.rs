@@ -17,7 +17,7 @@ use crate::remote::{self, VectorRows, VectorsReport};
 /// Takes the configured embedder, for your rows of `context_eng_memories` and `agent_memory`. Rows with a
 /// vector stay as they are. Until then, `memctl sync` and a search by keywords find such rows.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  memctl remote embed")]
+#[command(after_help = "Examples:\n  memctl remote embed\n  memctl remote embed --json")]
 pub(in crate::cli) struct EmbedArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
