@@ -24,7 +24,7 @@
 //! | `sockets` | sockets of a database client |
 //!
 //! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
-//! when its process ends in whatever way.
+//! when its process ends in any way.
 //!
 //! On Windows, names are opened by their path while their directories are held open, which keeps
 //! those from being renamed; private files have the permissions of the user's directory; and

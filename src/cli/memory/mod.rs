@@ -145,7 +145,7 @@ fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>
 
 /// Count the stored records
 ///
-/// Also shows the directory of the memory, if it lies in files or in a database, and if it is on.
+/// Also shows the directory of the memory, if files or a database store it, and if it is on.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .fixes"

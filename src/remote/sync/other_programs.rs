@@ -3,7 +3,7 @@
 //! A program deletes its rows without a tombstone, so every run compares all ids. Rows that are new or
 //! changed are fetched by their ids.
 //!
-//! The texts are data of unknown authors. They are observed, whatever a row says of itself, and a text
+//! The texts are data of unknown authors. They are observed; the claim of a row does not count. A text
 //! that reads like instructions to a model is left in the database.
 
 use std::collections::HashSet;
@@ -177,7 +177,7 @@ impl OthersPlan {
                 moved.pull_removed += count.removed;
                 unusable += count.refused;
             }
-            // Read anew, since the pull of other workspaces has saved its progress meanwhile.
+            // Read again, since the pull of other workspaces has saved its progress meanwhile.
             let mut state = State::read(puller);
             state.reach(&database, &progress(table(plan.kind).name), plan.until);
             state.keep(puller)?;

@@ -63,7 +63,7 @@ pub async fn fill_vectors(
         on conflict (user_id) do update set model = excluded.model
         where memctl.embedders.model <> excluded.model";
     client.execute(note, &[&embedder]).await.map_err(&failed)?;
-    // A vector of another program is left as it is, whatever model has made it.
+    // A vector of another program is left as it is, also one of another model.
     let (origin, of_origin, key, is_lacking) = match rows {
         VectorRows::Origin(origin) => (
             Some(origin),
