@@ -56,11 +56,11 @@ fn contents(client: &Client) -> Vec<String> {
 fn rows_of_a_token_belong_to_its_user() {
     let Some(store) = Store::new() else { return };
     let server = store.server();
-    let served = Served::start(&server, &[]);
+    let http = Served::start(&server, &[]);
     let (ada, bob) = (token(&server, "ada", "*"), token(&server, "bob", "*"));
-    remember(&served, &ada, "Ada's voice is calm.");
-    let second = remember(&served, &ada, "Ada's second line.");
-    remember(&served, &bob, "Bob's voice is loud.");
+    remember(&http, &ada, "Ada's voice is calm.");
+    let second = remember(&http, &ada, "Ada's second line.");
+    remember(&http, &bob, "Bob's voice is loud.");
     server
         .run(&["session", "start", "--user", "ada"])
         .succeeds();
@@ -157,7 +157,7 @@ fn rows_of_a_token_belong_to_its_user() {
         ["Bob's other line.", "Bob's voice is loud."]
     );
     let read = json!({ "query": "voice", "match_threshold": -1 });
-    let read = served
+    let read = http
         .post(&bob, "/functions/v1/agent-memory-read", &read)
         .is(200)
         .json();
@@ -259,12 +259,12 @@ fn rows_from_before_pass_to_their_users() {
         .find("-- Rows that servers have written already")
         .unwrap();
     let end = schema.find("-- Searches of a user compare").unwrap();
-    admin.run(&format!(
+    admin.run(
         "alter table agent_memory disable trigger user;
          update agent_memory set user_id = held_by;
          alter table agent_memory enable trigger user;
-         delete from memctl.hosted_users"
-    ));
+         delete from memctl.hosted_users",
+    );
     assert_eq!(store.ann.value(owner), ANN);
     admin.run(&schema[begin..end]);
     assert_eq!(store.ann.value(owner), store.hosted("ada"));

@@ -4,7 +4,7 @@
 //! - `records`: executions and corrections. `search`: search, prompts, embeddings. `hints`: hints,
 //!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
 //!   for programs that serve agents. `users`: all data of the caller.
-//! `listings`: memories, sessions and their logs.
+//! - `listings`: memories, sessions and their logs.
 //!
 //! For a skill outside the token's scope, a write is refused and a search returns nothing.
 
