@@ -88,7 +88,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = |n: usize| match n {
             0 => "short".to_owned(),
-            _ => (0..150).map(|word| format!("w{n}x{word} ")).collect(),
+            _ => (0..150)
+                .map(|word| format!("w{n}x{word}"))
+                .collect::<Vec<_>>()
+                .join(" "),
         };
         let note = |n| {
             json!({ "id": format!("MEM-{n}"), "memory_type": "task_memory", "content": text(n),

@@ -375,12 +375,11 @@ mod tests {
 
     /// A long text with one word in its middle, and one at both ends.
     fn long() -> String {
-        let filling = |n: usize| format!("filling{n} ");
-        let (first, second): (String, String) = (
-            (0..100).map(filling).collect(),
-            (100..200).map(filling).collect(),
-        );
-        format!("edge {first} middle {second} edge")
+        let filling = |range: std::ops::Range<usize>| {
+            let words: Vec<String> = range.map(|n| format!("filling{n}")).collect();
+            words.join(" ")
+        };
+        format!("edge {} middle {} edge", filling(0..100), filling(100..200))
     }
 
     #[test]
@@ -393,12 +392,11 @@ mod tests {
             [false, true]
         );
         let postings = |word| -> Vec<Posting> { segment.find(word).unwrap().unwrap().collect() };
-        // "filling7" is a word and its parts: seven windows of some 30 words.
         let windows = postings("edg")
             .iter()
             .map(|p| p.windows)
             .collect::<Vec<_>>();
-        let last = 63 - windows[1].leading_zeros();
+        let last = windows[1].ilog2();
         assert_eq!(windows, [0, 1 | 1 << last]);
         assert_eq!(segment.length(1).div_ceil(32) - 1, last);
         let middle = postings("middl")[0];

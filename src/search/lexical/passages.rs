@@ -72,15 +72,14 @@ mod tests {
     use super::super::super::Corpus;
 
     fn filling(words: usize, seed: usize) -> String {
-        (0..words)
-            .map(|n| format!("word{} ", (n * 7 + seed) % 997))
-            .collect()
+        let filling = (0..words).map(|n| format!("word{}", (n * 7 + seed) % 997));
+        filling.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_passage_with_all_words_comes_before_words_from_everywhere() {
         let spread = ["greyhound", "carrot", "kennel"]
-            .map(|word| format!("{word} {}", filling(100, word.len())))
+            .map(|word| format!("{word} {} ", filling(100, word.len())))
             .concat();
         let near = format!(
             "{} the greyhound ate a carrot in its kennel {}",
