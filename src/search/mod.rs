@@ -41,7 +41,7 @@ pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
 #[cfg(test)]
-pub(crate) use segment_builder::plain;
+pub(crate) use segment_builder::tests::plain;
 pub use segment_builder::{Builder, merge};
 pub use vector::binary_vectors::{BinaryVectors, binary_vectors};
 pub use vector::quantized_vectors::{
