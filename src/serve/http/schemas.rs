@@ -186,7 +186,7 @@ pub(super) const OPERATED: Answer = json_of("Data for programs, and text for mod
 });
 pub(super) const LISTED_MEMORIES: Answer = json_of("Newest first", || {
     record(&json!({
-        "memories": list(&record(&json!({ "id": text(), "content": text(), "trust": trust() }))),
+        "memories": list(&record(&json!({ "id": text(), "created": text(), "summary": text() }))),
         "total": { "type": "integer" },
         "warnings": list(&text()),
     }))
