@@ -149,7 +149,7 @@ check-targets: dist-tools ## check the code for other systems with the compiler,
 			$(if $(CROSS_TOOLCHAIN),-Z build-std=std$(comma)panic_unwind --target-dir target/cross) || exit 1; done
 
 DIST_TARGET ?=
-dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, .deb, tarballs, checksums: about ten minutes
+dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, .deb, tarballs, checksums
 	PATH="$(DIST_TOOLS)/bin:$(CURDIR)/$(TOOLS)/bin:$$PATH" $(DIST_TOOLS)/bin/python packaging/dist.py $(if $(DIST_TARGET),--target $(DIST_TARGET))
 
 LINTERS = target/linters

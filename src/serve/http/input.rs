@@ -4,6 +4,8 @@
 //! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
 //! unknown fields, as in the source document.
 
+use std::error::Error;
+
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -106,10 +108,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let query = Query::<T>::from_request_parts(parts, state).await;
         query.map(|Query(read)| Self(read)).map_err(|error| {
-            let message = error.body_text();
+            // The outermost message names the library's step, the innermost the parameter.
+            let cause = error.source().map_or_else(|| error.body_text(), innermost);
+            let message = format!("the query parameters do not match: {cause}");
             Problem::input(message, "see /openapi.json")
         })
     }
+}
+
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
 }
 
 /// Path parameters.

@@ -244,5 +244,11 @@ fn memories_sessions_and_logs_are_listed_for_their_user() {
         let reply = served.get(&ada, path);
         assert_eq!(reply.status, status, "{path}: {reply:?}");
     }
+    let reply = served.get(&ada, "/v1/memories?limt=1").is(400).json();
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert_eq!(
+        message,
+        "the query parameters do not match: limt: unknown field `limt`, expected `memory_type` or `limit`"
+    );
     drop(workspace);
 }

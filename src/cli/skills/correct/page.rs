@@ -100,7 +100,9 @@ impl Report for CorrectReport {
         }
         let why = match self.confidence {
             ..0.65 => "vague: say when it applies and what exactly should change",
-            0.65..0.8 => "clear; a condition, a number or a name would raise the confidence",
+            0.65..0.8 => {
+                "clear; saying more exactly when it applies, or what changes, would raise it"
+            }
             _ => "clear and specific",
         };
         page.field(
