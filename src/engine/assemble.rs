@@ -212,9 +212,11 @@ fn untrusted(rules: &[Reflexion]) -> Option<String> {
 fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
     let mut omitted = Vec::new();
     rules.retain(|rule| {
+        if !rule.observed {
+            return true;
+        }
         let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
-        let verdict = guard::admit(&text.join("\n"));
-        let Some(reason) = verdict.quarantine.filter(|_| rule.observed) else {
+        let Some(reason) = guard::admit(&text.join("\n")).quarantine else {
             return true;
         };
         omitted.push(Omitted {

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::hidden::visible;
+use super::hidden::{is_visible_ascii, visible};
 
 /// Start of an opening tag; the nonce follows.
 const OPENS: &str = "<memctl-data-";
@@ -44,9 +44,25 @@ pub fn defuse(text: &str) -> String {
     harmless(text, "")
 }
 
+/// Returns true if [`unfenced`] leaves a text as it is, as it does most texts.
+pub fn is_unfenced(text: &str) -> bool {
+    let is_name = |part: &[u8]| part.eq_ignore_ascii_case(NAME.as_bytes());
+    is_visible_ascii(text)
+        && !text.contains("<|")
+        && !text.as_bytes().windows(NAME.len()).any(is_name)
+}
+
 /// Removes hidden characters and breaks up fence tags and model control words. Unlike [`defuse`],
 /// it keeps operators in code intact.
 pub fn unfenced(text: &str) -> String {
+    if is_unfenced(text) {
+        text.to_owned()
+    } else {
+        broken_up(text)
+    }
+}
+
+fn broken_up(text: &str) -> String {
     let mut text = visible(text).into_owned();
     // Removing one name can join the halves of another.
     loop {
@@ -204,6 +220,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_text_without_fences_stays(text in "[a-z<|>\t\u{200b}]{0,8}(memctl-|-data-|MEMCTL-data-)?(memctl-|data-)?") {
+            if is_unfenced(&text) {
+                prop_assert_eq!(broken_up(&text), text);
+            }
+        }
+
         #[test]
         fn whatever_is_fenced_is_taken_out_whole(text in "(?s).{0,80}|(</?memctl-data-[a-z0-9]{0,3}>?|\u{200b}){0,4}", nonce in "[a-z0-9]{4,8}") {
             let fenced = fence(&[&text], &nonce);

@@ -25,9 +25,15 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(move |line| line.split(breaks))
 }
 
+/// Returns true if a text is ASCII without invisible characters, as most texts are.
+pub(super) fn is_visible_ascii(text: &str) -> bool {
+    let is_visible = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    text.as_bytes().iter().all(is_visible)
+}
+
 /// Removes invisible characters, except in their legitimate contexts.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() && !text.chars().any(is_hidden) {
+    if is_visible_ascii(text) {
         return Cow::Borrowed(text);
     }
     let chars: Vec<char> = text.chars().collect();

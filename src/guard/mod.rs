@@ -49,7 +49,7 @@ mod values;
 mod views;
 
 pub use clean::Clean;
-pub use fence::{defuse, fence, strip_fenced, unfenced};
+pub use fence::{defuse, fence, is_unfenced, strip_fenced, unfenced};
 pub use hidden::{is_hidden, lines, visible};
 pub use json::{findings_in_json, redact_json, redact_value};
 pub use patterns::{Pattern, patterns};

@@ -38,31 +38,33 @@ const LINKS: &[&str] = &[
 pub(super) fn overrides(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(i, word)| {
         let rest = &words[i + 1..];
-        let negated = words[..i].iter().rev().take(3).any(|before| {
-            matches!(
-                *before,
-                "not"
-                    | "never"
-                    | "don't"
-                    | "don’t"
-                    | "cannot"
-                    | "can't"
-                    | "without"
-                    | "mustn't"
-                    | "didn't"
-                    | "won't"
-                    | "to"
-                    | "it"
-                    | "they"
-                    | "we"
-                    | "i"
-                    | "which"
-                    | "will"
-                    | "may"
-            )
-        });
-        (VERBS.contains(word) && !negated && forgets(word, rest))
-            || (!negated && gives_away(word, rest))
+        let is_negated = || {
+            words[..i].iter().rev().take(3).any(|before| {
+                matches!(
+                    *before,
+                    "not"
+                        | "never"
+                        | "don't"
+                        | "don’t"
+                        | "cannot"
+                        | "can't"
+                        | "without"
+                        | "mustn't"
+                        | "didn't"
+                        | "won't"
+                        | "to"
+                        | "it"
+                        | "they"
+                        | "we"
+                        | "i"
+                        | "which"
+                        | "will"
+                        | "may"
+                )
+            })
+        };
+        (VERBS.contains(word) && forgets(word, rest) && !is_negated())
+            || (gives_away(word, rest) && !is_negated())
             || renames(word, &words[..i], rest)
     }) || conceals(words)
 }

@@ -104,8 +104,11 @@ const CONTROL_WORDS: &[&str] = &[
     "</memctl-data-",
 ];
 
+/// First characters of the control words.
+const CONTROL_MARKS: [char; 3] = ['<', '[', '#'];
+
 fn has_control_word(lower: &str) -> bool {
-    CONTROL_WORDS.iter().any(|word| lower.contains(word))
+    lower.contains(CONTROL_MARKS) && CONTROL_WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// Returns true if a text contains a heading or an item of learned rules, or a heading that claims
@@ -154,13 +157,18 @@ fn of_command(line: &str) -> Vec<Reason> {
         "curl ", "wget ", "nc ", "ncat ", "netcat ", "socat ", "telnet ", "iwr ", "scp ", "ftp ",
         "invoke-webrequest", "requests.post", "requests.get", "fetch(", "/dev/tcp/",
     ];
+    const EVALUATES: &[&str] = &[
+        "eval ", "bash <(", "sh <(", "sh -c", "bash -c", "source <(", ". <(", "zsh <(",
+    ];
     let mut reasons = Vec::new();
     let fetches = |text: &str| {
-        [
-            "curl ", "wget ", "iwr ", "invoke-webrequest", "fetch ", "irm ", "invoke-restmethod",
-        ]
-        .iter()
-        .any(|tool| starts_word(text, tool).is_some())
+        start_word(
+            text,
+            &[
+                "curl ", "wget ", "iwr ", "invoke-webrequest", "fetch ", "irm ",
+                "invoke-restmethod",
+            ],
+        )
     };
     let stages: Vec<&str> = line.split('|').collect();
     let decodes = |stage: &str| {
@@ -186,25 +194,22 @@ fn of_command(line: &str) -> Vec<Reason> {
                 && (inside.starts_with("curl") || inside.starts_with("wget"))
         })
     });
-    let evaluates = [
-        "eval ", "bash <(", "sh <(", "sh -c", "bash -c", "source <(", ". <(", "zsh <(",
-    ]
-    .iter()
-    .any(|tool| starts_word(line, tool).is_some());
     let encoded = line.contains("powershell")
         && [
             "-enc ", "-encodedcommand", "-e ja", "frombase64string", "downloadstring",
         ]
         .iter()
         .any(|flag| line.contains(flag));
-    if (substituted && evaluates) || encoded {
+    if (substituted && start_word(line, EVALUATES)) || encoded {
         reasons.push(Reason::RunsWhatItFetches);
     }
     if destroys(line) {
         reasons.push(Reason::Destroys);
     }
-    let sends = NETWORK.iter().any(|tool| starts_word(line, tool).is_some());
-    if (sends && exposes(line)) || line.contains("/dev/tcp/") || is_reverse_shell(line) {
+    if (start_word(line, NETWORK) && exposes(line))
+        || line.contains("/dev/tcp/")
+        || is_reverse_shell(line)
+    {
         reasons.push(Reason::Sends);
     }
     reasons
@@ -212,9 +217,21 @@ fn of_command(line: &str) -> Vec<Reason> {
 
 /// Position of a word at a word boundary.
 fn starts_word(text: &str, word: &str) -> Option<usize> {
-    text.match_indices(word).map(|(at, _)| at).find(|at| {
-        let before = text[..*at].chars().next_back();
-        before.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')))
+    boundaries(text).find(|at| text[*at..].starts_with(word))
+}
+
+/// Returns true if one of these words stands at a word boundary.
+fn start_word(text: &str, words: &[&str]) -> bool {
+    boundaries(text).any(|at| words.iter().any(|word| text[at..].starts_with(word)))
+}
+
+/// Positions of the characters that no part of a word stands before.
+fn boundaries(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut is_inside = false;
+    text.char_indices().filter_map(move |(at, c)| {
+        let was_inside = std::mem::replace(&mut is_inside, is_part(c));
+        (!was_inside).then_some(at)
     })
 }
 
@@ -438,6 +455,15 @@ mod tests {
         ] {
             check(text, &[Reason::Sends]);
         }
+    }
+
+    #[test]
+    fn every_control_word_begins_with_a_mark() {
+        assert!(
+            CONTROL_WORDS
+                .iter()
+                .all(|word| word.starts_with(CONTROL_MARKS))
+        );
     }
 
     #[test]

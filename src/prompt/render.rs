@@ -3,7 +3,7 @@
 //! Each rule has its own lines, and its text cannot start another line. So a learned rule cannot
 //! forge a layer.
 
-use crate::guard::unfenced;
+use crate::guard::{is_unfenced, unfenced};
 use crate::model::Reflexion;
 
 use super::choice::{Choice, confidence};
@@ -63,6 +63,10 @@ pub(crate) fn item(rule: &Reflexion) -> String {
 /// Text on one line, without invisible characters and control words of models. So learned text
 /// cannot start a heading, a ruler or another item.
 pub(super) fn harmless(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if is_unfenced(&line) {
+        return line;
+    }
     let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
     let words = lines
         .iter()
