@@ -11,7 +11,9 @@ demo: ## build, then show both loops on real input; a script stands for the mode
 	@$(CARGO) $(if $(filter dev,$(DEMO_PROFILE)),test --no-run --test it,build --profile $(DEMO_PROFILE)) --quiet --locked
 	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
 
-test: ## all tests
+# Many tests wait for a process or a lock, so there are more of them than cores.
+test: export RUST_TEST_THREADS ?= $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONLN || echo 2)")
+test: ## all tests but those with a command of their own (test-*)
 	$(CARGO) test --locked
 
 # With INSTALLED=1 the tests take what `make clients exports` has installed before, as CI does while it compiles.
@@ -71,6 +73,9 @@ test-n8n: ## the n8n workflows under the real n8n, which is installed from npm: 
 
 test-storm: ## a minute of processes of every verb that writes, killed at random, and the books balanced after it
 	$(CARGO) test --locked --test it hostile::storm -- --ignored --nocapture
+
+test-database: ## the tests of the file store over a database, and a connection that is cut anywhere: two minutes
+	$(CARGO) test --locked --test it -- --ignored --nocapture postgres::primary::the_suite postgres::sync::a_connection
 
 test-faults: ## a fault in every write of every verb that writes, one after the other: over a minute
 	$(CARGO) test --locked --test it hostile::faults -- --ignored --nocapture --test-threads=1

@@ -270,30 +270,41 @@ fn a_crash_at_any_byte_of_a_write_loses_nothing_that_was_acknowledged() {
     let before = fs::read(&path).unwrap();
     let second = add(&store, &json!({ "text": "two\nlines, {brackets}]" }));
     let after = fs::read(&path).unwrap();
+    assert_eq!(second, "EXEC-20260220124341-2");
     let same = before
         .iter()
         .zip(&after)
         .take_while(|(a, b)| a == b)
         .count();
-    for written in same..after.len() {
-        // Everything before the point of failure is new, the rest is old.
-        let mut torn = after[..written].to_vec();
-        torn.extend_from_slice(before.get(written..).unwrap_or_default());
-        fs::write(&path, &torn).unwrap();
-        let seen = ids(&store, Kind::Execution);
-        assert!(
-            seen.len() == 1 || seen.len() == 2,
-            "byte {written}: {seen:?}"
-        );
-        let id = add(&store, &json!({ "n": 3 }));
-        let now_seen = ids(&store, Kind::Execution);
-        assert_eq!(now_seen.len(), seen.len() + 1, "byte {written}");
-        assert_eq!(now_seen[..seen.len()], seen, "byte {written}");
-        assert_eq!(now_seen.last(), Some(&id));
-        let json = parsed(dir.path(), Kind::Execution);
-        assert_eq!(json["entries"].as_array().unwrap().len(), now_seen.len());
-    }
-    assert_eq!(second, "EXEC-20260220124341-2");
+    // A writer waits before it repairs, in case the file is being saved: the waits overlap.
+    let bytes: Vec<usize> = (same..after.len()).collect();
+    std::thread::scope(|scope| {
+        for bytes in bytes.chunks(bytes.len().div_ceil(16)) {
+            scope.spawn(|| bytes.iter().for_each(|byte| crash(&before, &after, *byte)));
+        }
+    });
+}
+
+/// A write that replaces one text by another and ends before a byte.
+fn crash(before: &[u8], after: &[u8], written: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    // Everything before the point of failure is new, the rest is old.
+    let mut torn = after[..written].to_vec();
+    torn.extend_from_slice(before.get(written..).unwrap_or_default());
+    fs::write(dir.path().join("episodic_memory.json"), &torn).unwrap();
+    let seen = ids(&store, Kind::Execution);
+    assert!(
+        seen.len() == 1 || seen.len() == 2,
+        "byte {written}: {seen:?}"
+    );
+    let id = add(&store, &json!({ "n": 3 }));
+    let now_seen = ids(&store, Kind::Execution);
+    assert_eq!(now_seen.len(), seen.len() + 1, "byte {written}");
+    assert_eq!(now_seen[..seen.len()], seen, "byte {written}");
+    assert_eq!(now_seen.last(), Some(&id));
+    let json = parsed(dir.path(), Kind::Execution);
+    assert_eq!(json["entries"].as_array().unwrap().len(), now_seen.len());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Cases 12 and 14–22: corrections, and what they must never do.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use memctl::learn::reflect::{self, CorrectionContext, Reflection};
@@ -332,14 +331,11 @@ fn case_20_an_input_with_true_false_and_null_runs_and_no_test_is_overwritten() {
 
 #[test]
 fn case_21_the_condition_is_what_the_person_said_and_never_the_input() {
-    let workspace = Workspace::sample();
-    add_skill(&workspace, "d/s", "Echo.");
     let check = |input: Value, said: &str, expected: &str| {
+        let workspace = Workspace::sample();
+        add_skill(&workspace, "d/s", "Echo.");
         let logged = execution("EXEC-1", "d/s", &input, &json!({ "a": 1 }));
         store(&workspace, "episodic_memory.json", &[logged]);
-        for file in ["corrections.json", "reflexion_entries.json"] {
-            fs::remove_file(workspace.memory(file)).ok();
-        }
         let made = correct(&workspace, "d/s", "EXEC-1", said).document();
         assert_eq!(made["applies_when"], expected, "{input}");
         let prompt = workspace.run(&["memory", "prompt", "d/s"]);
@@ -389,8 +385,6 @@ fn case_22_without_a_model_the_cause_says_only_what_can_be_seen() {
 
 #[test]
 fn case_22_an_input_of_any_shape_can_be_corrected() {
-    let workspace = Workspace::sample();
-    add_skill(&workspace, "d/s", "Echo.");
     for input in [
         json!(null),
         json!(""),
@@ -399,11 +393,10 @@ fn case_22_an_input_of_any_shape_can_be_corrected() {
         json!([1, { "a": 2 }]),
         json!(7),
     ] {
+        let workspace = Workspace::sample();
+        add_skill(&workspace, "d/s", "Echo.");
         let logged = execution("EXEC-1", "d/s", &input, &json!({ "a": 1 }));
         store(&workspace, "episodic_memory.json", &[logged]);
-        for file in ["corrections.json", "reflexion_entries.json"] {
-            fs::remove_file(workspace.memory(file)).ok();
-        }
         let made = correct(&workspace, "d/s", "EXEC-1", "Always answer in full.");
         assert_eq!(made.code, 0, "{made:?}");
         assert_eq!(made.document()["applies_when"], "", "{input}");
