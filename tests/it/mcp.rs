@@ -224,6 +224,104 @@ fn tools_say_what_they_do_in_few_words() {
     server.end();
 }
 
+/// Text of a resource.
+fn resource(server: &mut Server, uri: &str) -> String {
+    let read = server.ask("resources/read", &json!({ "uri": uri }));
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["uri"], uri, "{read}");
+    contents["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn resources_are_memories_sessions_and_records() {
+    const FENCE: &str = "\n<memctl-data-";
+    let workspace = remembering();
+    let added = workspace.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Our voice is calm.",
+    ]);
+    let own = added["id"].as_str().unwrap();
+    let mut server = Server::greeted(&workspace, &["mcp", "--read-only"]);
+    let mut writer = Server::greeted(&workspace, &["mcp"]);
+    let note = json!({"content": "Deploy by Ansible."});
+    let (noted, _) = writer.done("remember", &note);
+    let noted = noted["id"].as_str().unwrap();
+    let started = workspace.json(&["session", "start", "--step", "plan"]);
+    let session = started["session_id"].as_str().unwrap();
+    let log = [
+        "session",
+        "log",
+        session,
+        "--step",
+        "plan",
+        "--action",
+        "decision",
+        "--status",
+        "success",
+        "--reasoning",
+        "Ansible is there already.",
+    ];
+    workspace.json(&log);
+
+    let listed = server.ask("resources/list", &json!({}))["result"]["resources"].clone();
+    let uris: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["uri"].as_str().unwrap())
+        .collect();
+    assert_eq!(uris, ["memctl://memories", "memctl://sessions"]);
+    let forms = server.ask("resources/templates/list", &json!({}));
+    assert_eq!(
+        forms["result"]["resourceTemplates"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+
+    // What the user wrote stands as it is; what an agent wrote is data.
+    let memories = resource(&mut server, "memctl://memories");
+    let (said, data) = memories.split_once(FENCE).unwrap();
+    assert!(
+        said.contains("Our voice is calm.") && !said.contains("Ansible"),
+        "{memories}"
+    );
+    assert!(data.contains("Deploy by Ansible."), "{memories}");
+    assert_eq!(memories.matches("</memctl-data-").count(), 1, "{memories}");
+    let record = resource(&mut server, &format!("memctl://records/{own}"));
+    assert!(
+        record.contains("calm") && !record.contains(FENCE),
+        "{record}"
+    );
+    assert!(resource(&mut server, &format!("memctl://records/{noted}")).contains(FENCE));
+    for uri in [
+        "memctl://sessions".to_owned(),
+        format!("memctl://sessions/{session}"),
+    ] {
+        let text = resource(&mut server, &uri);
+        assert!(text.contains(session) && text.contains(FENCE), "{text}");
+    }
+    let log = resource(&mut server, &format!("memctl://sessions/{session}"));
+    assert!(log.contains("Ansible is there already."), "{log}");
+
+    for (uri, expected) in [
+        ("memctl://records/REFL-999", "`REFL-999` not found"),
+        ("memctl://rules", "unknown resource `memctl://rules`"),
+        ("file:///etc/passwd", "unknown resource"),
+    ] {
+        let refused = server.ask("resources/read", &json!({ "uri": uri }));
+        assert_eq!(refused["error"]["code"], -32002, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{refused}");
+    }
+    // A scope holds for resources, too.
+    let mut scoped = Server::greeted(&workspace, &["mcp", "--scope", "hr"]);
+    assert!(!resource(&mut scoped, "memctl://memories").contains("calm"));
+    for server in [server, writer, scoped] {
+        server.end();
+    }
+}
+
 #[test]
 fn settings_that_change_while_it_serves_count_at_the_next_search() {
     let model = FakeModel::answering(|request| {

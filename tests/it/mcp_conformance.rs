@@ -65,7 +65,7 @@ const DO_NOT: [(&str, &[&str]); 7] = [
         &["logging-set-level"],
     ),
     (
-        "no resources are offered",
+        "the suite reads resources of its own; there are no subscriptions",
         &[
             "resources-read-text",
             "resources-read-binary",

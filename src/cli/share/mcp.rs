@@ -17,8 +17,7 @@ use crate::error::UserError;
 use crate::hints::failure;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::platform::Directory;
-use crate::serve::mcp::{Server, serve};
-use crate::serve::operations::Operation;
+use crate::serve::mcp::{Purpose, Server, serve};
 use crate::workspace::Workspace;
 
 /// Time for pending calls after the input ends.
@@ -195,8 +194,8 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     context.config(&[])?;
     let (environment, global) = (context.environment.clone(), global.clone());
     let kept = EmbedderCache::default();
-    let open = move |operation: Operation| {
-        let mut workspace = open(&environment.later(), &global, operation)?;
+    let open = move |purpose: Purpose| {
+        let mut workspace = open(&environment.later(), &global, purpose)?;
         workspace.providers.kept = Some(kept.clone());
         Ok::<_, UserError>(workspace)
     };
@@ -219,16 +218,16 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
 fn open(
     environment: &Environment,
     global: &Global,
-    operation: Operation,
+    purpose: Purpose,
 ) -> Result<Workspace, UserError> {
-    let why = format!("mcp {}", operation.name());
+    let why = format!("mcp {}", purpose.name());
     let printer = Printer::new(false, true, true);
     let context = Context::new(environment.clone(), global, printer, why);
     if let Some(off) = &context.off {
         return Err(UserError::usage(off.to_string(), off.hint()));
     }
     // An agent host starts the server in every project; only a person creates a memory there.
-    if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
+    if !purpose.reads() && !Directory::at(&context.places.memory).is_there() {
         let message = format!("no memory found in `{}`", project_of(&context).display());
         return Err(UserError::usage(
             message,

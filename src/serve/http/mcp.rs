@@ -12,8 +12,7 @@ use axum::response::Response;
 use tower_service::Service as _;
 
 use crate::error::UserError;
-use crate::serve::mcp::{Access, service};
-use crate::serve::operations::Operation;
+use crate::serve::mcp::{Access, Purpose, service};
 use crate::serve::token::Caller;
 
 use super::problem::Problem;
@@ -31,8 +30,8 @@ pub(super) async fn mcp(
         longest_body: server.limits().body,
         ..Access::default()
     };
-    let open = move |_: &Parts, operation: Operation| {
-        let why = format!("serve mcp {}", operation.name());
+    let open = move |_: &Parts, purpose: Purpose| {
+        let why = format!("serve mcp {}", purpose.name());
         server.caught_up(&caller, &why).map_err(UserError::from)
     };
     match service(access, open).call(request).await {

@@ -1,8 +1,8 @@
 //! Streamable HTTP transport, as a service that an HTTP server mounts at one path.
 //!
 //! The mounting server authenticates: a layer in front verifies the token and puts the result into
-//! the extensions of the request, from which `open` opens a workspace. It is called for every tool
-//! call, with the head of that request. There are no sessions, so that no caller can use the
+//! the extensions of the request, from which `open` opens a workspace. It is called for every call
+//! of a tool and every reading of a resource, with the head of that request. There are no sessions, so that no caller can use the
 //! session of another. Every response is one JSON document, and any process can answer.
 //!
 //! Unless the server in front checks them, only the listed host names and origins are accepted. A
@@ -18,8 +18,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use crate::error::{Kind, UserError};
 use crate::workspace::Workspace;
 
-use super::super::operations::Operation;
-use super::Server;
+use super::{Purpose, Server};
 
 /// Host names, origins and limits of the service.
 #[derive(Debug, Clone, Default)]
@@ -40,10 +39,10 @@ pub struct Access {
 /// thread that may block; it must refuse unknown callers.
 pub fn service(
     access: Access,
-    open: impl Fn(&Parts, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
+    open: impl Fn(&Parts, Purpose) -> Result<Workspace, UserError> + Send + Sync + 'static,
 ) -> StreamableHttpService<Server, NeverSessionManager> {
-    let open = move |extensions: &Extensions, operation| match extensions.get::<Parts>() {
-        Some(head) => open(head, operation),
+    let open = move |extensions: &Extensions, purpose| match extensions.get::<Parts>() {
+        Some(head) => open(head, purpose),
         // Without a request there is no caller.
         None => Err(UserError {
             kind: Kind::Permission,
@@ -83,9 +82,9 @@ mod tests {
     use super::*;
 
     /// Refuses every caller, and returns the recognised caller in the message.
-    fn refuse(head: &Parts, operation: Operation) -> Result<Workspace, UserError> {
+    fn refuse(head: &Parts, purpose: Purpose) -> Result<Workspace, UserError> {
         let who = head.extensions.get::<&'static str>().unwrap_or(&"nobody");
-        let message = format!("{who} may not {}", operation.name());
+        let message = format!("{who} may not {}", purpose.name());
         Err(UserError {
             kind: Kind::Permission,
             message,

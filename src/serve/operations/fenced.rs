@@ -7,7 +7,7 @@ use crate::model::{Kind, Trust};
 
 /// Returns `true` if a text has to be shown as data: it is not approved, or it contains input and
 /// output of skills and tools.
-pub(super) fn is_data(kind: Kind, trust: Trust) -> bool {
+pub(in crate::serve) fn is_data(kind: Kind, trust: Trust) -> bool {
     trust == Trust::Observed || matches!(kind, Kind::Execution | Kind::Session)
 }
 

@@ -34,11 +34,13 @@ use crate::workspace::Workspace;
 
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
+pub(super) use fenced::is_data;
 pub use forget::{ForgetArgs, Forgotten};
 pub(crate) use hint::adviser;
 pub use hint::{HintArgs, Hinted, Hints};
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use search::{Hit, SearchArgs, Searched};
+pub(super) use token_budget::sanitize;
 pub use why::{Reasons, WhyArgs};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an

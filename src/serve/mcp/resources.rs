@@ -1,0 +1,204 @@
+//! Resources: what a person attaches to a conversation, read and never changed.
+//!
+//! ```text
+//! memctl://memories        newest memories, one line each
+//! memctl://sessions        newest sessions
+//! memctl://sessions/ID     session with the end of its log
+//! memctl://records/ID      record of any kind
+//! ```
+//!
+//! A host puts the text of a resource before a model as it is. So what no person approved, and all
+//! that executions and sessions say, is fenced, without secrets and hidden characters.
+//!
+//! Deliberately absent: subscriptions and notifications, because no process watches the memory for a
+//! server on standard input.
+
+use rmcp::ErrorData;
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+use serde::Serialize;
+
+use crate::engine;
+use crate::error::{Kind as ErrorKind, UserError};
+use crate::guard;
+use crate::model::Kind;
+use crate::sessions;
+use crate::store;
+use crate::workspace::Workspace;
+
+use super::super::operations::{is_data, sanitize};
+
+const MEMORIES: &str = "memctl://memories";
+const SESSIONS: &str = "memctl://sessions";
+const RECORDS: &str = "memctl://records";
+const TEXT: &str = "text/plain";
+
+/// Maximum number of memories, sessions, and log lines of a session.
+const MEMORIES_LISTED: usize = 50;
+const SESSIONS_LISTED: usize = 20;
+const LOG_LINES: usize = 100;
+
+/// What a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The newest memories.
+    Memories,
+    /// The newest sessions.
+    Sessions,
+    /// One session, by id.
+    Session(String),
+    /// One record, by id.
+    Record(String),
+}
+
+impl Asked {
+    /// Returns what a URI names; `None` if it names nothing here.
+    pub(super) fn from_uri(uri: &str) -> Option<Self> {
+        let of = |prefix: &str| {
+            let id = uri.strip_prefix(prefix)?.strip_prefix('/')?;
+            (!id.is_empty()).then(|| id.to_owned())
+        };
+        match uri {
+            MEMORIES => Some(Self::Memories),
+            SESSIONS => Some(Self::Sessions),
+            _ => of(SESSIONS)
+                .map(Self::Session)
+                .or_else(|| of(RECORDS).map(Self::Record)),
+        }
+    }
+
+    /// Reads it as text for a model.
+    pub(super) fn read(&self, workspace: &Workspace) -> Result<String, UserError> {
+        let nonce = (workspace.random)();
+        match self {
+            Self::Memories => memories(workspace, &nonce),
+            Self::Sessions => {
+                let found = sessions::list(workspace, None, SESSIONS_LISTED)?;
+                fenced(&found, &nonce)
+            }
+            Self::Session(id) => fenced(&sessions::show(workspace, id, LOG_LINES)?, &nonce),
+            Self::Record(id) => record(workspace, id, &nonce),
+        }
+    }
+}
+
+/// Returns the resources that are always there.
+pub(super) fn resources() -> Vec<Resource> {
+    vec![
+        Resource::new(MEMORIES, "memories")
+            .with_title("Newest memories")
+            .with_description("Notes that people and agents left for later work")
+            .with_mime_type(TEXT),
+        Resource::new(SESSIONS, "sessions")
+            .with_title("Newest sessions")
+            .with_description("What agents worked on, with state and progress")
+            .with_mime_type(TEXT),
+    ]
+}
+
+/// Returns the forms of the URIs with an id.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(format!("{SESSIONS}/{{id}}"), "session")
+            .with_title("Session with its log")
+            .with_mime_type(TEXT),
+        ResourceTemplate::new(format!("{RECORDS}/{{id}}"), "record")
+            .with_title("Record")
+            .with_description("Rule, fix, procedure, memory or execution, by id such as REFL-003")
+            .with_mime_type(TEXT),
+    ]
+}
+
+/// Returns the text as the content of a resource.
+pub(super) fn contents(uri: &str, text: String) -> ResourceContents {
+    ResourceContents::text(text, uri)
+}
+
+/// Error about a URI that names nothing here.
+pub(super) fn unknown(uri: &str) -> ErrorData {
+    let message = format!(
+        "unknown resource `{}`; available: {MEMORIES}, {SESSIONS}, {SESSIONS}/ID, {RECORDS}/ID",
+        uri.escape_debug()
+    );
+    ErrorData::resource_not_found(message, None)
+}
+
+/// Error about a resource that cannot be read.
+pub(super) fn failed(error: &UserError) -> ErrorData {
+    let mut text = error.message.clone();
+    if let Some(hint) = &error.hint {
+        text.extend(["\nhint: ", hint]);
+    }
+    if error.kind == ErrorKind::NotFound {
+        ErrorData::resource_not_found(text, Some(error.json()))
+    } else {
+        ErrorData::internal_error(text, Some(error.json()))
+    }
+}
+
+/// Memories, one line each: those that a person stands behind, then the others in a fence.
+fn memories(workspace: &Workspace, nonce: &str) -> Result<String, UserError> {
+    let found = engine::list_memories(workspace, None, &[], MEMORIES_LISTED)?;
+    let line = |of: &engine::Listed| {
+        let kind = of.memory_type.map_or("", |kind| kind.name());
+        let summary = sanitize(&of.summary);
+        format!("{} {kind} {}: {summary}\n", sanitize(&of.id), of.created)
+    };
+    let is_data = |of: &&engine::Listed| of.trust.is_none_or(|trust| is_data(Kind::Memory, trust));
+    let (data, own): (Vec<&engine::Listed>, Vec<&engine::Listed>) =
+        found.records.iter().partition(is_data);
+    let mut text: String = own.into_iter().map(line).collect();
+    if !data.is_empty() {
+        let lines: String = data.into_iter().map(line).collect();
+        text.push_str(&guard::fence(&[lines], nonce));
+    }
+    let more = found.total.saturating_sub(found.records.len() as u64);
+    if more > 0 {
+        text.push_str(&format!("{more} older memories are not listed\n"));
+    }
+    Ok(text)
+}
+
+/// Record as it is stored; in a fence if it is data.
+fn record(workspace: &Workspace, id: &str, nonce: &str) -> Result<String, UserError> {
+    let found = engine::show(workspace, id)?;
+    if found.trust.is_none_or(|trust| is_data(found.kind, trust)) {
+        return fenced(&found.record, nonce);
+    }
+    Ok(sanitize(&guard::redact_json(found.record.get()).text) + "\n")
+}
+
+/// JSON in a fence.
+fn fenced(value: &impl Serialize, nonce: &str) -> Result<String, UserError> {
+    let json = serde_json::to_string_pretty(value).map_err(store::Error::from)?;
+    Ok(guard::fence(&[guard::redact_json(&json).text], nonce))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_name_what_there_is() {
+        let check = |uri: &str, expected: Option<Asked>| {
+            assert_eq!(Asked::from_uri(uri), expected, "{uri}");
+        };
+        check("memctl://memories", Some(Asked::Memories));
+        check("memctl://sessions", Some(Asked::Sessions));
+        let session = Asked::Session("claude-code/3f2a".to_owned());
+        check("memctl://sessions/claude-code/3f2a", Some(session));
+        let record = Asked::Record("REFL-001@user".to_owned());
+        check("memctl://records/REFL-001@user", Some(record));
+        for uri in [
+            "",
+            "memctl://",
+            "memctl://memories/",
+            "memctl://sessions/",
+            "memctl://records",
+            "memctl://recordsREFL-001",
+            "file:///etc/passwd",
+            "MEMCTL://memories",
+        ] {
+            check(uri, None);
+        }
+    }
+}
