@@ -31,7 +31,7 @@ const GROUPS: [Group; 7] = [
     Group {
         name: "Review",
         first: &["review", "stats"],
-        others: &["watch"],
+        others: &["watch", "statusline"],
     },
     Group {
         name: "Memory",

@@ -97,6 +97,7 @@ enum Command {
     Consolidate(learning::consolidate::ConsolidateArgs),
     Backtest(learning::backtest::BacktestArgs),
     Stats(insight::stats::StatsArgs),
+    Statusline(insight::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
     #[command(flatten)]
     Records(memory::RecordsCommand),
@@ -146,6 +147,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         let host = host.to_string_lossy();
         let answer = learning::hook::hook(&environment, &host, read_only, None);
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
+    if let [_, command] = &arguments[..]
+        && command == "statusline"
+    {
+        // As fast, for the same reason.
+        let line = insight::statusline::statusline(&environment, None);
+        Printer::new(false, true, true).write(&line.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
     // Without building the commands.
@@ -230,6 +239,7 @@ impl Command {
             Self::Run(_)
             | Self::Hint(_)
             | Self::Hook(_)
+            | Self::Statusline(_)
             | Self::Mcp(_)
             // Use no memory.
             | Self::Hooks(_)
@@ -262,7 +272,11 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
     if let Some(root) = &global.root
         && !matches!(
             command,
-            Command::Setup(_) | Command::Init(_) | Command::Hook(_) | Command::Mcp(_)
+            Command::Setup(_)
+                | Command::Init(_)
+                | Command::Hook(_)
+                | Command::Statusline(_)
+                | Command::Mcp(_)
         )
         && !named::is_dir(&context.environment.absolute(root))
     {
@@ -289,6 +303,12 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => insight::stats::stats(context, &args)?,
+        Command::Statusline(_) => {
+            let line =
+                insight::statusline::statusline(&context.environment, global.root.as_deref());
+            context.printer.write(&line.unwrap_or_default());
+            return Ok(0);
+        }
         Command::Records(command) => {
             memory::memory(context, memory::MemoryCommand::Records(command))?
         }

@@ -144,6 +144,7 @@ const RELATED: &[(&str, &[&str])] = &[
         &["session progress", "session log", "session end"],
     ),
     ("setup", &["hooks status", "mcp status", "learn", "review"]),
+    ("statusline", &["setup", "review", "stats"]),
     ("stats", &["backtest", "memory list", "watch"]),
     ("sync", &["remote check", "remote status", "memory status"]),
     ("test", &["correct", "run", "memory prompt"]),

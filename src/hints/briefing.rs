@@ -33,6 +33,8 @@ pub struct Briefing {
     pub rules: String,
     /// Observed records, to be shown as data only.
     pub observed: String,
+    /// Number of rules in these texts.
+    pub told: usize,
 }
 
 impl HintService<'_> {
@@ -42,6 +44,8 @@ impl HintService<'_> {
         let nonce = (self.random)();
         let frame = guard::length(&guard::fence::<&str>(&[], &nonce));
         let briefing = self.briefing(session, here, LONGEST - frame)?;
+        // Nothing depends on this number but the status line.
+        drop(self.note_told(session, briefing.told));
         let mut text = briefing.rules;
         if !briefing.observed.is_empty() {
             text.push_str(&guard::fence(&[briefing.observed], &nonce));
@@ -108,6 +112,12 @@ impl HintService<'_> {
         told.rules.push_str(&notice);
         let left = budget.saturating_sub(guard::length(&told.rules));
         told.observed = within(&observed, left);
+        let own = lines(&rules.own).filter(|line| told.rules.contains(line));
+        let of_others = lines(&rules.observed).map(|line| guard::defuse(&line).trim().to_owned());
+        told.told = own.count()
+            + of_others
+                .filter(|line| told.observed.contains(line))
+                .count();
         let shown = steps.iter().filter(|(_, line)| told.rules.contains(line));
         self.store.count_retrievals(shown.map(|(id, _)| *id));
         Ok(told)

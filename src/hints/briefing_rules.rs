@@ -53,11 +53,7 @@ impl HintService<'_> {
             newest: Some(LOOKED_AT),
         };
         let (mut rules, _) = active_rules::rules(self.store, &newest)?;
-        let waits = |rule: &&Reflexion| {
-            let is_discarded = rule.judgement.as_ref().is_some_and(Judgement::is_against);
-            rule.is_candidate() && rule.source == CHAT && !is_discarded
-        };
-        let waiting = rules.iter().filter(waits).count();
+        let waiting = rules.iter().filter(|rule| waits(rule)).count();
         rules.retain(|rule| rule.is_in_use() && here.covers(rule));
         let mut seen = HashSet::new();
         rules.retain(|rule| seen.insert((rule.skill.clone(), rule.rule.clone())));
@@ -113,6 +109,12 @@ impl HintService<'_> {
             })?;
         Ok(skills)
     }
+}
+
+/// Returns `true` for a candidate from a chat that nobody has judged.
+pub(super) fn waits(rule: &Reflexion) -> bool {
+    let is_discarded = rule.judgement.as_ref().is_some_and(Judgement::is_against);
+    rule.is_candidate() && rule.source == CHAT && !is_discarded
 }
 
 /// Returns the lines of rules.

@@ -11,7 +11,7 @@
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
 //!   `briefing_lines`: its limits and lines.
-//!   `here`: the place that the session works in.
+//!   `here`: the place that the session works in. `standing`: numbers of a session.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
 
@@ -37,6 +37,7 @@ pub(crate) mod remote;
 pub(crate) mod service;
 pub(crate) mod session_state;
 pub(crate) mod shown;
+mod standing;
 pub(crate) mod trace;
 pub(crate) mod trial;
 
@@ -44,3 +45,4 @@ pub use before::{BeforeCall, Warning, Which};
 pub use briefing::Briefing;
 pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};
+pub use standing::SessionStanding;

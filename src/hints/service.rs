@@ -318,7 +318,7 @@ impl HintService<'_> {
 
     /// Opens the session scratch for changes; `None` if another process holds the lock, or the store
     /// is read-only.
-    fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
+    pub(super) fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
         if self.store.directory().is_read_only() {
             return Ok(None);
         }

@@ -50,6 +50,17 @@ pub(crate) struct SessionNotes {
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
     #[serde(skip_serializing_if = "Owed::is_empty")]
     pub owed: Owed,
+    /// Number of rules that the agent got at the start of the session.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub told: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Evidence of one session about a fix.

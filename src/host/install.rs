@@ -23,6 +23,7 @@ use super::jsonc::Node;
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
 use state::Known;
 
+pub(crate) use edit::quoted;
 pub use error::Error;
 pub(super) use settings_file::{LONGEST, create_dir, read, real_path, replace};
 pub use state::Place;

@@ -4,6 +4,7 @@
 //! - `claude_code`, `codex`, `gemini`: one agent host each.
 //! - `respond`: answer to an event.
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
+//! - `status_line`: the status line of Claude Code in its settings.
 //! - `servers`: this program as an MCP server in a settings file, and its removal.
 //!
 //! An error must never disturb an agent: an unreadable event is ignored, and the caller of
@@ -19,6 +20,7 @@ mod install;
 mod jsonc;
 mod respond;
 mod servers;
+mod status_line;
 
 use serde_json::json;
 
@@ -27,6 +29,7 @@ use crate::model::CheckAction;
 
 pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};
+pub(crate) use install::quoted;
 pub use install::{
     Error, InstallReport, Place, Standing, StatusReport, install, status, uninstall,
 };
@@ -34,6 +37,7 @@ pub use respond::respond;
 pub use servers::{
     RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
 };
+pub use status_line::{StatusLine, remove_status_line, set_status_line, status_line};
 
 /// Maximum length of an answer, in UTF-16 units; agent hosts truncate or drop more than 10,000.
 const LONGEST_ANSWER: usize = 9_000;

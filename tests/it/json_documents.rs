@@ -298,8 +298,9 @@ const ERRORS: &Documents = &[
 ];
 
 /// Commands without a snapshot, and why.
-const NOT_COMPARED: [(&str, &str); 11] = [
+const NOT_COMPARED: [(&str, &str); 12] = [
     ("hook", "answers in the format of the agent host"),
+    ("statusline", "answers in the format of the agent host"),
     ("mcp", "speaks the Model Context Protocol"),
     ("serve", "runs until it is stopped"),
     ("watch", "runs until it is stopped"),

@@ -82,6 +82,7 @@ mod session;
 mod setup;
 mod simulation;
 mod stats;
+mod statusline;
 mod store;
 mod support;
 mod terminal;

@@ -79,6 +79,7 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
         [
             "memory - planned",
             "hooks claude-code planned",
+            "status line claude-code planned",
             "mcp claude-code planned",
             "mcp cursor planned",
             "learn - planned",
@@ -115,6 +116,15 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
             .unwrap()
             .contains("memctl hook")
     );
+    let parsed: Value = serde_json::from_str(
+        &fs::read_to_string(&settings)
+            .unwrap()
+            .replace("// mine", ""),
+    )
+    .unwrap();
+    assert_eq!(parsed["statusLine"]["type"], "command");
+    let command = parsed["statusLine"]["command"].as_str().unwrap();
+    assert!(command.ends_with("memctl statusline"), "{command}");
     // The model is only offered.
     assert!(!workspace.home().join(".config/memctl/config.toml").exists());
     let ignored = |files: BTreeMap<String, Vec<u8>>| -> BTreeMap<String, Vec<u8>> {
@@ -132,6 +142,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(
         states(&undone),
         [
+            "remove status line claude-code done",
             "remove hooks claude-code done",
             "remove mcp claude-code done",
             "remove mcp cursor done"
@@ -142,6 +153,25 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert!(!workspace.root().join(".cursor").exists());
     assert!(workspace.memory("fixes.local.json").exists());
     assert_eq!(states(&workspace.json(&["setup", "--undo"])), [""; 0]);
+}
+
+#[test]
+fn status_line_of_the_user_stays() {
+    let workspace = machine();
+    let settings = workspace.home().join(".claude/settings.json");
+    let own = r#"{"statusLine": {"type": "command", "command": "~/line.sh"}}"#;
+    fs::write(&settings, own).unwrap();
+    let done = workspace.json(&["setup", "--yes"]);
+    let steps = done["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["name"] == "status line");
+    let step = step.unwrap();
+    assert_eq!(step["state"], "skipped");
+    let detail = step["detail"].as_str().unwrap();
+    assert!(detail.contains("| memctl statusline"), "{detail}");
+    let text = fs::read_to_string(&settings).unwrap();
+    assert!(text.contains("~/line.sh") && !text.contains("memctl statusline"));
+    workspace.json(&["setup", "--undo"]);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), own);
 }
 
 #[test]
@@ -157,6 +187,7 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
         [
             "memory - done",
             "hooks claude-code failed",
+            "status line claude-code failed",
             "mcp claude-code done",
             "mcp cursor done",
             "learn - done",

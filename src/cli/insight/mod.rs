@@ -1,4 +1,5 @@
-//! Commands that show what memory does: `stats`, `watch`.
+//! Commands that show what memory does: `stats`, `watch`, `statusline`.
 
 pub(super) mod stats;
+pub(super) mod statusline;
 pub(super) mod watch;

@@ -45,14 +45,19 @@ const READ_ONLY: &str = " --read-only";
 
 /// Returns the shell command of a hook.
 pub(super) fn command(host: Host, program: &str, read_only: bool) -> String {
+    let program = quoted(program);
+    let mode = if read_only { READ_ONLY } else { "" };
+    format!("{program} hook {}{mode}", host.name())
+}
+
+/// Returns a program as a word of a shell.
+pub(crate) fn quoted(program: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    let program = if program.chars().all(plain) {
+    if program.chars().all(plain) {
         program.to_owned()
     } else {
         format!("'{}'", program.replace('\'', r"'\''"))
-    };
-    let mode = if read_only { READ_ONLY } else { "" };
-    format!("{program} hook {}{mode}", host.name())
+    }
 }
 
 fn is_own(host: Host, command: &str) -> bool {

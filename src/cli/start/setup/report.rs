@@ -28,7 +28,7 @@ pub(in crate::cli) enum State {
 /// One step.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct Step {
-    /// `memory`, `hooks`, `mcp` or `learn`.
+    /// `memory`, `hooks`, `status line`, `mcp` or `learn`; with `remove` before it for an undo.
     pub(super) name: &'static str,
     /// Agent host, for hooks and the MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,6 +201,8 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
         "memory" => "create the memory",
         "hooks" => "install the hooks",
         "mcp" => "install the MCP server",
+        "status line" => "show a status line",
+        "remove status line" => "remove the status line",
         "remove hooks" => "remove the hooks",
         "remove mcp" => "remove the MCP server",
         _ => "learn from past sessions",

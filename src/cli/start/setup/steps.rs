@@ -9,12 +9,16 @@ use crate::cli::learning::session_files::{all_sessions, project_sessions, readin
 use crate::cli::share::mcp;
 use crate::engine::initialise;
 use crate::error::UserError;
-use crate::host::{self, Host, ServerHost, Standing};
+use crate::host::{self, Host, ServerHost, Standing, StatusLine};
 use crate::learning::{LearnOptions, learn};
 use crate::platform::Directory;
 
 use super::found::FoundHost;
 use super::report::{Learned, SetupReport, State, Step};
+
+/// Way to have both, for a user with a status line.
+const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
+    YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,7 @@ pub(super) enum Action {
     Memory,
     Hooks(Host),
     Server(ServerHost),
+    StatusLine,
     Learn,
 }
 
@@ -69,8 +74,11 @@ impl Setup<'_> {
         };
         add(self.plan_memory(), Action::Memory);
         for FoundHost { host, .. } in hosts {
-            if let Some(host) = host.hooks() {
-                add(self.plan_hooks(host), Action::Hooks(host));
+            if let Some(hooks) = host.hooks() {
+                add(self.plan_hooks(hooks), Action::Hooks(hooks));
+                if hooks == Host::ClaudeCode {
+                    add(self.plan_status_line(), Action::StatusLine);
+                }
             }
             add(
                 self.plan_server(host.server()),
@@ -98,6 +106,27 @@ impl Setup<'_> {
             Ok(host::status(host, &place)?.standing)
         });
         step.stands(standing);
+        step
+    }
+
+    fn plan_status_line(&self) -> Step {
+        let mut step = Step::new("status line", Some(Host::ClaudeCode.name()));
+        let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
+            step.path = Some(place.settings.display().to_string());
+            Ok(host::status_line(&place.settings)?)
+        });
+        match found {
+            Ok(StatusLine::Own) => step.state = State::Already,
+            Ok(StatusLine::Other) => {
+                step.state = State::Skipped;
+                step.detail = Some(COMPOSE.to_owned());
+            }
+            Ok(StatusLine::Absent) => {}
+            Err(error) => {
+                step.state = State::Failed;
+                step.detail = Some(error.message);
+            }
+        }
         step
     }
 
@@ -147,6 +176,7 @@ impl Setup<'_> {
                 Action::Memory => self.begin(),
                 Action::Hooks(host) => self.install(host),
                 Action::Server(host) => self.register(host),
+                Action::StatusLine => self.set_status_line(),
                 Action::Learn => self.learn().map(|(learned, warnings)| {
                     report.learned = Some(learned);
                     report.warnings.extend(warnings);
@@ -170,6 +200,14 @@ impl Setup<'_> {
         let done = host::install(host, &place)?;
         let note = hooks::notes(self.context, host, &place, false);
         Ok((done.changed, note.into_iter().next()))
+    }
+
+    fn set_status_line(&self) -> Result<(bool, Option<String>), UserError> {
+        let place = hooks::place(self.context, Host::ClaudeCode, false)?;
+        let command = format!("{} statusline", host::quoted(&place.program));
+        let state = place.state_dir.as_deref();
+        let found = host::set_status_line(&place.settings, state, &command)?;
+        Ok((found == StatusLine::Absent, None))
     }
 
     fn register(&self, host: ServerHost) -> Result<(bool, Option<String>), UserError> {
@@ -211,6 +249,16 @@ impl Setup<'_> {
         let mut report = SetupReport::new(&hosts, self.context.environment.home.as_deref());
         let state = self.context.environment.state_dir.as_deref();
         for FoundHost { host, .. } in hosts {
+            // In the reverse order of the installation, so that the original file comes back.
+            if host.hooks() == Some(Host::ClaudeCode) {
+                let mut step = Step::new("remove status line", Some(host.name()));
+                let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
+                    step.path = Some(place.settings.display().to_string());
+                    Ok(host::remove_status_line(&place.settings, state)?)
+                });
+                step.ended(done.map(|changed| (changed, None)));
+                report.steps.push(step);
+            }
             if let Some(host) = host.hooks() {
                 let mut step = Step::new("remove hooks", Some(host.name()));
                 let done = hooks::place(self.context, host, false).and_then(|place| {

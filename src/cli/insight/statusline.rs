@@ -1,0 +1,182 @@
+//! `statusline`: one line about the running session, for the status line of Claude Code.
+//!
+//! The agent host calls it after every message and shows what it prints, so it prints nothing at any
+//! trouble, exits with 0, and ends within [`DEADLINE`]. It reads the notes of the session and the newest
+//! rules, and writes nothing: no audit event, no session, no derived file.
+//!
+//! Deliberately absent: the model, the costs and the directory, which other status lines show.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::cli::context::random;
+use crate::cli::off::Off;
+use crate::cli::output::{Style, plural};
+use crate::config::{Config, Environment, Places};
+use crate::hints::{HintService, SessionStanding};
+use crate::host::Host;
+use crate::model::{Scope, Viewer};
+use crate::platform::{Directory, named};
+use crate::store::Scoped;
+use crate::workspace::Share;
+
+/// Time after which the process ends without a line.
+const DEADLINE: Duration = Duration::from_millis(400);
+/// Maximum size of the input: 1 MiB. That of Claude Code 2.1.329 has 2 kB.
+const LARGEST: u64 = 1 << 20;
+
+/// Print a status line for Claude Code: rules told, hints that helped, candidates
+///
+/// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
+/// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
+/// To show it beside your own status line, call both from one script that passes the input to each.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl statusline\n  memctl statusline < session.json")]
+pub(in crate::cli) struct StatuslineArgs {}
+
+/// Input from the agent host. Unknown fields are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Input {
+    session_id: Option<String>,
+    cwd: Option<PathBuf>,
+    workspace: Option<Workspace>,
+}
+
+/// Directories of the session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Workspace {
+    current_dir: Option<PathBuf>,
+    project_dir: Option<PathBuf>,
+}
+
+/// Returns the line with its line feed; `None` to print nothing.
+pub(in crate::cli) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
+    let (send, receive) = mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .spawn(move || end_late(&receive))
+        .ok()?;
+    let line = line(environment, root);
+    // The channel closes before anything is printed, so the line is whole or missing.
+    drop(send);
+    line
+}
+
+#[expect(clippy::exit, reason = "the thread that works may be stuck")]
+fn end_late(receive: &mpsc::Receiver<()>) {
+    if receive.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Timeout) {
+        std::process::exit(0);
+    }
+}
+
+fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
+    let input = if std::io::stdin().is_terminal() {
+        Input::default()
+    } else {
+        input()?
+    };
+    // Claude Code shows colours, and says by this field that it is the one that asks.
+    let colour = input.workspace.is_some() && environment.var("NO_COLOR").is_none();
+    let mut environment = environment.clone();
+    let of_workspace = input.workspace.unwrap_or_default();
+    // The agent may have gone to a directory outside of the project.
+    let directories = [
+        of_workspace.project_dir, of_workspace.current_dir, input.cwd,
+    ];
+    let mut directories = directories.into_iter().flatten();
+    if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
+        environment.current_dir = directory;
+    }
+    let places = Places::find(&environment, root);
+    let memory = Directory::at(&places.memory).hold().ok()?;
+    if Off::of(&environment, &places).is_some() {
+        return Some("memctl: off\n".to_owned());
+    }
+    let viewer = Config::load(&environment, &places.memory, &[])
+        .and_then(|config| config.viewer())
+        .unwrap_or(Viewer::Nobody);
+    let store = Scoped::new(memory.read_only(), Scope::All)
+        .at(environment.now)
+        .seen_by(viewer)
+        .trusting(environment.approvals(&places.memory));
+    let hints = HintService {
+        store: &store,
+        now: environment.now,
+        random,
+        withhold: Share::default(),
+    };
+    let session = input.session_id;
+    let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
+    let standing = hints.standing(session.as_deref()).ok()?;
+    Some(text(standing, session.is_some(), colour) + "\n")
+}
+
+fn input() -> Option<Input> {
+    let mut bytes = Vec::new();
+    let mut stdin = std::io::stdin().lock().take(LARGEST);
+    stdin.read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
+fn text(standing: SessionStanding, has_session: bool, colour: bool) -> String {
+    let SessionStanding {
+        told,
+        helped,
+        waiting,
+    } = standing;
+    let mut parts = Vec::new();
+    if has_session && (told > 0 || helped + waiting == 0) {
+        parts.push(format!("{} told", plural(told as u64, "rule")));
+    }
+    if helped > 0 {
+        parts.push(format!("{} helped", plural(helped as u64, "hint")));
+    }
+    if waiting > 0 {
+        let verb = if waiting == 1 { "waits" } else { "wait" };
+        let waits = format!(
+            "{} {verb}: memctl review",
+            plural(waiting as u64, "candidate")
+        );
+        parts.push(if colour {
+            Style::Warn.paint(&waits)
+        } else {
+            waits
+        });
+    } else if !has_session {
+        parts.push("no candidates wait".to_owned());
+    }
+    format!("memctl: {}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_what_there_is() {
+        let check = |[told, helped, waiting]: [usize; 3], has_session, expected: &str| {
+            let standing = SessionStanding {
+                told,
+                helped,
+                waiting,
+            };
+            assert_eq!(text(standing, has_session, false), expected);
+        };
+        check(
+            [4, 1, 2],
+            true,
+            "memctl: 4 rules told, 1 hint helped, 2 candidates wait: memctl review",
+        );
+        check([0, 0, 0], true, "memctl: 0 rules told");
+        check([0, 2, 0], true, "memctl: 2 hints helped");
+        check([0, 0, 1], true, "memctl: 1 candidate waits: memctl review");
+        check([0, 0, 0], false, "memctl: no candidates wait");
+    }
+}

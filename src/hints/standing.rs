@@ -1,0 +1,58 @@
+//! Numbers of a running session, for the status line of an agent host.
+//!
+//! They are asked for after every message, so they come from the notes of the session and from the newest
+//! rules alone. Nothing is written.
+
+use crate::model::{Kind, Reflexion};
+use crate::store::Selection;
+use crate::workspace::Error;
+
+use super::briefing_lines::LOOKED_AT;
+use super::briefing_rules::waits;
+use super::service::HintService;
+use super::session_state::SessionNotes;
+
+/// Numbers of a running session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionStanding {
+    /// Rules that the agent got at the start.
+    pub told: usize,
+    /// Hints that helped: fixes with a success after they were shown.
+    pub helped: usize,
+    /// Candidate rules among the newest rules that wait for a decision.
+    pub waiting: usize,
+}
+
+impl HintService<'_> {
+    /// Returns the numbers of a session. Without a session, only the candidates are counted.
+    pub fn standing(&self, session: Option<&str>) -> Result<SessionStanding, Error> {
+        let notes = session.map(|session| SessionNotes::read(&self.store.read_notes(session)));
+        let notes = notes.unwrap_or_default();
+        let newest = Selection {
+            skill: None,
+            newest: Some(LOOKED_AT),
+        };
+        let mut waiting = 0;
+        self.store
+            .each_entry(Kind::Reflexion, &newest, &mut |entry| {
+                // Only candidates are parsed.
+                let may_wait = memchr::memmem::find(&entry.text, b"candidate").is_some();
+                if may_wait && entry.parse::<Reflexion>().is_ok_and(|rule| waits(&rule)) {
+                    waiting += 1;
+                }
+            })?;
+        Ok(SessionStanding {
+            told: notes.told,
+            helped: notes.witnessed.iter().filter(|one| one.helped).count(),
+            waiting,
+        })
+    }
+
+    /// Notes the number of rules that a session was told.
+    pub(super) fn note_told(&self, session: &str, told: usize) -> Result<(), Error> {
+        if SessionNotes::read(&self.store.read_notes(session)).told == told {
+            return Ok(());
+        }
+        self.record(session, |known| known.told = told)
+    }
+}

@@ -1,0 +1,227 @@
+//! Status line of Claude Code: its entry in the settings, and the removal.
+//!
+//! Claude Code has one status line. One of the user is never replaced, so there is nothing to restore: the
+//! removal takes out the inserted piece and keeps every other byte.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::platform::named;
+use crate::store;
+
+use super::install::{Error, LONGEST, create_dir, digest, read, real_path, replace};
+use super::jsonc::{self, Node};
+
+const KEY: &str = "statusLine";
+/// End of the command that prints the line.
+const CALL: &str = " statusline";
+
+/// Status line in a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusLine {
+    /// That of this program.
+    Own,
+    /// Another one, which is kept.
+    Other,
+    /// None.
+    Absent,
+}
+
+/// Stored state of an installation.
+#[derive(Debug, Serialize, Deserialize)]
+struct Added {
+    path: PathBuf,
+    piece: String,
+}
+
+/// Returns the status line that is set.
+pub fn status_line(settings: &Path) -> Result<StatusLine, Error> {
+    let path = real_path(settings)?;
+    let text = read(&path)?.unwrap_or_default();
+    if is_blank(&text) {
+        return Ok(StatusLine::Absent);
+    }
+    Ok(find(&parse(&path, &text)?))
+}
+
+/// Sets the status line if there is none. Returns the one that was set before.
+pub fn set_status_line(
+    settings: &Path,
+    state_dir: Option<&Path>,
+    command: &str,
+) -> Result<StatusLine, Error> {
+    let path = real_path(settings)?;
+    let mut text = read(&path)?.unwrap_or_default();
+    if is_blank(&text) {
+        "{}\n".clone_into(&mut text);
+    }
+    let root = parse(&path, &text)?;
+    let found = find(&root);
+    if found != StatusLine::Absent {
+        return Ok(found);
+    }
+    let value = json!({"type": "command", "command": command});
+    let value = serde_json::to_string_pretty(&value).map_err(store::Error::from)?;
+    let insertion = jsonc::append(&text, &root, &format!("\"{KEY}\": {value}"));
+    text.insert_str(insertion.at, &insertion.text);
+    if find(&parse(&path, &text)?) != StatusLine::Own {
+        let what = "a form that cannot be extended".to_owned();
+        return Err(Error::Shape { path, what });
+    }
+    let added = Added {
+        path: path.clone(),
+        piece: insertion.text,
+    };
+    if let Some(state) = state_of(state_dir, &path) {
+        create_parent(&state)?;
+        let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
+        replace(&state, &json)?;
+    }
+    create_parent(&path)?;
+    replace(&path, &text)?;
+    Ok(StatusLine::Absent)
+}
+
+/// Removes the status line of this program. Returns `true` if there was one.
+pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
+    let path = real_path(settings)?;
+    let state = state_of(state_dir, &path);
+    let text = read(&path)?.unwrap_or_default();
+    let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
+    if is_own {
+        let known = state.as_deref().and_then(|state| known(state, &path));
+        let by_piece = known.and_then(|added| without_piece(&path, &text, &added.piece));
+        let text = match by_piece {
+            Some(text) => text,
+            None => without_member(&path, text)?,
+        };
+        replace(&path, &text)?;
+    }
+    if let Some(state) = state {
+        drop(named::remove(&state));
+    }
+    Ok(is_own)
+}
+
+/// Returns the text without the inserted piece, if it is there once and the rest is valid.
+fn without_piece(path: &Path, text: &str, piece: &str) -> Option<String> {
+    let mut places = text.match_indices(piece);
+    let (at, _) = places.next().filter(|_| places.next().is_none())?;
+    let mut text = text.to_owned();
+    text.replace_range(at..at + piece.len(), "");
+    let root = parse(path, &text).ok()?;
+    (find(&root) == StatusLine::Absent).then_some(text)
+}
+
+/// Returns the text without the entry, wherever it stands.
+fn without_member(path: &Path, mut text: String) -> Result<String, Error> {
+    loop {
+        let root = parse(path, &text)?;
+        let members = root.members().unwrap_or_default();
+        let Some(at) = members.iter().position(|member| member.key == KEY) else {
+            return Ok(text);
+        };
+        text.replace_range(jsonc::removal(&text, &root, at), "");
+    }
+}
+
+fn find(root: &Node) -> StatusLine {
+    let Some(value) = root.get(KEY) else {
+        return StatusLine::Absent;
+    };
+    let command = value.get("command").and_then(Node::text);
+    // A script that calls this program beside another is the user's.
+    let is_own = command.and_then(|command| command.trim_end().strip_suffix(CALL));
+    match is_own.map(|program| program.trim_matches('\'')) {
+        Some(program) if program.ends_with("memctl") || program.ends_with("memctl.exe") => {
+            StatusLine::Own
+        }
+        _ => StatusLine::Other,
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Node, Error> {
+    let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
+        path: path.to_owned(),
+        line: fault.line,
+        reason: fault.reason,
+    })?;
+    if root.members().is_none() {
+        return Err(Error::Shape {
+            path: path.to_owned(),
+            what: "a value that is not an object".to_owned(),
+        });
+    }
+    Ok(root)
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
+        .is_empty()
+}
+
+fn state_of(state_dir: Option<&Path>, path: &Path) -> Option<PathBuf> {
+    let name = digest(&path.to_string_lossy());
+    let directory = state_dir?.join("statusline");
+    Some(directory.join(format!("{}.json", &name[..24])))
+}
+
+fn known(state: &Path, path: &Path) -> Option<Added> {
+    let text = named::read(state, LONGEST).ok()?;
+    let added: Added = serde_json::from_slice(&text).ok()?;
+    (added.path == path).then_some(added)
+}
+
+fn create_parent(path: &Path) -> Result<(), Error> {
+    Ok(path.parent().map_or(Ok(()), create_dir)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str = "/opt/memctl statusline";
+
+    #[test]
+    fn removal_restores_every_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = dir.path().join("settings.json");
+        let state = dir.path().join("state");
+        for original in [
+            "{}",
+            "{}\n",
+            "\u{feff}{\"a\": 1}",
+            "{\r\n\t\"env\": {\"A\": \"1\"}\r\n}\r\n",
+            "// mine\n{\n    \"a\": 1, // one\n    /* two */ \"b\": [1, 2,],\n}\n",
+            "{\"model\":\"opus\",\"hooks\":{}}",
+        ] {
+            named::replace(&settings, original.as_bytes()).unwrap();
+            let set = || set_status_line(&settings, Some(&state), OWN).unwrap();
+            assert_eq!((set(), set()), (StatusLine::Absent, StatusLine::Own));
+            assert_eq!(status_line(&settings).unwrap(), StatusLine::Own);
+            assert!(remove_status_line(&settings, Some(&state)).unwrap());
+            let now = std::fs::read_to_string(&settings).unwrap();
+            assert_eq!(now, original);
+            // Without the stored piece, the rest stays valid.
+            set();
+            assert!(remove_status_line(&settings, None).unwrap());
+            assert_eq!(status_line(&settings).unwrap(), StatusLine::Absent);
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_user_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = dir.path().join("settings.json");
+        for command in ["~/line.sh", "~/line.sh; memctl statusline --json", "memctl"] {
+            let text = json!({"statusLine": {"type": "command", "command": command}}).to_string();
+            named::replace(&settings, text.as_bytes()).unwrap();
+            let found = set_status_line(&settings, None, OWN).unwrap();
+            assert_eq!(found, StatusLine::Other, "{command}");
+            assert!(!remove_status_line(&settings, None).unwrap());
+            assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+        }
+    }
+}
