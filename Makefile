@@ -24,6 +24,8 @@ clients: ## install the coding agents and other memories that `make test-clients
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @anthropic-ai/claude-code@2.1.329 @openai/codex@0.169.0 \
 		&& node $(CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs \
 		|| echo "skipped: npm could not install the coding agents"
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) opencode-ai@1.18.33 @github/copilot@1.0.102 cline@3.0.65 \
+		|| echo "skipped: npm could not install OpenCode, Copilot CLI and Cline"
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS) @supabase/supabase-js@2.119.1 \
 		|| echo "skipped: npm could not install supabase-js"
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16 \

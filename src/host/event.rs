@@ -94,6 +94,13 @@ impl<'a> Fields<'a> {
             .map(Fields)
     }
 
+    /// Returns a value; `null` if it is absent.
+    pub(super) fn value(&self, name: &str) -> Value {
+        let raw = self.0.get(name);
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default()
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|value| value.get() != "null")
     }
@@ -177,9 +184,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the arguments of a tool; `null` if there are none.
     pub(super) fn arguments(&self) -> Value {
-        let raw = self.0.get("tool_input");
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or_default()
+        self.value("tool_input")
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod edit;
 mod error;
+mod files;
 mod settings_file;
 mod state;
 
@@ -18,8 +19,8 @@ use serde::Serialize;
 
 use crate::platform::named;
 
-use super::Host;
 use super::jsonc::Node;
+use super::{Form, Host};
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
 use state::Known;
 
@@ -94,6 +95,9 @@ pub enum Standing {
 
 /// Adds the hooks. A repeated call changes nothing.
 pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
+    if matches!(host.form(), Form::Plugin | Form::Scripts) {
+        return files::install(host, place);
+    }
     let path = real_path(&place.settings)?;
     let now = read(&path)?;
     let events = host.hooks().iter().map(|hook| hook.event).collect();
@@ -152,6 +156,9 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
 
 /// Removes the hooks.
 pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
+    if matches!(host.form(), Form::Plugin | Form::Scripts) {
+        return files::uninstall(host, place);
+    }
     let path = real_path(&place.settings)?;
     let known = place.known(&path);
     let now = read(&path)?;
@@ -189,6 +196,9 @@ pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
 
 /// Returns the installation status of the hooks.
 pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
+    if matches!(host.form(), Form::Plugin | Form::Scripts) {
+        return files::status(host, place);
+    }
     let path = real_path(&place.settings)?;
     let mut commands = Vec::new();
     let mut notes = Vec::new();

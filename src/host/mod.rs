@@ -1,7 +1,7 @@
 //! Agent hosts: hook events, answers, and installation in settings files.
 //!
 //! - `event`: hook event in one form for all agent hosts, and its fields.
-//! - `claude_code`, `codex`, `gemini`: one agent host each.
+//! - `claude_code`, `codex`, `gemini`, `copilot`, `opencode`, `cline`, `cursor`: one agent host each.
 //! - `respond`: answer to an event.
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
 //! - `status_line`: the status line of Claude Code in its settings.
@@ -13,11 +13,15 @@
 //! Deliberately absent: sockets, the settings of this program, the embedding model.
 
 mod claude_code;
+mod cline;
 mod codex;
+mod copilot;
+mod cursor;
 mod event;
 mod gemini;
 mod install;
 mod jsonc;
+mod opencode;
 mod respond;
 mod servers;
 mod status_line;
@@ -51,6 +55,27 @@ pub enum Host {
     Codex,
     /// Gemini CLI.
     Gemini,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// `OpenCode`.
+    OpenCode,
+    /// Cline.
+    Cline,
+    /// Cursor.
+    Cursor,
+}
+
+/// Form of an installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// JSON with an object of events; each has groups of handlers with a tool pattern.
+    Groups,
+    /// JSON with a version and an object of events; each has handlers.
+    Handlers,
+    /// One file with a plugin in JavaScript.
+    Plugin,
+    /// An executable file per event.
+    Scripts,
 }
 
 /// Hook entry for an agent host's settings.
@@ -64,9 +89,28 @@ struct Hook {
     seconds: u32,
 }
 
+impl Hook {
+    /// Returns a hook without a tool pattern, with the usual timeout.
+    const fn of_session(event: &'static str) -> Self {
+        Self {
+            event,
+            of_tools: false,
+            seconds: 5,
+        }
+    }
+}
+
 impl Host {
     /// Every agent host.
-    pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::Gemini];
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Copilot,
+        Self::OpenCode,
+        Self::Cline,
+        Self::Cursor,
+    ];
 
     /// Returns the name, as in `memctl hook claude-code`.
     pub const fn name(self) -> &'static str {
@@ -74,6 +118,10 @@ impl Host {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::OpenCode => "opencode",
+            Self::Cline => "cline",
+            Self::Cursor => "cursor",
         }
     }
 
@@ -90,16 +138,34 @@ impl Host {
             Self::ClaudeCode => claude_code::event(&fields),
             Self::Codex => codex::event(&fields),
             Self::Gemini => gemini::event(&fields),
+            Self::Copilot => copilot::event(&fields),
+            Self::OpenCode => opencode::event(&fields),
+            Self::Cline => cline::event(&fields),
+            Self::Cursor => cursor::event(&fields),
         }
     }
 
-    /// Returns the answer that adds `text` to the model's context. All three agent hosts understand
-    /// this form. Nothing may be added: Codex ignores answers with unknown keys. A text above the
-    /// limit is shortened here, with its fences kept closed.
+    /// Returns the answer that adds `text` to the model's context. Nothing may be added: Codex
+    /// ignores answers with unknown keys. A text above the limit is shortened here, with its fences
+    /// kept closed.
     pub fn answer(self, event: &Event, text: &str) -> String {
         let text = shorten(text, LONGEST_ANSWER);
-        json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
-            .to_string()
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::OpenCode => {
+                let output = json!({"hookEventName": event.name, "additionalContext": text});
+                json!({"hookSpecificOutput": output})
+            }
+            Self::Copilot => json!({"additionalContext": text}),
+            Self::Cline => json!({"cancel": false, "contextModification": text}),
+            Self::Cursor => json!({"additional_context": text}),
+        }
+        .to_string()
+    }
+
+    /// Returns `true` if the model gets context from an answer before a call. To the others, a note is
+    /// told with the output.
+    const fn takes_notes_before(self) -> bool {
+        !matches!(self, Self::Gemini | Self::Cursor)
     }
 
     /// Returns the answer to a call that rules act on. No answer permits a call, and a call that the
@@ -117,11 +183,34 @@ impl Host {
         match (self, action) {
             (_, CheckAction::Note) => self.answer(event, &respond::note(&rules)),
             (Self::ClaudeCode, CheckAction::Ask) => decision("ask", &asked()),
-            (Self::Codex, CheckAction::Ask) => self.answer(event, &asked()),
+            (Self::Codex | Self::OpenCode | Self::Cline, CheckAction::Ask) => {
+                self.answer(event, &asked())
+            }
+            (Self::Copilot, CheckAction::Ask) => {
+                json!({"permissionDecision": "ask", "permissionDecisionReason": asked()})
+                    .to_string()
+            }
+            (Self::Cursor, CheckAction::Ask) => {
+                json!({"permission": "ask", "user_message": asked(), "agent_message": asked()})
+                    .to_string()
+            }
             (Self::Gemini, CheckAction::Ask) => {
                 json!({"decision": "ask", "systemMessage": asked()}).to_string()
             }
-            (Self::ClaudeCode | Self::Codex, CheckAction::Deny) => decision("deny", &refused()),
+            (Self::ClaudeCode | Self::Codex | Self::OpenCode, CheckAction::Deny) => {
+                decision("deny", &refused())
+            }
+            (Self::Copilot, CheckAction::Deny) => {
+                json!({"permissionDecision": "deny", "permissionDecisionReason": refused()})
+                    .to_string()
+            }
+            (Self::Cline, CheckAction::Deny) => {
+                json!({"cancel": true, "errorMessage": refused()}).to_string()
+            }
+            (Self::Cursor, CheckAction::Deny) => {
+                json!({"permission": "deny", "user_message": refused(), "agent_message": refused()})
+                    .to_string()
+            }
             (Self::Gemini, CheckAction::Deny) => {
                 json!({"decision": "deny", "reason": refused()}).to_string()
             }
@@ -143,6 +232,28 @@ impl Host {
                 "rules act before a call (`BeforeTool`, tested with 0.61.0); Gemini CLI takes a note \
                  only after the call"
             }
+            Self::Copilot => "rules act before a call (`PreToolUse`, tested with 1.0.102)",
+            Self::OpenCode => {
+                "rules act before a call (`tool.execute.before`, tested with 1.18.33); OpenCode cannot \
+                 ask for a rule, so `ask` becomes a note; a call that throws gets no hint"
+            }
+            Self::Cline => {
+                "rules act before a call (`PreToolUse`, tested with 3.0.65); Cline cannot ask for a \
+                 rule, so `ask` becomes a note; `deny` ends its task; rules are not told at the start"
+            }
+            Self::Cursor => {
+                "not tested with Cursor: written after its documents; Cursor takes a note only after \
+                 the call"
+            }
+        }
+    }
+
+    const fn form(self) -> Form {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini => Form::Groups,
+            Self::Copilot | Self::Cursor => Form::Handlers,
+            Self::OpenCode => Form::Plugin,
+            Self::Cline => Form::Scripts,
         }
     }
 
@@ -152,29 +263,50 @@ impl Host {
         format!("{}/{}", self.name(), event.session_id)
     }
 
-    /// Returns the settings directory, in the user's home and in a project.
+    /// Returns the settings directory in the user's home.
     pub const fn directory(self) -> &'static str {
         match self {
             Self::ClaudeCode => ".claude",
             Self::Codex => ".codex",
             Self::Gemini => ".gemini",
+            Self::Copilot => ".copilot",
+            Self::OpenCode => ".config/opencode",
+            Self::Cline => ".cline",
+            Self::Cursor => ".cursor",
         }
     }
 
-    /// Returns the variable that overrides the user's settings directory.
-    pub const fn directory_variable(self) -> &'static str {
+    /// Returns the settings directory in a project; `None` if there is none for hooks.
+    pub const fn project_directory(self) -> Option<&'static str> {
         match self {
-            Self::ClaudeCode => "CLAUDE_CONFIG_DIR",
-            Self::Codex => "CODEX_HOME",
-            Self::Gemini => "GEMINI_CONFIG_DIR",
+            Self::Copilot => Some(".github"),
+            Self::OpenCode => Some(".opencode"),
+            Self::Cline => None,
+            _ => Some(self.directory()),
         }
     }
 
-    /// Returns the file in that directory that contains the hooks.
+    /// Returns the variable that overrides the user's settings directory, and the directory below its
+    /// value.
+    pub const fn directory_variable(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::ClaudeCode => Some(("CLAUDE_CONFIG_DIR", "")),
+            Self::Codex => Some(("CODEX_HOME", "")),
+            Self::Gemini => Some(("GEMINI_CONFIG_DIR", "")),
+            Self::Copilot => Some(("COPILOT_HOME", "")),
+            Self::OpenCode => Some(("XDG_CONFIG_HOME", "opencode")),
+            Self::Cline | Self::Cursor => None,
+        }
+    }
+
+    /// Returns the file in that directory that contains the hooks, or the directory of their files.
     pub const fn settings_file(self) -> &'static str {
         match self {
             Self::ClaudeCode | Self::Gemini => "settings.json",
-            Self::Codex => "hooks.json",
+            Self::Codex | Self::Cursor => "hooks.json",
+            Self::Copilot => "hooks/memctl.json",
+            Self::OpenCode => "plugins/memctl.js",
+            Self::Cline => "hooks",
         }
     }
 
@@ -184,6 +316,10 @@ impl Host {
             Self::ClaudeCode => claude_code::HOOKS,
             Self::Codex => codex::HOOKS,
             Self::Gemini => gemini::HOOKS,
+            Self::Copilot => copilot::HOOKS,
+            Self::OpenCode => opencode::HOOKS,
+            Self::Cline => cline::HOOKS,
+            Self::Cursor => cursor::HOOKS,
         }
     }
 }

@@ -25,9 +25,8 @@ pub fn respond(
     if event.kind == EventKind::BeforeTool {
         return before_tool(host, event, &session, adviser);
     }
-    // Gemini CLI takes no context before a call.
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
-    let noted = if host == Host::Gemini && is_after {
+    let noted = if !host.takes_notes_before() && is_after {
         note(&warning(&session, event, adviser, Which::Notes)?.rules)
     } else {
         String::new()
@@ -85,13 +84,14 @@ fn before_tool(
     session: &str,
     adviser: &HintService<'_>,
 ) -> Result<Option<String>, Error> {
-    let which = match host {
-        Host::Gemini => Which::Decisions,
-        Host::ClaudeCode | Host::Codex => Which::All,
+    let which = if host.takes_notes_before() {
+        Which::All
+    } else {
+        Which::Decisions
     };
     let Warning { action, rules } = warning(session, event, adviser, which)?;
     let is_decided = !rules.is_empty() && action != CheckAction::Note;
-    if is_decided || host == Host::Gemini {
+    if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
     let project = event.cwd.as_deref().and_then(project_of);

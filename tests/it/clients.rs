@@ -43,7 +43,7 @@ pub(crate) fn host(name: &str) -> Option<PathBuf> {
 }
 
 /// A workspace whose memory knows one fix.
-fn taught() -> Workspace {
+pub(crate) fn taught() -> Workspace {
     let workspace = Workspace::empty();
     let error = "Traceback (most recent call last):\nKeyError: 'x'";
     let failure = ["record", "failure", "--code", FAILING, "--error", error];
@@ -58,10 +58,14 @@ pub(crate) fn results(request: &RecordedRequest) -> usize {
     let text = request.body.to_string();
     text.matches("\"type\":\"tool_result\"").count()
         + text.matches("\"type\":\"function_call_output\"").count()
+        + text.matches("\"role\":\"tool\"").count()
 }
 
 /// Does the failing thing, then the working thing, then is done. `call` is what calls the shell.
-fn script(request: &RecordedRequest, call: &dyn Fn(&str) -> (&'static str, Value)) -> Behaviour {
+pub(crate) fn script(
+    request: &RecordedRequest,
+    call: &dyn Fn(&str) -> (&'static str, Value),
+) -> Behaviour {
     let has_tools = request.body["tools"]
         .as_array()
         .is_some_and(|tools| tools.len() > 1);
@@ -76,7 +80,7 @@ fn script(request: &RecordedRequest, call: &dyn Fn(&str) -> (&'static str, Value
 }
 
 /// The model must have read the hint at the failure, behind `mark`, and before it tried again.
-fn was_told(model: &FakeModel, mark: &str) {
+pub(crate) fn was_told(model: &FakeModel, mark: &str) {
     let requests = model.requests();
     let second = requests.iter().find(|request| results(request) == 1);
     let text = second.unwrap().body.to_string();
@@ -91,7 +95,7 @@ fn was_told(model: &FakeModel, mark: &str) {
     assert!(text[told..].contains("{}.get('x')"), "{text}");
 }
 
-fn was_credited(workspace: &Workspace) {
+pub(crate) fn was_credited(workspace: &Workspace) {
     let fix = &workspace.stored("fixes.json")["entries"][0];
     assert_eq!(
         (&fix["shown"], &fix["helped"]),

@@ -463,6 +463,9 @@ pub(crate) fn calls(
     call: Option<&(&str, Value)>,
 ) -> Behaviour {
     let steps = request.body.to_string().len();
+    if request.path.ends_with("/chat/completions") {
+        return Behaviour::Stream(chat_calls(request, said, call, steps));
+    }
     Behaviour::Stream(if request.is_anthropic() {
         let mut blocks = vec![json!({"type": "text", "text": said})];
         blocks.extend(call.map(|(name, input)| {
@@ -606,6 +609,34 @@ fn beginning_of(request: &RecordedRequest, text: &str) -> Vec<String> {
         };
         vec![": waiting\n\n".to_owned(), delta(left), delta(right)]
     }
+}
+
+/// Words and a call in the chunks of the chat protocol.
+fn chat_calls(
+    request: &RecordedRequest,
+    said: &str,
+    call: Option<&(&str, Value)>,
+    steps: usize,
+) -> Vec<String> {
+    let chunk = |delta: Value, finish: Value, usage: Value| {
+        data(
+            &json!({"id": format!("c{steps}"), "object": "chat.completion.chunk", "created": 1,
+            "model": request.body["model"], "usage": usage,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
+        )
+    };
+    let mut delta = json!({"role": "assistant", "content": said});
+    if let Some((name, input)) = call {
+        delta["tool_calls"] = json!([{"index": 0, "id": format!("call_{steps}"), "type": "function",
+            "function": {"name": name, "arguments": input.to_string()}}]);
+    }
+    let finish = if call.is_some() { "tool_calls" } else { "stop" };
+    let usage = json!({"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25});
+    vec![
+        chunk(delta, Value::Null, Value::Null),
+        chunk(json!({}), json!(finish), usage),
+        "data: [DONE]\n\n".to_owned(),
+    ]
 }
 
 fn stream_of(request: &RecordedRequest, answer: &Answer) -> Vec<String> {

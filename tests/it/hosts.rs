@@ -384,7 +384,11 @@ fn hooks_come_and_go_through_the_commands() {
         .iter()
         .map(|h| &h["standing"])
         .collect();
-    assert_eq!(standings, ["installed", "absent", "absent"]);
+    assert_eq!(standings[0], "installed");
+    assert!(
+        standings[1..].iter().all(|standing| *standing == "absent"),
+        "{status}"
+    );
     assert_eq!(
         workspace.json(&["hooks", "uninstall", "claude-code"])["changed"],
         true

@@ -58,6 +58,8 @@ mod mcp_conformance;
 mod memories;
 mod merge;
 mod models;
+mod more_clients;
+mod more_hosts;
 mod n8n;
 mod other_memories;
 mod output;

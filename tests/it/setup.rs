@@ -81,6 +81,7 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
             "hooks claude-code planned",
             "status line claude-code planned",
             "mcp claude-code planned",
+            "hooks cursor planned",
             "mcp cursor planned",
             "learn - planned",
         ]
@@ -145,6 +146,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
             "remove status line claude-code done",
             "remove hooks claude-code done",
             "remove mcp claude-code done",
+            "remove hooks cursor done",
             "remove mcp cursor done"
         ]
     );
@@ -189,6 +191,7 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
             "hooks claude-code failed",
             "status line claude-code failed",
             "mcp claude-code done",
+            "hooks cursor done",
             "mcp cursor done",
             "learn - done",
         ]

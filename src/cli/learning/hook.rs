@@ -48,7 +48,7 @@ const LARGEST: u64 = 16 << 20;
     after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
 )]
 pub(in crate::cli) struct HookArgs {
-    /// Agent host: `claude-code`, `codex` or `gemini`
+    /// Agent host, as in `hooks install`
     pub(in crate::cli) host: String,
     /// Write nothing to the memory: no outcome, no session, nothing learnt
     #[arg(long)]

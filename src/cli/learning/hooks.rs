@@ -34,6 +34,15 @@ pub(in crate::cli) enum HostName {
     Codex,
     /// Gemini CLI
     Gemini,
+    /// GitHub Copilot CLI
+    Copilot,
+    /// `OpenCode`
+    #[value(name = "opencode")]
+    OpenCode,
+    /// Cline
+    Cline,
+    /// Cursor
+    Cursor,
 }
 
 impl HostName {
@@ -42,6 +51,10 @@ impl HostName {
             Self::ClaudeCode => Host::ClaudeCode,
             Self::Codex => Host::Codex,
             Self::Gemini => Host::Gemini,
+            Self::Copilot => Host::Copilot,
+            Self::OpenCode => Host::OpenCode,
+            Self::Cline => Host::Cline,
+            Self::Cursor => Host::Cursor,
         }
     }
 }
@@ -141,19 +154,21 @@ pub(in crate::cli) fn place(
 ) -> Result<Place, UserError> {
     let environment = &context.environment;
     let directory = if project {
-        project_of(context).join(host.directory())
+        let directory = host.project_directory().ok_or_else(|| {
+            let name = host.name();
+            UserError::usage(
+                format!("`{name}` has no hooks in a project"),
+                format!("memctl hooks install {name}"),
+            )
+        })?;
+        project_of(context).join(directory)
     } else {
-        let named = environment.var(host.directory_variable());
-        let home = || Some(environment.home.as_ref()?.join(host.directory()));
-        named
-            .map(|dir| environment.absolute(dir))
-            .or_else(home)
-            .ok_or_else(|| {
-                UserError::usage(
-                    "no home directory found",
-                    "memctl hooks install HOST --project",
-                )
-            })?
+        directory(context, host).ok_or_else(|| {
+            UserError::usage(
+                "no home directory found",
+                "memctl hooks install HOST --project",
+            )
+        })?
     };
     // Project settings are shared with others and contain no path of this machine.
     let program = if project {
@@ -167,6 +182,19 @@ pub(in crate::cli) fn place(
         program,
         read_only: false,
     })
+}
+
+/// Returns the directory with the user's settings of an agent host; `None` if there is no home.
+pub(in crate::cli) fn directory(context: &Context, host: Host) -> Option<PathBuf> {
+    let environment = &context.environment;
+    let named = host.directory_variable().and_then(|(variable, below)| {
+        let value = environment
+            .var(variable)
+            .filter(|value| !value.is_empty())?;
+        Some(environment.absolute(value).join(below))
+    });
+    let home = || Some(environment.home.as_ref()?.join(host.directory()));
+    named.or_else(home)
 }
 
 /// Returns the command that starts this program on this machine.
@@ -245,6 +273,11 @@ pub(in crate::cli) fn notes(
         }
         (Host::Gemini, false) => "takes effect in the next Gemini CLI session",
         (Host::Gemini, true) => "Gemini CLI warns about new and changed project hooks",
+        (Host::Copilot, false) => "takes effect in the next Copilot CLI session",
+        (Host::Copilot, true) => "Copilot CLI runs project hooks in folders that you trust",
+        (Host::OpenCode, _) => "takes effect at the next start of OpenCode",
+        (Host::Cline, _) => "takes effect in the next task of the Cline CLI",
+        (Host::Cursor, _) => "not tested with Cursor: look into its hooks output after a call",
     };
     notes.push(said.to_owned());
     if project && !is_on_path(context) {
@@ -262,13 +295,7 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
     if host != Host::Codex {
         return Vec::new();
     }
-    let home = context
-        .environment
-        .home
-        .as_ref()
-        .map(|home| home.join(host.directory()));
-    let named = context.environment.var(host.directory_variable());
-    let directory = named.map(|dir| context.environment.absolute(dir)).or(home);
+    let directory = directory(context, host);
     let config =
         directory.and_then(|dir| named::read_text(&dir.join("config.toml"), 16 << 20).ok());
     host::codex_obstacles(config.as_deref().unwrap_or_default(), &place.settings)

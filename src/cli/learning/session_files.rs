@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::cli::context::Context;
+use crate::cli::learning::hooks::directory;
 use crate::cli::output::{Page, Style};
 use crate::error::UserError;
 use crate::host::Host;
@@ -68,14 +69,6 @@ impl SessionFiles {
     pub(super) fn format(&self) -> Option<Format> {
         self.format.as_deref().and_then(Format::from_name)
     }
-}
-
-/// Directory of an agent host; `None` if there is no home.
-fn directory(context: &Context, host: Host) -> Option<PathBuf> {
-    let environment = &context.environment;
-    let named = environment.var(host.directory_variable());
-    let home = || Some(environment.home.as_ref()?.join(host.directory()));
-    named.map(|dir| environment.absolute(dir)).or_else(home)
 }
 
 /// Folders in which agent hosts keep the sessions of all projects.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::global::Global;
-use crate::cli::learning::hooks::{is_on_path, project_of};
+use crate::cli::learning::hooks::{self, is_on_path, project_of};
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::config::Environment;
@@ -255,16 +255,14 @@ pub(in crate::cli) fn settings(
     }
     let home = environment.home.as_ref();
     let of_host = |host: Host, file: &str| {
-        let named = environment.var(host.directory_variable());
-        let named = named.map(|dir| environment.absolute(dir));
-        let directory = named.or_else(|| Some(home?.join(host.directory())))?;
+        let directory = hooks::directory(context, host)?;
         Some(directory.join(file))
     };
     // Graphical programs keep their settings in the system's configuration directory, beside ours.
     let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
     let file = match host {
         // Without the variable the file is in the home directory itself, not in `.claude`.
-        ServerHost::ClaudeCode => match environment.var(Host::ClaudeCode.directory_variable()) {
+        ServerHost::ClaudeCode => match environment.var("CLAUDE_CONFIG_DIR") {
             Some(_) => of_host(Host::ClaudeCode, ".claude.json"),
             None => home.map(|home| home.join(".claude.json")),
         },

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::jsonc::{self, Node};
-use super::super::{Hook, Host};
+use super::super::{Form, Hook, Host};
 use super::error::Error;
 use super::state::{Known, digest};
 
@@ -75,13 +75,16 @@ fn group(host: Host, hook: &Hook, command: &str) -> String {
     let timeout = match host {
         // Gemini CLI takes milliseconds, and requires a name.
         Host::Gemini => hook.seconds * 1_000,
-        Host::ClaudeCode | Host::Codex => hook.seconds,
+        _ => hook.seconds,
     };
     let mut handler = json!({"type": "command", "command": command});
     if host == Host::Gemini {
         handler["name"] = json!("memctl");
     }
     handler["timeout"] = json!(timeout);
+    if host.form() == Form::Handlers {
+        return serde_json::to_string_pretty(&handler).unwrap_or_default();
+    }
     let mut group = json!({});
     if hook.of_tools {
         group["matcher"] = json!("*");
@@ -110,6 +113,13 @@ pub(super) fn with_hooks(
         text.insert_str(insertion.at, &insertion.text);
         pieces.push(insertion.text);
     };
+    if host.form() == Form::Handlers {
+        let root = parse(path, &text)?;
+        if root.get("version").is_none() {
+            let insertion = jsonc::append(&text, &root, "\"version\": 1");
+            add(&mut text, insertion);
+        }
+    }
     for hook in host.hooks() {
         let root = parse(path, &text)?;
         let entry = group(host, hook, command);
@@ -170,7 +180,10 @@ pub(super) fn without_hooks(
         None => by_structure(host, path, now)?,
     };
     let was_none = known.is_some_and(|known| known.original.is_none());
-    let is_empty = parse(path, &text)?.members().is_some_and(<[_]>::is_empty);
+    let is_ours = |key: &str| host.form() == Form::Handlers && key == "version";
+    let root = parse(path, &text)?;
+    let members = root.members().unwrap_or_default();
+    let is_empty = members.iter().all(|member| is_ours(&member.key));
     Ok((!(was_none && is_empty)).then_some(text))
 }
 
@@ -197,33 +210,42 @@ fn first_own(host: Host, text: &str, root: &Node) -> Option<std::ops::Range<usiz
             continue;
         };
         let groups = event.value.items()?;
-        let handlers = groups[g].get("hooks")?;
-        return Some(if handlers.items()?.len() > 1 {
-            jsonc::removal(text, handlers, h)
-        } else if groups.len() > 1 {
-            jsonc::removal(text, &event.value, g)
-        } else if events.len() > 1 {
-            jsonc::removal(text, hooks, e)
-        } else {
-            jsonc::removal(text, root, at)
-        });
+        let handlers = groups[g].get("hooks").filter(|_| h.is_some());
+        let others = handlers.and_then(Node::items).map_or(0, <[_]>::len);
+        return Some(
+            if let (Some(handlers), Some(h), 2..) = (handlers, h, others) {
+                jsonc::removal(text, handlers, h)
+            } else if groups.len() > 1 {
+                jsonc::removal(text, &event.value, g)
+            } else if events.len() > 1 {
+                jsonc::removal(text, hooks, e)
+            } else {
+                jsonc::removal(text, root, at)
+            },
+        );
     }
     None
 }
 
-/// Returns our handlers in an event's list: index of the group, index of the handler, and command.
+/// Returns our handlers in an event's list: index of the group, index of the handler in it (`None` if the
+/// list has handlers instead of groups), and command.
 pub(super) fn own_of_event(
     host: Host,
     groups: &Node,
-) -> impl Iterator<Item = (usize, usize, &str)> {
+) -> impl Iterator<Item = (usize, Option<usize>, &str)> {
+    let own = move |handler: &'_ Node| {
+        let command = handler.get("command").and_then(Node::text);
+        command.is_some_and(|command| is_own(host, command))
+    };
     let groups = groups.items().unwrap_or_default().iter().enumerate();
     groups.flat_map(move |(g, group)| {
         let handlers = group.get("hooks").and_then(Node::items).unwrap_or_default();
-        let commands = handlers.iter().enumerate();
-        commands.filter_map(move |(h, handler)| {
-            let command = handler.get("command")?.text()?;
-            is_own(host, command).then_some((g, h, command))
-        })
+        let of_group = handlers.iter().enumerate().map(|(h, one)| (Some(h), one));
+        let alone = (host.form() == Form::Handlers).then_some((None, group));
+        of_group
+            .chain(alone)
+            .filter(move |(_, handler)| own(handler))
+            .filter_map(move |(h, handler)| Some((g, h, handler.get("command")?.text()?)))
     })
 }
 

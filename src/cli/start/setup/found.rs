@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use crate::cli::context::Context;
+use crate::cli::learning::hooks;
 use crate::host::{Host, ServerHost};
 use crate::platform::named as files;
 
@@ -17,6 +18,13 @@ pub(super) enum AgentHost {
     Codex,
     /// Gemini CLI
     Gemini,
+    /// GitHub Copilot CLI
+    Copilot,
+    /// `OpenCode`
+    #[value(name = "opencode")]
+    OpenCode,
+    /// Cline
+    Cline,
     /// Cursor
     Cursor,
     /// Visual Studio Code
@@ -33,16 +41,22 @@ pub(super) struct FoundHost {
 }
 
 impl AgentHost {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
+        Self::Copilot,
+        Self::OpenCode,
+        Self::Cline,
         Self::Cursor,
         Self::VsCode,
     ];
 
     pub(super) const fn name(self) -> &'static str {
-        self.server().name()
+        match self.hooks() {
+            Some(host) => host.name(),
+            None => ServerHost::VsCode.name(),
+        }
     }
 
     /// Agent host of the hooks; `None` if it has none.
@@ -51,18 +65,23 @@ impl AgentHost {
             Self::ClaudeCode => Some(Host::ClaudeCode),
             Self::Codex => Some(Host::Codex),
             Self::Gemini => Some(Host::Gemini),
-            Self::Cursor | Self::VsCode => None,
+            Self::Copilot => Some(Host::Copilot),
+            Self::OpenCode => Some(Host::OpenCode),
+            Self::Cline => Some(Host::Cline),
+            Self::Cursor => Some(Host::Cursor),
+            Self::VsCode => None,
         }
     }
 
-    /// Agent host of the MCP server.
-    pub(super) const fn server(self) -> ServerHost {
+    /// Agent host of the MCP server; `None` if its settings are not known here.
+    pub(super) const fn server(self) -> Option<ServerHost> {
         match self {
-            Self::ClaudeCode => ServerHost::ClaudeCode,
-            Self::Codex => ServerHost::Codex,
-            Self::Gemini => ServerHost::Gemini,
-            Self::Cursor => ServerHost::Cursor,
-            Self::VsCode => ServerHost::VsCode,
+            Self::ClaudeCode => Some(ServerHost::ClaudeCode),
+            Self::Codex => Some(ServerHost::Codex),
+            Self::Gemini => Some(ServerHost::Gemini),
+            Self::Cursor => Some(ServerHost::Cursor),
+            Self::VsCode => Some(ServerHost::VsCode),
+            Self::Copilot | Self::OpenCode | Self::Cline => None,
         }
     }
 
@@ -71,6 +90,9 @@ impl AgentHost {
             Self::ClaudeCode => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::OpenCode => "opencode",
+            Self::Cline => "cline",
             Self::Cursor => "cursor",
             Self::VsCode => "code",
         }
@@ -78,18 +100,16 @@ impl AgentHost {
 
     /// Directory of its settings, which it makes when it first runs.
     fn directory(self, context: &Context) -> Option<PathBuf> {
-        let environment = &context.environment;
-        let home = environment.home.as_ref();
-        match self {
-            Self::Cursor => Some(home?.join(".cursor")),
-            Self::VsCode => Some(environment.config_dir.as_ref()?.parent()?.join("Code")),
-            Self::ClaudeCode | Self::Codex | Self::Gemini => {
-                let host = self.hooks()?;
-                let named = environment.var(host.directory_variable());
-                named
-                    .map(|dir| environment.absolute(dir))
-                    .or_else(|| Some(home?.join(host.directory())))
-            }
+        match self.hooks() {
+            Some(host) => hooks::directory(context, host),
+            None => Some(
+                context
+                    .environment
+                    .config_dir
+                    .as_ref()?
+                    .parent()?
+                    .join("Code"),
+            ),
         }
     }
 }

@@ -80,10 +80,9 @@ impl Setup<'_> {
                     add(self.plan_status_line(), Action::StatusLine);
                 }
             }
-            add(
-                self.plan_server(host.server()),
-                Action::Server(host.server()),
-            );
+            if let Some(server) = host.server() {
+                add(self.plan_server(server), Action::Server(server));
+            }
         }
         add(self.plan_learning(), Action::Learn);
         (report, actions)
@@ -268,7 +267,9 @@ impl Setup<'_> {
                 step.ended(done.map(|done| (done.changed, None)));
                 report.steps.push(step);
             }
-            let host = host.server();
+            let Some(host) = host.server() else {
+                continue;
+            };
             let mut step = Step::new("remove mcp", Some(host.name()));
             let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
                 step.path = Some(settings.display().to_string());
