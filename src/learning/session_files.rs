@@ -71,7 +71,17 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
             continue;
         }
         let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("jsonl" | "json" | "traj")) {
+        // Other Markdown is text of people.
+        let is_history = || {
+            let name = entry.file_name();
+            name == ".aider.chat.history.md" || directory.ends_with(".specstory/history")
+        };
+        let is_session = match ending {
+            Some("jsonl" | "json" | "traj") => true,
+            Some("md") => is_history(),
+            _ => false,
+        };
+        if is_session {
             found.extend(
                 SessionFile::of(&path, false)
                     .ok()

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::model::BrokenLine;
 
 use super::calls::Calls;
-use super::{Format, LineFormat, broken, gemini, openai, swe};
+use super::{Format, LineFormat, broken, cline, gemini, openai, opencode, swe};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
@@ -85,6 +85,11 @@ impl Elements {
     fn element(&mut self, json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
         if !json.starts_with('{') {
             return Err("an element is no object".to_owned());
+        }
+        match self.format {
+            Format::OpenCode => return opencode::message(json, calls),
+            Format::Cline => return cline::message(json, calls),
+            _ => {}
         }
         let message: openai::Message<'_> = parse(json)?;
         if message.role.is_some() {

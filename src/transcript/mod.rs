@@ -11,11 +11,14 @@
 mod anthropic;
 mod calls;
 mod claude;
+pub(crate) mod cline;
 mod codex;
 mod detect;
 mod document;
 mod gemini;
+mod markdown;
 mod openai;
+mod opencode;
 pub mod otlp;
 mod steps;
 mod swe;
@@ -48,6 +51,16 @@ pub enum Format {
     OpenaiMessages,
     /// Messages with `tool_use` and `tool_result` blocks.
     AnthropicMessages,
+    /// `OpenCode`: the document of `opencode export`.
+    #[serde(rename = "opencode")]
+    OpenCode,
+    /// Cline: `~/.cline/data/sessions/…/<session>.messages.json`.
+    Cline,
+    /// `SpecStory`: `.specstory/history/….md`.
+    #[serde(rename = "specstory")]
+    SpecStory,
+    /// aider: `.aider.chat.history.md`.
+    Aider,
     /// OpenTelemetry: traces in OTLP/JSON, with the conventions for generative AI.
     Otlp,
     /// Native format: JSON Lines of steps, which any agent can write.
@@ -56,13 +69,17 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
         Self::SweAgent,
         Self::OpenaiMessages,
         Self::AnthropicMessages,
+        Self::OpenCode,
+        Self::Cline,
+        Self::SpecStory,
+        Self::Aider,
         Self::Otlp,
         Self::Steps,
     ];
@@ -76,6 +93,10 @@ impl Format {
             Self::SweAgent => "swe-agent",
             Self::OpenaiMessages => "openai-messages",
             Self::AnthropicMessages => "anthropic-messages",
+            Self::OpenCode => "opencode",
+            Self::Cline => "cline",
+            Self::SpecStory => "specstory",
+            Self::Aider => "aider",
             Self::Otlp => "otlp",
             Self::Steps => "steps",
         }
@@ -104,6 +125,7 @@ pub fn read(
     let mut calls = Calls::new(sink);
     match shape {
         detect::Shape::Document if format == Format::Otlp => otlp_document(input, &mut calls)?,
+        detect::Shape::Markdown => markdown::read(format, input, &mut calls)?,
         detect::Shape::Document => {
             format = document::read(format, input, &mut calls)?;
         }
@@ -113,7 +135,13 @@ pub fn read(
             Format::Gemini => lines(input, &mut gemini::Reader::default(), &mut calls)?,
             Format::Otlp => lines(input, &mut otlp::Reader::default(), &mut calls)?,
             Format::Steps => lines(input, &mut steps::Reader::default(), &mut calls)?,
-            Format::SweAgent | Format::OpenaiMessages | Format::AnthropicMessages => {
+            Format::SweAgent
+            | Format::OpenaiMessages
+            | Format::AnthropicMessages
+            | Format::OpenCode
+            | Format::Cline
+            | Format::SpecStory
+            | Format::Aider => {
                 let mut reader = document::LineReader::new(format);
                 lines(input, &mut reader, &mut calls)?;
                 format = reader.format();

@@ -81,6 +81,7 @@ mod schemas;
 mod search;
 mod serve;
 mod session;
+mod session_formats;
 mod setup;
 mod simulation;
 mod stats;

@@ -1,0 +1,107 @@
+//! Session files of `OpenCode`, Cline, `SpecStory` and aider: detected, read, and learned from.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+fn formats() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/formats")
+}
+
+fn learn(workspace: &Workspace, file: &str) -> Value {
+    let path = formats().join(file);
+    workspace.json(&["learn", path.to_str().unwrap()])
+}
+
+#[test]
+fn each_format_is_detected_and_its_recovery_learnt() {
+    for (file, format, steps) in [
+        ("opencode-1.18.33.export.json", "opencode", 2),
+        ("cline-3.0.65.messages.json", "cline", 2),
+        ("specstory-2.1.0.md", "specstory", 3),
+    ] {
+        let workspace = Workspace::empty();
+        workspace.run(&["init"]).succeeds();
+        let report = learn(&workspace, file);
+        let read = &report["transcripts"][0];
+        assert_eq!(read["format"], format, "{report}");
+        assert_eq!(read["steps"], steps, "{report}");
+        assert_eq!(read["failures"], 1, "{report}");
+        assert_eq!(report["warnings"], json!([]), "{report}");
+        let fix = &workspace.stored("fixes.json")["entries"][0];
+        let text = fix.to_string();
+        assert_eq!(
+            fix["failing_code"], "python3 -c \"print({}['x'])\"",
+            "{text}"
+        );
+        assert_eq!(
+            fix["working_code"], "python3 -c \"print({}.get('x'))\"",
+            "{text}"
+        );
+        // Text that hosts and this program added is not part of the error.
+        for foreign in [
+            "CONTEXT", "memctl-data", "An agent met this", "[stderr]", "Exit code",
+        ] {
+            assert!(!text.contains(foreign), "{format}: {text}");
+        }
+    }
+}
+
+#[test]
+fn messages_of_markdown_files_become_candidates() {
+    for (file, format, rule) in [
+        ("specstory-2.1.0.md", "specstory", "pnpm"),
+        ("aider.chat.history.md", "aider", "Decimal"),
+    ] {
+        let workspace = Workspace::empty();
+        workspace.run(&["init"]).succeeds();
+        let report = learn(&workspace, file);
+        assert_eq!(report["transcripts"][0]["format"], format, "{report}");
+        let waiting = workspace.json(&["list", "rules", "--status", "candidate"]);
+        assert!(waiting.to_string().contains(rule), "{format}: {report}");
+        let again = learn(&workspace, file);
+        assert_eq!(again["unchanged"], 1, "{again}");
+    }
+}
+
+#[test]
+fn unknown_versions_say_so() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let export = fs::read_to_string(formats().join("specstory-2.1.0.md")).unwrap();
+    workspace.write("new.md", export.replace("v2.1.0", "v3.0.0"));
+    let messages = json!({"version": 9, "sessionId": "a", "origin": {}, "messages": [{"turn": 1}]});
+    workspace.write("cline.json", messages.to_string());
+    let exported = json!({"info": {"version": "9.0.0"}, "messages": [{"turn": 1}]});
+    workspace.write("opencode.json", exported.to_string());
+    for (file, said) in [
+        ("new.md", "Markdown v3.0.0 of SpecStory is not known"),
+        ("cline.json", "not a message of Cline as version 1 has it"),
+        ("opencode.json", "not a message of OpenCode"),
+    ] {
+        let report = workspace.json(&["learn", "--dry-run", file]);
+        assert!(report.to_string().contains(said), "{file}: {report}");
+    }
+}
+
+#[test]
+fn folders_have_histories_and_no_other_markdown() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let export = fs::read_to_string(formats().join("specstory-2.1.0.md")).unwrap();
+    workspace.write("p/.specstory/history/a.md", &export);
+    workspace.write("p/notes.md", &export);
+    let history = fs::read_to_string(formats().join("aider.chat.history.md")).unwrap();
+    workspace.write("p/.aider.chat.history.md", history);
+    let report = workspace.json(&["learn", "--dry-run", "p"]);
+    let mut read: Vec<&str> = report["transcripts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["format"].as_str().unwrap())
+        .collect();
+    read.sort_unstable();
+    assert_eq!(read, ["aider", "specstory"]);
+}
