@@ -12,6 +12,7 @@ use crate::skill::Skills;
 use crate::store::{DataFile, Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use super::conditions::{MadeCondition, made_conditions};
+use super::formats::Formats;
 use crate::hints::checks;
 use crate::hints::fixes::doubts;
 use crate::merge::Conflict as MergeConflict;
@@ -25,6 +26,8 @@ pub struct DoctorReport {
     pub healthy: bool,
     /// Problems of the data files.
     pub problems: Vec<Problem>,
+    /// Formats of the data files.
+    pub formats: Formats,
     /// References to records that do not exist.
     pub dangling: Vec<String>,
     /// Problems of the skills; a skill still works unless the problem says otherwise.
@@ -59,6 +62,7 @@ impl DoctorReport {
     pub fn has_findings(&self) -> bool {
         !(self.healthy
             && self.problems.is_empty()
+            && self.formats.newer().next().is_none()
             && self.skills.is_empty()
             && self.doubtful.is_empty()
             && self.conditions.is_empty()
@@ -105,6 +109,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
             && irregular.is_empty()
             && guardrails.is_empty(),
         problems,
+        formats: Formats::of(&workspace.store)?,
         dangling,
         skills,
         repaired,

@@ -55,7 +55,7 @@ pub use error::{Error, Fault, Problem, ProblemKind};
 pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::data_file::DataFileText;
 pub use files::data::frame::Frame;
-pub use files::data::json_file::FORMAT;
+pub use files::data::json_file::{FORMAT, FORMATS};
 pub use files::data::three_way::{Decided, Undecided, three_way};
 pub use files::data_files::{DataFile, LOCAL_PATTERN};
 pub use files::directory::{DIRECTORY, Identity, find};

@@ -57,7 +57,10 @@ fn the_store_of_every_released_version_is_read_and_written_to() {
         assert!(found.to_string().contains("PostgreSQL 15"), "{version}");
         let prompt = workspace.run(&["memory", "prompt", "hr/resume-screen"]);
         assert!(prompt.stdout.contains("system design"), "{version}");
-        assert_eq!(workspace.run(&["doctor"]).code, 0, "{version}");
+        let doctor = workspace.run(&["doctor"]);
+        assert_eq!(doctor.code, 0, "{version}");
+        let said = "in format 1, which memctl 0.1.0 and newer read and write";
+        assert!(doctor.stdout.contains(said), "{version}: {doctor:?}");
 
         let before = memory(&workspace);
         let correction = "Always name the years of experience as a number.";
@@ -113,6 +116,17 @@ fn an_older_program_writes_nothing_to_a_newer_store() {
             assert!(ran.stderr.contains("newer"), "{write:?}: {ran:?}");
         }
     }
+    let doctor = workspace.run(&["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor:?}");
+    let said = "`corrections.json` has format 2, of a newer memctl; this one (";
+    assert!(doctor.stdout.contains(said), "{doctor:?}");
+    assert!(doctor.stdout.contains("reads it and writes nothing to it"));
+    assert!(doctor.stdout.contains("install the newer memctl again"));
+    let formats = &workspace.json_of(&["doctor"])["formats"];
+    assert_eq!(formats["writes"], 1, "{formats}");
+    let files = formats["files"].as_array().unwrap();
+    let newer = files.iter().filter(|file| file["newer"] == true).count();
+    assert!(newer >= 5 && newer < before.len(), "{formats}");
     // It is still read.
     let status = workspace.json_of(&["memory", "status"]);
     assert_eq!(status["corrections"], 1, "{status:#}");

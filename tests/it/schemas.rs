@@ -15,8 +15,9 @@ use crate::help::runnable;
 use crate::workspace::Workspace;
 
 /// Commands that print no JSON document, and why.
-const WITHOUT: [(&str, &str); 2] = [
+const WITHOUT: [(&str, &str); 3] = [
     ("hook", "answers in the format of the agent host"),
+    ("statusline", "answers in the format of the agent host"),
     ("mcp", "speaks the Model Context Protocol"),
 ];
 

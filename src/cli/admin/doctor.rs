@@ -9,7 +9,7 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::start::merge_driver;
 use crate::cli::start::merge_driver::project;
 use crate::error::UserError;
-use crate::maintenance::{self, ConditionsReport, DoctorReport, SecretsReport};
+use crate::maintenance::{self, ConditionsReport, DoctorReport, Formats, SecretsReport};
 use crate::store::ProblemKind;
 
 /// Check the store and repair damage
@@ -119,6 +119,7 @@ impl Report for DoctorReport {
             };
             page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
         }
+        show_formats(&self.formats, page);
         for dangling in &self.dangling {
             page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
         }
@@ -183,6 +184,39 @@ impl Report for DoctorReport {
 
     fn exit_code(&self) -> u8 {
         u8::from(!self.healthy)
+    }
+}
+
+/// Prints the formats of the data files, and what that means for other versions of this program.
+fn show_formats(formats: &Formats, page: &mut Page) {
+    for known in &formats.reads {
+        let files = formats.files.iter();
+        let files = files.filter(|file| file.format == known.format).count();
+        if files > 0 {
+            let line = format!(
+                "{} in format {}, which memctl {} and newer read and write",
+                plural(files as u64, "data file"),
+                known.format,
+                known.since
+            );
+            page.styled(&[(Style::Dim, "format: "), (Style::Dim, &line)]);
+        }
+    }
+    for file in formats.newer() {
+        let line = format!(
+            "`{}` has format {}, of a newer memctl; this one ({}) reads it and writes nothing to it",
+            file.file, file.format, formats.program
+        );
+        page.styled(&[(Style::Warn, "format: "), (Style::Plain, &line)]);
+    }
+    if formats.newer().next().is_some() {
+        page.styled(&[
+            (Style::Dim, "hint: "),
+            (
+                Style::Plain,
+                "install the newer memctl again; `memctl --version` shows this one",
+            ),
+        ]);
     }
 }
 

@@ -68,6 +68,19 @@ impl Scoped {
         Ok(problems)
     }
 
+    /// Returns the data files that exist, with the format of each.
+    pub fn formats(&self) -> Result<Vec<(DataFile, u64)>, Error> {
+        let mut found = Vec::new();
+        for kind in Kind::ALL {
+            for snapshot in self.snapshots(kind)? {
+                if snapshot.file.is_some() {
+                    found.push((snapshot.of, snapshot.table.header.format));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns the problems of a file; `ids` are those of the entries in the files before it.
     fn inspect_file(
         &self,
