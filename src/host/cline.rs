@@ -1,6 +1,6 @@
 //! Cline.
 //!
-//! Its hooks are executable files, one per event, in `~/.cline/hooks`; the fields of a call are in
+//! Hooks are executable files, one per event, in `~/.cline/hooks`. The fields of a call are in
 //! `tool_call` or `tool_result`. A shell call has a list of commands and a list of results, of which a
 //! failed one begins with `[Command exited with code N]`. The answer `contextModification` reaches the
 //! model from the two events of a call alone, and `cancel` ends the whole task. All of this is of the

@@ -1,9 +1,8 @@
 //! `OpenCode`.
 //!
-//! It runs plugins in its own process. The installed one (`plugin.js`) passes the events of a session to
-//! this program in the form of Claude Code, with the exit code of a shell, and puts the answers where the
-//! model reads them: rules into the system prompt, everything else behind the output of the call. A call
-//! that throws has no event after it, so its hint has no place (1.18.33).
+//! It runs plugins in its own process. The installed one (`plugin.js`) passes events to this program in the
+//! form of Claude Code, with the exit code of a shell. It puts rules into the system prompt, and every other
+//! answer behind the output of the call. A call that throws has no event after it, so its hint has no place (1.18.33).
 
 use crate::guard::Clean;
 
