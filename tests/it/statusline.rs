@@ -120,7 +120,7 @@ fn status_line_writes_nothing() {
     let first = inputs(&workspace)[0].to_string();
     let listing = || {
         let mut names: Vec<String> = Vec::new();
-        let mut left = vec![workspace.root().to_owned()];
+        let mut left = vec![workspace.root()];
         while let Some(directory) = left.pop() {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
                 let data = entry.metadata().unwrap();
