@@ -152,10 +152,10 @@ fn memories(workspace: &Workspace, nonce: &str) -> Result<String, UserError> {
         text.push_str(&guard::fence(&[lines], nonce));
     }
     let more = found.total.saturating_sub(found.records.len() as u64);
-    if more > 0 {
-        text.push_str(&format!("{more} older memories are not listed\n"));
-    }
-    Ok(text)
+    Ok(match more {
+        0 => text,
+        _ => text + &format!("{more} older memories are not listed\n"),
+    })
 }
 
 /// Record as it is stored; in a fence if it is data.
