@@ -299,10 +299,16 @@ impl<'a> Records<'a> {
     }
 
     /// Returns true if any execution is a case.
-    fn are_any(&self, inputs: &Inputs<'_>) -> Result<bool, Damaged> {
-        let executions = inputs.rows_with(self.terms.execution())?;
-        let mut ranks = executions.into_iter().map(|row| self.rank(inputs, row));
-        Ok(ranks.any(|rank| rank.is_some()))
+    fn are_any(&self, inputs: &Inputs<'_>) -> Result<bool, Error> {
+        for row in inputs.rows_with(self.terms.execution())? {
+            let Some((class, _)) = self.rank(inputs, row) else {
+                continue;
+            };
+            if class == CORRECTED || self.doubt(inputs, inputs.id(row))?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn execution(&self, inputs: &Inputs<'_>, row: RowOf) -> Result<Option<Execution>, Error> {

@@ -173,6 +173,19 @@ fn saved_tables_follow_the_files_and_survive_damage() {
     assert_eq!(source(7), Ok(id(7)));
 }
 
+#[test]
+fn a_case_whose_answer_was_rejected_is_none() {
+    let input = json!({"text": "oak"});
+    let executions = [
+        execution("EXEC-0", &input, "accepted", Some("EXEC-1")),
+        execution("EXEC-1", &input, "accepted", None),
+    ];
+    let corrections = [correction("CORR-0", "EXEC-0", None, "")];
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &executions, &corrections);
+    assert_eq!(ask(dir.path(), &[], &input, 0.1), Err(false));
+}
+
 /// Compares with every record, by the words of the module.
 fn compare_all(
     examples: &[Example],

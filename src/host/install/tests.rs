@@ -33,7 +33,8 @@ const ODD: &[&str] = &[
 
 #[test]
 fn uninstalling_restores_every_byte() {
-    for host in Host::ALL {
+    let is_shared = |host: &Host| !matches!(host.form(), Form::Plugin | Form::Scripts);
+    for host in Host::ALL.into_iter().filter(is_shared) {
         for original in ODD {
             let dir = tempfile::tempdir().unwrap();
             let place = place(dir.path());
