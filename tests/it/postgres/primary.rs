@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -245,21 +245,31 @@ fn servers_and_sessions_that_are_killed_lose_and_double_nothing() {
         let copy = &copies[round % 2];
         let served = Served::start(copy, &["--rate-limit", "0"]);
         let (done, cuts) = (AtomicBool::new(false), AtomicU32::new(0));
+        let written = AtomicU32::new(0);
         let answers: Vec<(u16, Value)> = std::thread::scope(|scope| {
             scope.spawn(|| store.cut(120, &done, &cuts));
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|n| {
-                    let served = &served;
+                    let (served, written) = (&served, &written);
                     scope.spawn(move || {
                         let token = token(copy, &format!("user-{n}"), "hr");
                         let mut client = Client::new(served, &token);
                         let body = json!({"skill": SKILL, "input": {"client": n}, "output": {}});
-                        let mut ask = || client.ask("POST", "/v1/executions", &body.to_string());
-                        std::iter::from_fn(&mut ask).collect::<Vec<_>>()
+                        let ask = || {
+                            let answer = client.ask("POST", "/v1/executions", &body.to_string())?;
+                            written.fetch_add(u32::from(answer.0 == 201), Ordering::Relaxed);
+                            Some(answer)
+                        };
+                        std::iter::from_fn(ask).collect::<Vec<_>>()
                     })
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(1_500));
+            // On a busy machine the first write takes seconds.
+            let start = Instant::now();
+            while written.load(Ordering::Relaxed) < 40 && start.elapsed() < Duration::from_mins(1) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            std::thread::sleep(Duration::from_millis(1_000));
             served.signal("-KILL");
             done.store(true, Ordering::Relaxed);
             let clients = clients.into_iter();
