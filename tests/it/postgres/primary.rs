@@ -269,7 +269,7 @@ fn servers_and_sessions_that_are_killed_lose_and_double_nothing() {
             while written.load(Ordering::Relaxed) < 40 && start.elapsed() < Duration::from_mins(1) {
                 std::thread::sleep(Duration::from_millis(50));
             }
-            std::thread::sleep(Duration::from_millis(1_000));
+            std::thread::sleep(Duration::from_secs(1));
             served.signal("-KILL");
             done.store(true, Ordering::Relaxed);
             let clients = clients.into_iter();
