@@ -27,8 +27,12 @@ pub(crate) fn run(bytes: &[u8]) {
         let answer = respond(host, &event, &adviser, None).unwrap();
         if let Some(answer) = answer {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-            assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event.name);
-            assert_eq!(answer.as_object().unwrap().len(), 1);
+            let fields = answer.as_object().unwrap();
+            // Other hosts have answers of their own form.
+            if matches!(host, Host::ClaudeCode | Host::Codex | Host::Gemini) {
+                assert_eq!(fields["hookSpecificOutput"]["hookEventName"], event.name);
+                assert_eq!(fields.len(), 1);
+            }
         }
     }
     let place = Place {
