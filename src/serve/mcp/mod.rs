@@ -272,12 +272,15 @@ fn answered(answer: Answer) -> CallToolResult {
     result
 }
 
+/// Message of an error with its hint.
+fn words(error: &UserError) -> String {
+    let hint = error.hint.as_ref();
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    error.message.clone() + &hint
+}
+
 fn refused(error: &UserError) -> CallToolResult {
-    let mut text = error.message.clone();
-    if let Some(hint) = &error.hint {
-        text.extend(["\nhint: ", hint]);
-    }
-    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(words(error))]);
     result.structured_content = Some(error.json());
     result
 }

@@ -25,7 +25,7 @@ use crate::sessions;
 use crate::store;
 use crate::workspace::Workspace;
 
-use super::super::operations::{is_data, sanitize};
+use super::super::operations::{apart, is_data, sanitize};
 
 const MEMORIES: &str = "memctl://memories";
 const SESSIONS: &str = "memctl://sessions";
@@ -124,10 +124,7 @@ pub(super) fn unknown(uri: &str) -> ErrorData {
 
 /// Error about a resource that cannot be read.
 pub(super) fn failed(error: &UserError) -> ErrorData {
-    let mut text = error.message.clone();
-    if let Some(hint) = &error.hint {
-        text.extend(["\nhint: ", hint]);
-    }
+    let text = super::words(error);
     if error.kind == ErrorKind::NotFound {
         ErrorData::resource_not_found(text, Some(error.json()))
     } else {
@@ -138,19 +135,14 @@ pub(super) fn failed(error: &UserError) -> ErrorData {
 /// Memories, one line each: those that a person stands behind, then the others in a fence.
 fn memories(workspace: &Workspace, nonce: &str) -> Result<String, UserError> {
     let found = engine::list_memories(workspace, None, &[], MEMORIES_LISTED)?;
-    let line = |of: &engine::Listed| {
+    let line = |of: &&engine::Listed| {
         let kind = of.memory_type.map_or("", |kind| kind.name());
         let summary = sanitize(&of.summary);
         format!("{} {kind} {}: {summary}\n", sanitize(&of.id), of.created)
     };
-    let is_data = |of: &&engine::Listed| of.trust.is_none_or(|trust| is_data(Kind::Memory, trust));
-    let (data, own): (Vec<&engine::Listed>, Vec<&engine::Listed>) =
-        found.records.iter().partition(is_data);
-    let mut text: String = own.into_iter().map(line).collect();
-    if !data.is_empty() {
-        let lines: String = data.into_iter().map(line).collect();
-        text.push_str(&guard::fence(&[lines], nonce));
-    }
+    let is_data = |of: &engine::Listed| of.trust.is_none_or(|trust| is_data(Kind::Memory, trust));
+    let lines = |of: &[&engine::Listed]| of.iter().map(line).collect();
+    let text = apart(&found.records, is_data, lines, nonce);
     let more = found.total.saturating_sub(found.records.len() as u64);
     Ok(match more {
         0 => text,

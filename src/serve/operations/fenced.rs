@@ -12,7 +12,7 @@ pub(in crate::serve) fn is_data(kind: Kind, trust: Trust) -> bool {
 }
 
 /// Formats the items: first the trusted ones, then the others in one fence.
-pub(super) fn apart<T>(
+pub(in crate::serve) fn apart<T>(
     items: &[T],
     is_data: impl Fn(&T) -> bool,
     words: impl Fn(&[&T]) -> String,

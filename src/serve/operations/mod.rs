@@ -34,7 +34,7 @@ use crate::workspace::Workspace;
 
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
-pub(super) use fenced::is_data;
+pub(super) use fenced::{apart, is_data};
 pub use forget::{ForgetArgs, Forgotten};
 pub(crate) use hint::adviser;
 pub use hint::{HintArgs, Hinted, Hints};
