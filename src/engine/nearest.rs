@@ -162,15 +162,15 @@ impl<'a> Records<'a> {
     fn load(index: &'a Index, inputs: &mut Inputs<'_>, terms: Terms) -> Result<Self, Damaged> {
         let mut corrected: HashMap<u64, Corrected> = HashMap::new();
         for row in inputs.rows_with(terms.correction())? {
-            let flags = inputs.flags(row);
+            let flags = inputs.flags(row)?;
             // A correction passed on by an agent does not count before a person approves it.
             if !flags.has(Flags::COUNTS) {
                 continue;
             }
-            let Some(place) = index.place_of(row.table, inputs.document(row)) else {
+            let Some(place) = index.place_of(row.table, inputs.document(row)?) else {
                 continue;
             };
-            let of_execution = corrected.entry(inputs.other_id(row)).or_default();
+            let of_execution = corrected.entry(inputs.other_id(row)?).or_default();
             let newest = if flags.has(Flags::EXPECTED) {
                 of_execution.cases += 1;
                 &mut of_execution.better
@@ -193,9 +193,9 @@ impl<'a> Records<'a> {
         let mut rejected: HashSet<u64> = HashSet::new();
         for (id, corrected) in &self.corrected {
             for row in inputs.rows_with(self.terms.id(*id))? {
-                let was_case = inputs.flags(row).has(Flags::ACCEPTED);
+                let was_case = inputs.flags(row)?.has(Flags::ACCEPTED);
                 inputs.count_row(row, corrected.cases - i32::from(was_case))?;
-                let source = inputs.other_id(row);
+                let source = inputs.other_id(row)?;
                 if corrected.rejected.is_some() && !self.corrected.contains_key(&source) {
                     rejected.insert(source);
                 }
@@ -203,7 +203,7 @@ impl<'a> Records<'a> {
         }
         for source in rejected {
             for row in inputs.rows_with(self.terms.id(source))? {
-                let was_case = inputs.flags(row).has(Flags::ACCEPTED);
+                let was_case = inputs.flags(row)?.has(Flags::ACCEPTED);
                 inputs.count_row(row, -i32::from(was_case))?;
             }
         }
@@ -211,15 +211,17 @@ impl<'a> Records<'a> {
     }
 
     /// Rank of an execution that is a case.
-    fn rank(&self, inputs: &Inputs<'_>, row: RowOf) -> Option<Rank> {
-        let place = self.index.place_of(row.table, inputs.document(row))?;
+    fn rank(&self, inputs: &Inputs<'_>, row: RowOf) -> Result<Option<Rank>, Damaged> {
+        let Some(place) = self.index.place_of(row.table, inputs.document(row)?) else {
+            return Ok(None);
+        };
         if !self.corrected.is_empty()
-            && let Some(corrected) = self.corrected.get(&inputs.id(row))
+            && let Some(corrected) = self.corrected.get(&inputs.id(row)?)
         {
-            return corrected.better.map(|(place, _)| (CORRECTED, place));
+            return Ok(corrected.better.map(|(place, _)| (CORRECTED, place)));
         }
-        let is_accepted = inputs.flags(row).has(Flags::ACCEPTED);
-        is_accepted.then_some((ACCEPTED, place))
+        let is_accepted = inputs.flags(row)?.has(Flags::ACCEPTED);
+        Ok(is_accepted.then_some((ACCEPTED, place)))
     }
 
     /// Returns the nearest case among the records that the caller may see.
@@ -253,7 +255,7 @@ impl<'a> Records<'a> {
         inputs: &Inputs<'_>,
         row: RowOf,
     ) -> Result<Option<(String, Box<RawValue>)>, Error> {
-        let corrected = self.corrected.get(&inputs.id(row));
+        let corrected = self.corrected.get(&inputs.id(row)?);
         let better = corrected.and_then(|corrected| corrected.better);
         if self.execution(inputs, row)?.is_none() {
             return Ok(None);
@@ -270,7 +272,7 @@ impl<'a> Records<'a> {
         inputs: &Inputs<'_>,
         row: RowOf,
     ) -> Result<Option<(String, Box<RawValue>)>, Error> {
-        if self.doubt(inputs, inputs.id(row))?.is_some() {
+        if self.doubt(inputs, inputs.id(row)?)?.is_some() {
             return Ok(None);
         }
         let execution = self.execution(inputs, row)?;
@@ -287,11 +289,12 @@ impl<'a> Records<'a> {
             return Ok(None);
         }
         let answered = inputs.rows_with(self.terms.answered_by(source))?;
-        let rejected = answered.into_iter().filter_map(|row| {
-            let corrected = self.corrected.get(&inputs.id(row))?;
-            corrected.rejected
-        });
-        let Some((_, row)) = rejected.max() else {
+        let mut rejected = None;
+        for row in answered {
+            let corrected = self.corrected.get(&inputs.id(row)?);
+            rejected = rejected.max(corrected.and_then(|corrected| corrected.rejected));
+        }
+        let Some((_, row)) = rejected else {
             return Ok(None);
         };
         let correction = self.correction(inputs, row)?;
@@ -301,10 +304,10 @@ impl<'a> Records<'a> {
     /// Returns true if any execution is a case.
     fn are_any(&self, inputs: &Inputs<'_>) -> Result<bool, Error> {
         for row in inputs.rows_with(self.terms.execution())? {
-            let Some((class, _)) = self.rank(inputs, row) else {
+            let Some((class, _)) = self.rank(inputs, row)? else {
                 continue;
             };
-            if class == CORRECTED || self.doubt(inputs, inputs.id(row))?.is_none() {
+            if class == CORRECTED || self.doubt(inputs, inputs.id(row)?)?.is_none() {
                 return Ok(true);
             }
         }
@@ -312,12 +315,12 @@ impl<'a> Records<'a> {
     }
 
     fn execution(&self, inputs: &Inputs<'_>, row: RowOf) -> Result<Option<Execution>, Error> {
-        let entry = self.index.entry(row.table, inputs.document(row))?;
+        let entry = self.index.entry(row.table, inputs.document(row)?)?;
         Ok(entry.and_then(|entry| entry.parse().ok()))
     }
 
     fn correction(&self, inputs: &Inputs<'_>, row: RowOf) -> Result<Option<Correction>, Error> {
-        let entry = self.index.entry(row.table, inputs.document(row))?;
+        let entry = self.index.entry(row.table, inputs.document(row)?)?;
         Ok(entry.and_then(|entry| entry.parse().ok()))
     }
 }

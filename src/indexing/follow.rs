@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::model::Kind;
 
-use super::held::{GONE, Held};
+use super::held::Held;
+use super::places::GONE;
 use super::{Error, Index, NewEntry};
 
 impl Index {
@@ -30,7 +31,7 @@ impl Index {
             held.moved |= !without.is_empty();
             for document in without {
                 let kind = usize::from(held.segment()?.kind(document));
-                let place = std::mem::replace(&mut held.places[document], GONE);
+                let place = held.places.replace(document, GONE);
                 new_entries.push((kind, place));
             }
         }
@@ -55,8 +56,7 @@ fn recognise(segments: &mut [Held], kind: usize, keys: &[(u32, u64)]) -> Result<
             }
         }
         for (document, place) in found {
-            held.moved |= held.places[document] != place;
-            held.places[document] = place;
+            held.moved |= held.places.replace(document, place) != place;
         }
     }
     let mut known: HashSet<u32> = HashSet::with_capacity(keys.len());
@@ -66,7 +66,7 @@ fn recognise(segments: &mut [Held], kind: usize, keys: &[(u32, u64)]) -> Result<
         known.extend(
             places
                 .filter(|(document, _)| usize::from(segment.kind(*document)) == kind)
-                .map(|(_, place)| *place),
+                .map(|(_, place)| place),
         );
     }
     let places = keys.iter().map(|(place, _)| *place);

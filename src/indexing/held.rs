@@ -3,8 +3,6 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::platform::PositionedFile as _;
 use crate::search::{
     Damaged, InputTable, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width,
@@ -12,10 +10,8 @@ use crate::search::{
 use crate::store::{Derived, Map};
 
 use super::manifest::{Files, binary_name, inputs_name, places_name, words_name};
+use super::places::{GONE, Places};
 use crate::embedder::Embedding;
-
-/// Place of a document whose record has been deleted.
-pub(crate) const GONE: u32 = u32::MAX;
 
 /// Bytes in a file, or only in memory.
 #[derive(Debug)]
@@ -65,8 +61,7 @@ pub(crate) struct Meaning {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) words: Bytes,
-    /// Place of each document's record among those of its kind, or [`GONE`].
-    pub(crate) places: Vec<u32>,
+    pub(crate) places: Places,
     pub(crate) vectors: Option<Meaning>,
     /// Table of the inputs; made on first use.
     pub(crate) inputs: Option<Bytes>,
@@ -87,7 +82,7 @@ impl Held {
             words: Bytes::Own(words),
             singles: SlotLayout::Single(places.len()),
             windows: OnceLock::new(),
-            places,
+            places: Places::Own(places),
             vectors: None,
             inputs: None,
             files: None,
@@ -98,7 +93,7 @@ impl Held {
     /// Opens a segment of the list; `None` if a file is missing or damaged.
     pub(crate) fn open(derived: &Derived, files: &Files) -> Option<Self> {
         let words = derived.map(&words_name(files.words))?;
-        let places = parse_places(&derived.map(&places_name(files.places))?)?;
+        let places = Places::open(derived.map(&places_name(files.places))?)?;
         if places.len() != files.documents {
             return None;
         }
@@ -226,18 +221,18 @@ impl Held {
         let documents = 0..segment.len().min(self.places.len());
         Ok(documents
             .filter(is_long)
-            .filter(|document| self.places[*document] != GONE)
+            .filter(|document| self.places.get(*document) != GONE)
             .collect())
     }
 
     /// Returns true if records of some documents have been deleted.
     pub(crate) fn has_gone(&self) -> bool {
         // No saved segment holds one.
-        self.moved && self.places.contains(&GONE)
+        self.moved && self.places.iter().any(|place| place == GONE)
     }
 
     pub(crate) fn kept(&self) -> Vec<bool> {
-        self.places.iter().map(|place| *place != GONE).collect()
+        self.places.iter().map(|place| place != GONE).collect()
     }
 
     /// Slots of the remaining documents, one after the other, and the number of filled ones.
@@ -245,7 +240,7 @@ impl Held {
         let width = slot_width(embedding.dimensions);
         let slots = self.slots(Some(embedding));
         let (mut out, mut filled) = (Vec::new(), 0);
-        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
+        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| *p != GONE) {
             let sound = |slots: &Slots<'_>| slots.is_intact(document) && slots.is_filled(document);
             if let Some(slots) = slots.filter(sound) {
                 out.extend_from_slice(slots.get(document));
@@ -277,31 +272,6 @@ fn widened(old: Slots<'_>, layout: &SlotLayout, embedding: &Embedding) -> (Vec<u
         }
     }
     (bytes, filled)
-}
-
-/// Serializes places: a checksum, then four bytes per place.
-pub(crate) fn places_bytes(places: &[u32]) -> Vec<u8> {
-    let bytes: Vec<u8> = places
-        .iter()
-        .flat_map(|place| place.to_le_bytes())
-        .collect();
-    let mut out = xxh3_64(&bytes).to_le_bytes().to_vec();
-    out.extend(bytes);
-    out
-}
-
-fn parse_places(bytes: &[u8]) -> Option<Vec<u32>> {
-    let (sum, places) = bytes.split_first_chunk()?;
-    if u64::from_le_bytes(*sum) != xxh3_64(places) {
-        return None;
-    }
-    let (places, rest) = places.as_chunks();
-    rest.is_empty().then(|| {
-        places
-            .iter()
-            .map(|place| u32::from_le_bytes(*place))
-            .collect()
-    })
 }
 
 #[cfg(test)]

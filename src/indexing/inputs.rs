@@ -8,8 +8,9 @@ use crate::search::{Flags, InputRow, InputTable, InputTableBuilder, Inputs, Term
 use crate::store::{Entry, Positions};
 
 use super::analyse::workers;
-use super::held::{Bytes, GONE, Held};
+use super::held::{Bytes, Held};
 use super::manifest::inputs_name;
+use super::places::GONE;
 use super::{Error, Index};
 use crate::search::Damaged;
 
@@ -97,7 +98,7 @@ impl Index {
     /// Place of a document's record among those of its kind; `None` if it has been deleted.
     pub(crate) fn place_of(&self, part: usize, document: u32) -> Option<u32> {
         let held = self.segments.get(part)?;
-        let place = held.places.get(document as usize).copied()?;
+        let place = held.places.get(document as usize);
         (place != GONE).then_some(place)
     }
 }
@@ -129,10 +130,10 @@ fn table(held: &Held, files: &[Positions]) -> Result<Vec<u8>, Error> {
     for (document, place) in held.places.iter().enumerate() {
         let kind = usize::from(segment.kind(document));
         let has_row = [Kind::Execution, Kind::Correction].contains(&Kind::ALL[kind]);
-        if *place == GONE || !has_row {
+        if place == GONE || !has_row {
             continue;
         }
-        let found = files.get(kind).ok_or(Error::Index)?.any_entry(*place)?;
+        let found = files.get(kind).ok_or(Error::Index)?.any_entry(place)?;
         let number = u32::try_from(document).map_err(|_| Error::Index)?;
         if let Some((key, entry)) = found
             && key == segment.key(document)

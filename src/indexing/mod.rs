@@ -8,6 +8,7 @@
 //! - `manifest`: manifest of the files, and the state of the records that they cover.
 //! - `multi_index`: this index and those of remote records, searched as one.
 //! - `held`: one segment, in memory or mapped.
+//! - `places`: where the records of a segment's documents are.
 //! - `follow`: changes of the records since the last save.
 //! - `analyse`: segments from new records.
 //! - `save`: writing and merging of segments.
@@ -29,6 +30,7 @@ mod held;
 mod inputs;
 pub(crate) mod manifest;
 pub(crate) mod multi_index;
+mod places;
 mod save;
 pub(crate) mod vectors;
 
@@ -44,7 +46,7 @@ use crate::store::{Derived, Entry, Positions, Scoped, Standing};
 use crate::workspace::Error;
 use crate::workspace::document::{document, is_episode};
 
-use held::{GONE, Held};
+use held::Held;
 use manifest::List;
 
 pub(crate) use multi_index::MultiIndex;
@@ -277,7 +279,7 @@ impl Index {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         let segment = held.segment().map_err(|_| Error::Index)?;
         // A document that passed the filter is not gone.
-        let row = held.places.get(place).copied().unwrap_or(GONE);
+        let row = held.places.get(place);
         let file = self.files.get(usize::from(segment.kind(place)));
         let Some((key, entry)) = entry(file.ok_or(Error::Index)?, row)? else {
             return Ok(None);

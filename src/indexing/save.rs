@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use crate::search::{Damaged, merge, slot_width, slots_header};
 use crate::store::DerivedWriter;
 
-use super::held::{Bytes, GONE, Held, Meaning, places_bytes};
+use super::held::{Bytes, Held, Meaning};
 use super::manifest::{Covered, Files, List, Vectors, inputs_name, places_name, words_name};
+use super::places::GONE;
 use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
 use crate::embedder::Embedding;
 
@@ -112,7 +113,7 @@ impl Index {
             let (Some(slots), segment) = (held.slots(embedding), held.segment()?) else {
                 continue;
             };
-            for (document, _) in held.places.iter().enumerate().filter(|(_, p)| **p == GONE) {
+            for (document, _) in held.places.iter().enumerate().filter(|(_, p)| *p == GONE) {
                 if slots.is_filled(document) && slots.is_intact(document) {
                     let text = segment.attributes(document).text;
                     spare.insert(text, slots.get(document).to_vec());
@@ -172,7 +173,7 @@ impl Index {
             group.reverse();
             if group.len() > 1 || group.iter().any(Held::has_gone) {
                 let one = Self::one_of(&group)?;
-                merged.extend((!one.places.is_empty()).then_some(one));
+                merged.extend((one.places.len() > 0).then_some(one));
             } else {
                 merged.extend(group);
             }
@@ -190,7 +191,7 @@ impl Index {
             .zip(kept.iter().map(Vec::as_slice))
             .collect();
         let words = merge(&parts)?;
-        let places = group.iter().flat_map(|held| &held.places).copied();
+        let places = group.iter().flat_map(|held| held.places.iter());
         let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
         let mut one = Held::new(words, places);
         one.inputs = Held::merged_inputs(group);
@@ -235,9 +236,7 @@ impl Held {
         if self.moved {
             files.places = list.number();
             let name = places_name(files.places);
-            writer
-                .write(&name, &[&places_bytes(&self.places)])
-                .then_some(())?;
+            writer.write(&name, &[&self.places.bytes()]).then_some(())?;
             self.moved = false;
         }
         if let Some(meaning) = &self.vectors

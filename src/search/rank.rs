@@ -17,8 +17,10 @@ use super::vector::quantized_vectors::QueryVector;
 use crate::platform::parallel::each;
 
 mod cosines;
+mod keywords;
 
 use cosines::Cosines;
+use keywords::KindWeights;
 
 /// Minimum scores.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +136,9 @@ impl<'a> Ranker<'a> {
     ///
     /// Returns [`Damaged`] if a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
+        if question.fusion == Fusion::Keyword {
+            return self.rank_keywords(question);
+        }
         let wants_words = question.fusion != Fusion::Semantic || question.asked().is_none();
         let words = if wants_words {
             self.by_words(question.text)?
@@ -229,11 +234,8 @@ impl<'a> Ranker<'a> {
         question: &Question<'_>,
         least: Least,
     ) -> Vec<Hit> {
-        let weights = Kind::ALL.map(question.weight);
-        let weight = |part: usize, place: usize| {
-            let kind = usize::from(self.parts[part].segment.kind(place));
-            weights.get(kind).copied().unwrap_or(1.0)
-        };
+        let weights = KindWeights::new(question);
+        let weight = |part: usize, place: usize| weights.of(&self.parts[part], place);
         let best = match question.fusion {
             Fusion::Rrf(parameters) => {
                 let half = |half: Half| {

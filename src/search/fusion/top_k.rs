@@ -45,6 +45,11 @@ impl Best {
         }
     }
 
+    /// Score below which a hit is certainly not kept. It rises with the hits.
+    pub(crate) fn least(&self) -> f64 {
+        self.least
+    }
+
     pub(crate) fn push(&mut self, document: usize, score: f64) {
         // An equal score pushed earlier ranks first and is already kept.
         if score < self.least || self.limit == 0 {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::blocks::sums;
 use super::features::Term;
-use super::input_table::{Flags, HEADER, InputTable, MAGIC, short_hash};
+use super::input_table::{Flags, HEADER, InputTable, MAGIC, short_hash, sum_of_sums};
 use crate::search::segment::{Damaged, Posting};
 use crate::search::segment_builder::{List, narrow};
 
@@ -48,8 +49,6 @@ impl InputTableBuilder {
         kept: &[bool],
         first: usize,
     ) -> Result<(), Damaged> {
-        table.verify()?;
-        table.verify_terms()?;
         let mut new = first;
         let numbers: Vec<Option<u32>> = kept
             .iter()
@@ -60,18 +59,18 @@ impl InputTableBuilder {
             })
             .collect();
         for row in 0..narrow(table.rows()) {
-            let document = numbers.get(table.document(row) as usize).ok_or(Damaged)?;
+            let document = numbers.get(table.document(row)? as usize).ok_or(Damaged)?;
             let Some(document) = *document else {
                 continue;
             };
             let features = table.features(row)?;
-            let terms = features.map(|p| (table.hash(p.document), p.count));
+            let terms = features.map(|p| Ok((table.hash(p.document)?, p.count)));
             self.add(InputRow {
                 document,
-                flags: table.flags(row),
-                id: table.id(row),
-                other_id: table.other_id(row),
-                terms: terms.collect(),
+                flags: table.flags(row)?,
+                id: table.id(row)?,
+                other_id: table.other_id(row)?,
+                terms: terms.collect::<Result<_, Damaged>>()?,
             });
         }
         Ok(())
@@ -130,12 +129,13 @@ impl InputTableBuilder {
         }
         let mut of_terms: Vec<u8> = terms.iter().flat_map(|(t, _)| t.to_le_bytes()).collect();
         of_terms.extend(bytes(&term_columns));
-        for part in [&columns, &of_terms] {
-            out.extend_from_slice(&xxh3_64(part).to_le_bytes());
-        }
+        let column_sums: Vec<u8> = sums(&columns).collect();
+        let term_sums: Vec<u8> = sums(&of_terms).collect();
+        out.extend_from_slice(&sum_of_sums(&column_sums, &term_sums).to_le_bytes());
         out.extend_from_slice(&xxh3_64(&out).to_le_bytes());
-        out.extend_from_slice(&columns);
-        out.extend_from_slice(&of_terms);
+        for part in [&columns, &of_terms, &column_sums, &term_sums] {
+            out.extend_from_slice(part);
+        }
         out.extend_from_slice(&features);
         out.extend_from_slice(&postings);
         out
@@ -194,27 +194,27 @@ mod tests {
         let features = |row| {
             let found = table.features(row).unwrap();
             found
-                .map(|p| (table.hash(p.document), p.count))
+                .map(|p| (table.hash(p.document).unwrap(), p.count))
                 .collect::<Vec<_>>()
         };
         assert_eq!(features(0), [(4, 1), (7, 0), (9, 2)]);
         assert_eq!(features(1), [(4, 3)]);
         let rows = |term| {
-            let ordinal = table.find(term)?;
+            let ordinal = table.find(term).unwrap()?;
             let rows = table.postings(ordinal).unwrap().map(|p| p.document);
             Some(rows.collect::<Vec<_>>())
         };
         assert_eq!(rows(4), Some(vec![0, 1]));
         assert_eq!(rows(9), Some(vec![0]));
         assert_eq!(rows(5), None);
-        assert_eq!([0, 1].map(|row| table.document(row)), [1, 4]);
-        assert_eq!([0, 1].map(|row| table.id(row)), [101, 104]);
-        assert_eq!([0, 1].map(|row| table.other_id(row)), [201, 204]);
+        assert_eq!([0, 1].map(|row| table.document(row).unwrap()), [1, 4]);
+        assert_eq!([0, 1].map(|row| table.id(row).unwrap()), [101, 104]);
+        assert_eq!([0, 1].map(|row| table.other_id(row).unwrap()), [201, 204]);
         assert_eq!(
-            [0, 1].map(|row| table.flags(row).has(Flags::ACCEPTED)),
+            [0, 1].map(|row| table.flags(row).unwrap().has(Flags::ACCEPTED)),
             [false, true]
         );
-        assert!(InputTable::open(&build(&[])).unwrap().find(1).is_none());
+        assert_eq!(InputTable::open(&build(&[])).unwrap().find(1), Ok(None));
     }
 
     #[test]
@@ -226,10 +226,18 @@ mod tests {
             let Some(table) = InputTable::open(&damaged) else {
                 continue;
             };
-            let broken = table.verify().is_err()
-                || table.verify_terms().is_err()
-                || (0..2).any(|row| table.features(row).is_err())
-                || (0..3).any(|term| table.postings(term).is_err());
+            let row = |row| {
+                table.features(row)?;
+                (table.flags(row)?, table.id(row)?, table.other_id(row)?);
+                table.document(row)
+            };
+            let term = |term| {
+                table.postings(term)?;
+                (table.hash(term)?, table.accepted_with(term)?);
+                Ok(())
+            };
+            let broken = (0..2).any(|number| row(number).is_err())
+                || (0..3).any(|ordinal: u32| Result::<(), Damaged>::is_err(&term(ordinal)));
             assert!(broken, "{at}");
         }
         for at in 0..bytes.len() {
@@ -280,7 +288,7 @@ mod tests {
             bytes[at] = byte;
             if let Some(table) = InputTable::open(&bytes) {
                 let _result = InputTableBuilder::default().add_table(&table, &[true, true], 0);
-                let found = table.find(4).map(|term| table.postings(term));
+                let found = table.find(4).ok().flatten().map(|term| table.postings(term));
                 let _count = found.map(|rows| rows.map(Iterator::count));
             }
         }

@@ -23,7 +23,7 @@ pub type Rank = (u8, u32);
 impl<'a> Inputs<'a> {
     /// Returns the rows with a rank whose similarity is at least `floor`, most similar first. Rows
     /// without a common feature are not among them.
-    pub fn nearest<'i, R: Fn(&Self, RowOf) -> Option<Rank>>(
+    pub fn nearest<'i, R: Fn(&Self, RowOf) -> Result<Option<Rank>, Damaged>>(
         &'i mut self,
         asked: &'i Asked,
         floor: Similarity,
@@ -64,11 +64,10 @@ impl Common {
     ) -> Result<(), Damaged> {
         let table = inputs.tables.get(number).ok_or(Damaged)?;
         for feature in features {
-            let Some(ordinal) = table.find(feature.term) else {
+            let Some(ordinal) = table.find(feature.term)? else {
                 continue;
             };
             if self.sums.is_empty() {
-                inputs.verified(number)?;
                 self.sums = vec![(0.0, 0.0); table.rows()];
             }
             for posting in table.postings(ordinal)? {
@@ -127,7 +126,7 @@ pub struct Nearest<'i, 'a, R> {
     queue: BinaryHeap<Queued>,
 }
 
-impl<'a, R: Fn(&Inputs<'a>, RowOf) -> Option<Rank>> Nearest<'_, 'a, R> {
+impl<'a, R: Fn(&Inputs<'a>, RowOf) -> Result<Option<Rank>, Damaged>> Nearest<'_, 'a, R> {
     /// Inputs that are searched.
     pub fn inputs(&self) -> &Inputs<'a> {
         self.inputs
@@ -182,7 +181,7 @@ impl<'a, R: Fn(&Inputs<'a>, RowOf) -> Option<Rank>> Nearest<'_, 'a, R> {
             }
             for (row, bound, most) in common.candidates(self.asked, floor, others) {
                 let row = RowOf { table: number, row };
-                if let Some(rank) = (self.rank)(self.inputs, row) {
+                if let Some(rank) = (self.rank)(self.inputs, row)? {
                     queue.push((bound, rank, false, row, most.to_bits()));
                 }
             }
@@ -266,7 +265,8 @@ mod tests {
             let is_case = |row: usize| !row.is_multiple_of(3);
             let rank = |_: &Inputs<'_>, row: RowOf| {
                 let row = number(row);
-                is_case(row).then(|| (u8::from(row.is_multiple_of(5)), u32::try_from(row).unwrap()))
+                let rank = || (u8::from(row.is_multiple_of(5)), u32::try_from(row).unwrap());
+                Ok(is_case(row).then(rank))
             };
             let mut found = Vec::new();
             let mut rows = searched.nearest(&question, floor, rank);

@@ -4,7 +4,6 @@
 //! features shared by all cases count little. A feature that no case has counts like one that a single
 //! case has.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::features::{Term, Terms};
@@ -51,7 +50,6 @@ pub struct Inputs<'a> {
     others: HashMap<Term, i32>,
     /// Rarities computed so far, by the ordinals of each table. 0 is unknown.
     rarities: Vec<Vec<f64>>,
-    is_verified: Vec<Cell<bool>>,
 }
 
 /// Feature of the asked input.
@@ -86,15 +84,10 @@ impl<'a> Inputs<'a> {
     ) -> Result<Self, Damaged> {
         let mut inputs = Self {
             rarities: vec![Vec::new(); tables.len()],
-            is_verified: vec![Cell::new(false); tables.len()],
             tables,
             cases: 0,
             others: HashMap::new(),
         };
-        inputs
-            .tables
-            .iter()
-            .try_for_each(InputTable::verify_terms)?;
         inputs.cases = inputs.cases_with(terms.execution())?;
         for example in examples {
             inputs.count(example.iter().map(|(term, _)| *term), 1);
@@ -104,9 +97,11 @@ impl<'a> Inputs<'a> {
 
     /// Counts the input of a row as so many more cases. An accepted execution counts as one before.
     pub fn count_row(&mut self, of: RowOf, more: i32) -> Result<(), Damaged> {
-        let table = self.tables.get(of.table).copied().ok_or(Damaged)?;
+        let table = self.tables.get(of.table).ok_or(Damaged)?;
         let features = table.features(of.row)?.filter(|feature| feature.count > 0);
-        self.count(features.map(|feature| table.hash(feature.document)), more);
+        let terms = features.map(|feature| table.hash(feature.document));
+        let terms = terms.collect::<Result<Vec<Term>, Damaged>>()?;
+        self.count(terms.into_iter(), more);
         Ok(())
     }
 
@@ -117,52 +112,36 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Verifies the columns of a table, once.
-    pub(super) fn verified(&self, number: usize) -> Result<InputTable<'a>, Damaged> {
-        let (table, is_verified) = self
-            .tables
-            .get(number)
-            .zip(self.is_verified.get(number))
-            .ok_or(Damaged)?;
-        if !is_verified.get() {
-            table.verify()?;
-            is_verified.set(true);
-        }
-        Ok(*table)
-    }
-
     /// Flags of a row.
-    pub fn flags(&self, of: RowOf) -> Flags {
-        self.column(of, InputTable::flags)
+    pub fn flags(&self, of: RowOf) -> Result<Flags, Damaged> {
+        self.table(of)?.flags(of.row)
     }
 
     /// See [`InputTable::document`].
-    pub fn document(&self, of: RowOf) -> u32 {
-        self.column(of, InputTable::document)
+    pub fn document(&self, of: RowOf) -> Result<u32, Damaged> {
+        self.table(of)?.document(of.row)
     }
 
     /// See [`InputTable::id`].
-    pub fn id(&self, of: RowOf) -> u64 {
-        self.column(of, InputTable::id)
+    pub fn id(&self, of: RowOf) -> Result<u64, Damaged> {
+        self.table(of)?.id(of.row)
     }
 
     /// See [`InputTable::other_id`].
-    pub fn other_id(&self, of: RowOf) -> u64 {
-        self.column(of, InputTable::other_id)
+    pub fn other_id(&self, of: RowOf) -> Result<u64, Damaged> {
+        self.table(of)?.other_id(of.row)
     }
 
-    fn column<T: Default>(&self, of: RowOf, value: fn(&InputTable<'a>, u32) -> T) -> T {
-        let table = self.tables.get(of.table);
-        table.map(|table| value(table, of.row)).unwrap_or_default()
+    fn table(&self, of: RowOf) -> Result<&InputTable<'a>, Damaged> {
+        self.tables.get(of.table).ok_or(Damaged)
     }
 
-    /// Rows with a term, with verified columns.
+    /// Rows with a term.
     pub fn rows_with(&self, term: Term) -> Result<Vec<RowOf>, Damaged> {
         let mut rows = Vec::new();
         for (number, table) in self.tables.iter().enumerate() {
-            if let Some(ordinal) = table.find(term) {
-                let postings = self.verified(number)?.postings(ordinal)?;
-                rows.extend(postings.map(|posting| RowOf {
+            if let Some(ordinal) = table.find(term)? {
+                rows.extend(table.postings(ordinal)?.map(|posting| RowOf {
                     table: number,
                     row: posting.document,
                 }));
@@ -175,9 +154,10 @@ impl<'a> Inputs<'a> {
     fn cases_with(&self, term: Term) -> Result<i32, Damaged> {
         let mut cases = self.others.get(&term).copied().unwrap_or_default();
         for table in &self.tables {
-            let ordinal = table.find(term);
-            let accepted = ordinal.map_or(0, |ordinal| table.accepted_with(ordinal));
-            cases += i32::try_from(accepted).map_err(|_| Damaged)?;
+            if let Some(ordinal) = table.find(term)? {
+                let accepted = table.accepted_with(ordinal)?;
+                cases += i32::try_from(accepted).map_err(|_| Damaged)?;
+            }
         }
         Ok(cases)
     }
@@ -201,7 +181,7 @@ impl<'a> Inputs<'a> {
         features.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
         let ordinals = self.tables.iter().map(|table| ordinals(table, &features));
         Ok(Asked {
-            ordinals: ordinals.collect(),
+            ordinals: ordinals.collect::<Result<_, Damaged>>()?,
             square: features.iter().map(|feature| feature.weight.powi(2)).sum(),
             features,
         })
@@ -227,9 +207,12 @@ impl<'a> Inputs<'a> {
         of: RowOf,
         (floor, most): (Similarity, f64),
     ) -> Result<Similarity, Damaged> {
-        let table = self.tables.get(of.table).copied().ok_or(Damaged)?;
         let mut known = std::mem::take(&mut self.rarities[of.table]);
-        known.resize(table.terms(), 0.0);
+        let table = self.table(of)?;
+        if known.is_empty() {
+            // Of the pages of zeroes, only those in use take memory.
+            known = vec![0.0; table.terms()];
+        }
         // Longer inputs are below the floor. Sums may differ in their last bits.
         let longest = (most / floor.value()).powi(2) / asked.square * (1.0 + 1e-5);
         let mut of_asked = asked.ordinals[of.table].as_slice();
@@ -241,7 +224,7 @@ impl<'a> Inputs<'a> {
             }
             let rarity = known.get_mut(feature.document as usize).ok_or(Damaged)?;
             if *rarity == 0.0 {
-                *rarity = self.rarity(table.hash(feature.document))?;
+                *rarity = self.rarity(table.hash(feature.document)?)?;
             }
             let weight = *rarity * frequency(feature.count);
             square += weight * weight;
@@ -272,13 +255,15 @@ pub(super) fn frequency(count: u32) -> f64 {
     }
 }
 
-fn ordinals(table: &InputTable<'_>, features: &[Feature]) -> Vec<(u32, f64)> {
-    let found = features
-        .iter()
-        .filter_map(|feature| Some((table.find(feature.term)?, feature.weight)));
-    let mut ordinals: Vec<_> = found.collect();
+fn ordinals(table: &InputTable<'_>, features: &[Feature]) -> Result<Vec<(u32, f64)>, Damaged> {
+    let mut ordinals = Vec::with_capacity(features.len());
+    for feature in features {
+        if let Some(ordinal) = table.find(feature.term)? {
+            ordinals.push((ordinal, feature.weight));
+        }
+    }
     ordinals.sort_by_key(|(ordinal, _)| *ordinal);
-    ordinals
+    Ok(ordinals)
 }
 
 impl Asked {

@@ -83,39 +83,79 @@ fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
 
 /// Scores every document that contains a query word.
 pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> {
-    let (documents, average) = measure(parts);
-    let words = asked(query);
-    let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
-    let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
-
-    let mut weights = vec![0; words.len()];
-    for part in &found {
-        for (count, found) in weights.iter_mut().zip(part) {
-            *count += found.as_ref().map_or(0, |(count, _)| *count);
-        }
-    }
-    let postings: usize = weights.iter().sum();
-    let weights: Vec<f64> = weights.iter().map(|n| weight(documents, *n)).collect();
-    let brakes = Brakes::new(average);
-    let of = each(
-        parts.iter().zip(found),
-        postings >= MUCH,
-        |(part, found)| {
-            let mut scores = Vec::new();
-            let mut passages = Passages::default();
-            for (weight, found) in weights.iter().zip(found) {
-                if let Some((_, postings)) = found {
-                    add(&mut scores, &mut passages, part, postings, *weight, &brakes);
-                }
-            }
-            passages.apply(&mut scores);
-            scores
-        },
-    );
-    let ceiling = weights
+    let query = KeywordQuery::new(parts, query)?;
+    let of = query.each_part(parts, |_, scores| scores);
+    let ceiling = query
+        .weights
         .iter()
         .fold(0.0, |sum, weight| sum + weight * (K1 + 1.0));
     Ok(Scores { of, ceiling })
+}
+
+/// Words of a query: where they occur, and what they weigh.
+pub(crate) struct KeywordQuery<'a> {
+    /// Inverse document frequency of each word.
+    weights: Vec<f64>,
+    /// For each part, the postings of each word.
+    found: Vec<Vec<Option<Postings<'a>>>>,
+    /// Number of admitted postings.
+    postings: usize,
+    brakes: Brakes,
+}
+
+impl<'a> KeywordQuery<'a> {
+    pub(crate) fn new(parts: &[Part<'a>], query: &str) -> Result<Self, Damaged> {
+        let (documents, average) = measure(parts);
+        let words = asked(query);
+        let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
+        let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
+        let mut counts = vec![0; words.len()];
+        for part in &found {
+            for (count, found) in counts.iter_mut().zip(part) {
+                *count += found.as_ref().map_or(0, |(count, _)| *count);
+            }
+        }
+        let postings = |found: Option<(usize, Postings<'a>)>| found.map(|(_, postings)| postings);
+        Ok(Self {
+            weights: counts.iter().map(|n| weight(documents, *n)).collect(),
+            found: found
+                .into_iter()
+                .map(|part| part.into_iter().map(postings).collect())
+                .collect(),
+            postings: counts.iter().sum(),
+            brakes: Brakes::new(average),
+        })
+    }
+
+    /// Scores the documents of each part and returns what `then` makes of them, in order. The scores
+    /// are empty for a part without any match.
+    pub(crate) fn each_part<R: Send>(
+        &self,
+        parts: &[Part<'_>],
+        then: impl Fn(&Part<'_>, Vec<f64>) -> R + Sync,
+    ) -> Vec<R> {
+        let is_much = self.postings >= MUCH;
+        each(parts.iter().zip(&self.found), is_much, |(part, found)| {
+            then(part, self.scores(part, found))
+        })
+    }
+
+    fn scores(&self, part: &Part<'_>, found: &[Option<Postings<'_>>]) -> Vec<f64> {
+        let mut scores = Vec::new();
+        let mut passages = Passages::default();
+        for (weight, postings) in self.weights.iter().zip(found) {
+            let Some(postings) = postings else {
+                continue;
+            };
+            scores.resize(part.segment.len(), 0.0);
+            let postings = postings.clone();
+            add(
+                &mut scores, &mut passages, part, postings, *weight, &self.brakes,
+            );
+        }
+        passages.apply(&mut scores);
+        scores
+    }
 }
 
 /// For each word: the number of admitted documents and the postings in this part.
@@ -130,9 +170,9 @@ fn find<'a>(
     words.iter().map(find).collect()
 }
 
-/// Adds the contribution of one word to the scores of a part.
+/// Adds the contribution of one word to the scores of a part, which are one per document.
 fn add(
-    scores: &mut Vec<f64>,
+    scores: &mut [f64],
     passages: &mut Passages,
     part: &Part<'_>,
     postings: Postings<'_>,
@@ -140,23 +180,23 @@ fn add(
     brakes: &Brakes,
 ) {
     let lengths = part.segment.lengths();
-    for posting in postings {
+    let documents = lengths.len();
+    let is_filtered = part.admitted.is_some();
+    postings.for_each(|posting| {
         let place = posting.document as usize;
-        if !part.admits(place) {
-            continue;
+        let (Some(score), Some(length)) = (scores.get_mut(place), lengths.get(place)) else {
+            return;
+        };
+        if is_filtered && !part.admits(place) {
+            return;
         }
-        if scores.is_empty() {
-            scores.resize(part.segment.len(), 0.0);
+        let count = f64::from(posting.count);
+        let length = u32::from_le_bytes(*length);
+        *score += weight * (count * (K1 + 1.0) / (count + brakes.of(length)));
+        if posting.windows != 0 {
+            passages.add(&posting, weight, length, documents);
         }
-        if let (Some(score), Some(length)) = (scores.get_mut(place), lengths.get(place)) {
-            let count = f64::from(posting.count);
-            let length = u32::from_le_bytes(*length);
-            *score += weight * (count * (K1 + 1.0) / (count + brakes.of(length)));
-            if posting.windows != 0 {
-                passages.add(&posting, weight, length, lengths.len());
-            }
-        }
-    }
+    });
 }
 
 /// Length normalization by document length.

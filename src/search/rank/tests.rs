@@ -9,6 +9,7 @@ use super::super::vector::quantized_vectors::{slot, slots_header};
 use super::super::vector::windows::SlotLayout;
 use super::*;
 use crate::search::Slots;
+use proptest::prelude::*;
 
 /// Unit vector at this angle in the plane of the first two axes.
 fn at(degrees: f32) -> Vec<f32> {
@@ -218,4 +219,45 @@ fn who_has_no_vector_gets_one_in_the_order_of_need() {
     assert_eq!(wanted(2), [1, 3]);
     assert_eq!(wanted(9), [1, 3, 2]);
     assert_eq!(wanted(0), [0; 0]);
+}
+
+proptest! {
+    #[test]
+    fn the_leading_documents_of_each_part_rank_like_all(
+        texts in prop::collection::vec((prop::collection::vec(0u8..6, 0..9), 0u8..9, prop::bool::weighted(0.9)), 1..400),
+        asked in prop::collection::vec(0u8..8, 1..4),
+        parts in 1usize..5,
+        limit in 0usize..12,
+    ) {
+        let text = |words: &[u8]| words.iter().map(|n| format!("word{n} ")).collect::<String>();
+        let query = text(&asked);
+        let files: Vec<(Vec<u8>, Vec<bool>)> = texts
+            .chunks(texts.len().div_ceil(parts))
+            .map(|texts| {
+                let mut builder = Builder::default();
+                for (words, kind, _) in texts {
+                    builder.add(&Attributes { kind: *kind, ..Attributes::default() }, &text(words));
+                }
+                (builder.segment(), texts.iter().map(|(_, _, admitted)| *admitted).collect())
+            })
+            .collect();
+        let part = |(segment, admitted): &'_ (Vec<u8>, Vec<bool>)| {
+            Part::new(Segment::open(segment.clone().leak()).unwrap(), None, Some(admitted.clone()))
+        };
+        let ranker = Ranker::new(files.iter().map(part).collect());
+        let question = Question {
+            text: &query,
+            vector: None,
+            fusion: Fusion::Keyword,
+            floor: None,
+            limit,
+            weight: |kind| match kind {
+                Kind::Reflexion => 1.5,
+                Kind::Execution => 0.5,
+                _ => 1.0,
+            },
+        };
+        let all = ranker.rank_with(&question, &ranker.by_words(&query).unwrap());
+        prop_assert_eq!(ranker.rank(&question).unwrap(), all);
+    }
 }

@@ -1,0 +1,84 @@
+//! Places of the records of a segment's documents.
+//!
+//! Those of a file are read in place, since a search asks for the places of its results only. They are
+//! copied into memory before the first change.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::store::Map;
+
+/// Place of a document whose record has been deleted.
+pub(crate) const GONE: u32 = u32::MAX;
+
+/// Bytes of the checksum before the places.
+const SUM: usize = 8;
+
+/// Place of each document's record among those of its kind, or [`GONE`].
+#[derive(Debug)]
+pub(crate) enum Places {
+    File(Map),
+    Own(Vec<u32>),
+}
+
+impl Places {
+    /// Opens the places of a file; `None` if it is damaged.
+    pub(crate) fn open(map: Map) -> Option<Self> {
+        let (sum, places) = map.split_first_chunk::<SUM>()?;
+        let is_whole = places.len().is_multiple_of(size_of::<u32>());
+        let is_intact = is_whole && u64::from_le_bytes(*sum) == xxh3_64(places);
+        is_intact.then_some(Self::File(map))
+    }
+
+    /// Number of documents.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::File(map) => in_file(map).len(),
+            Self::Own(places) => places.len(),
+        }
+    }
+
+    /// Place of a document's record; [`GONE`] also for a document that the segment does not have.
+    pub(crate) fn get(&self, document: usize) -> u32 {
+        let place = match self {
+            Self::File(map) => in_file(map)
+                .get(document)
+                .map(|place| u32::from_le_bytes(*place)),
+            Self::Own(places) => places.get(document).copied(),
+        };
+        place.unwrap_or(GONE)
+    }
+
+    /// Places of all documents.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..self.len()).map(|document| self.get(document))
+    }
+
+    /// Changes a place, and returns the one before.
+    pub(crate) fn replace(&mut self, document: usize, place: u32) -> u32 {
+        let before = self.get(document);
+        if before == place {
+            return before;
+        }
+        if let Self::File(_) = self {
+            *self = Self::Own(self.iter().collect());
+        }
+        if let Self::Own(places) = self
+            && let Some(own) = places.get_mut(document)
+        {
+            *own = place;
+        }
+        before
+    }
+
+    /// Content of a file with these places: a checksum, then four bytes per place.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let places: Vec<u8> = self.iter().flat_map(u32::to_le_bytes).collect();
+        let mut out = xxh3_64(&places).to_le_bytes().to_vec();
+        out.extend(places);
+        out
+    }
+}
+
+fn in_file(map: &Map) -> &[[u8; size_of::<u32>()]] {
+    map.get(SUM..).unwrap_or_default().as_chunks().0
+}
