@@ -144,16 +144,13 @@ dist-tools: ## install what `make dist` needs below `target/`
 		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install cargo-deb@$(CARGO_DEB_VERSION) --quiet --locked --debug --force \
 			--root $(TOOLS) --target-dir $(TOOLS)/build
 
-comma = ,
-# With CROSS_TOOLCHAIN=DIR (packaging/cross-toolchain.sh DIR) the standard library of the target is built, too. zig is the
-# C compiler of dependencies that have C code.
-CROSS_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-unknown-linux-musl
+CROSS_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin \
+	aarch64-unknown-linux-gnu aarch64-unknown-linux-musl x86_64-unknown-linux-musl
+# Compiler of `packaging/cross-toolchain.sh DIR`, for targets that rustup has not.
 CROSS_TOOLCHAIN ?=
-check-targets: dist-tools ## check the code for other systems with the compiler, without linking or running it
-	@for target in $(CROSS_TARGETS); do echo "checking $$target"; \
-		PATH="$(DIST_TOOLS)/bin:$$PATH" $(if $(CROSS_TOOLCHAIN),RUSTC="$(CROSS_TOOLCHAIN)/rustc" RUSTC_BOOTSTRAP=1) \
-		cargo-zigbuild check --quiet --locked --bin memctl --target $$target \
-			$(if $(CROSS_TOOLCHAIN),-Z build-std=std$(comma)panic_unwind --target-dir target/cross) || exit 1; done
+export CROSS_TOOLCHAIN
+check-targets: ## check the code for other systems with the compiler, without linking or running it
+	packaging/check-targets.sh $(CROSS_TARGETS)
 
 DIST_TARGET ?=
 dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, .deb, tarballs, checksums

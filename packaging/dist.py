@@ -78,15 +78,16 @@ def build_wheel(target: str, out: Path) -> Path:
 
 def build_static(target: str, directory: str) -> Path | None:
     """Builds the static program; None if the standard library of its target is not there."""
-    environment, how = dict(os.environ), []
+    environment = dict(os.environ)
     if toolchain := os.environ.get("CROSS_TOOLCHAIN"):
-        # A compiler that builds the standard library itself; zig brings musl.
-        environment |= {"RUSTC": f"{toolchain}/rustc", "RUSTC_BOOTSTRAP": "1"}
-        environment |= {"RUSTFLAGS": "-C link-self-contained=no", "CARGO_TARGET_DIR": f"{directory}/cross"}
-        directory, how = environment["CARGO_TARGET_DIR"], ["-Zbuild-std=std,panic_unwind"]
+        # A compiler whose standard library is compiled here; zig brings musl.
+        run("packaging/cross-std.sh", toolchain, "build", target)
+        directory = f"{directory}/cross"
+        environment |= {"RUSTC": f"{toolchain}/rustc", "CARGO_TARGET_DIR": directory}
+        environment |= {"RUSTFLAGS": "-C link-self-contained=no"}
     elif not Path(output("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
         return None
-    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", *how, "--target", target, env=environment)
+    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", "--target", target, env=environment)
     return Path(directory) / target / "release" / "memctl"
 
 
