@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Seek as _};
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ use winapi_util::file::information;
 use crate::platform::kind::FoundKind;
 use crate::platform::state::FileState;
 use crate::platform::system::Access;
+
+use super::replace;
 
 /// Opens directories too.
 const BACKUP_SEMANTICS: u32 = 0x0200_0000;
@@ -69,15 +71,35 @@ pub(in crate::platform) fn open_directory(at: &Handle, name: &OsStr) -> io::Resu
 }
 
 /// Opens a file.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are opened by its path, which it keeps"
-)]
 pub(in crate::platform) fn open_file(
     at: &Handle,
     name: &OsStr,
     access: Access,
 ) -> io::Result<File> {
+    let path = at.path.join(name);
+    // A file that is just being replaced is not created in its place.
+    let found = match access {
+        Access::UpdateOrCreate | Access::Append if kind(at, name)?.is_none() => None,
+        _ => Some(open_path(&path, access)),
+    };
+    match found {
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            if replace::bring_back(&path) {
+                open_path(&path, access)
+            } else {
+                Err(error)
+            }
+        }
+        Some(opened) => opened,
+        None => open_path(&path, access),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are opened by its path, which it keeps"
+)]
+fn open_path(path: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match access {
         Access::Read => options.read(true),
@@ -86,9 +108,7 @@ pub(in crate::platform) fn open_file(
         Access::Append => options.append(true).create(true),
         Access::Create => options.write(true).create_new(true),
     };
-    let file = options
-        .custom_flags(OPEN_REPARSE_POINT)
-        .open(at.path.join(name))?;
+    let file = options.custom_flags(OPEN_REPARSE_POINT).open(path)?;
     if file.metadata()?.is_symlink() {
         return Err(io::Error::from_raw_os_error(CANNOT_ACCESS));
     }
@@ -97,7 +117,11 @@ pub(in crate::platform) fn open_file(
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
 pub(in crate::platform) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
-    kind_of_path(&at.path.join(name))
+    let path = at.path.join(name);
+    match kind_of_path(&path)? {
+        None if replace::bring_back(&path) => kind_of_path(&path),
+        kind => Ok(kind),
+    }
 }
 
 /// Returns the kind of a path, following links except in the last component.
@@ -181,17 +205,13 @@ pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Re
 }
 
 /// Renames an entry, replacing the target.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are renamed by its path, which it keeps"
-)]
 pub(in crate::platform) fn rename(
     from: &Handle,
     name: &OsStr,
     to: &Handle,
     new: &OsStr,
 ) -> io::Result<()> {
-    std::fs::rename(from.path.join(name), to.path.join(new))
+    replace::rename_over(&from.path.join(name), &to.path.join(new))
 }
 
 /// Fails: the system cannot swap two names.
@@ -306,8 +326,16 @@ pub(in crate::platform) const fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads or writes at an offset, and lets the position of the file be as it was: here, both move it.
+fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let position = file.stream_position()?;
+    let done = act();
+    file.seek(io::SeekFrom::Start(position))?;
+    done
+}
+
 pub(in crate::platform) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    file.seek_read(into, at)
+    keeping_position(file, || file.seek_read(into, at))
 }
 
 pub(in crate::platform) fn read_exact_at(
@@ -316,7 +344,7 @@ pub(in crate::platform) fn read_exact_at(
     mut at: u64,
 ) -> io::Result<()> {
     while !into.is_empty() {
-        match file.seek_read(into, at) {
+        match read_at(file, into, at) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 into = &mut into[read..];
@@ -335,7 +363,7 @@ pub(in crate::platform) fn write_all_at(
     mut at: u64,
 ) -> io::Result<()> {
     while !bytes.is_empty() {
-        match file.seek_write(bytes, at) {
+        match keeping_position(file, || file.seek_write(bytes, at)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => {
                 bytes = &bytes[written..];
