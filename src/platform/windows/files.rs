@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _};
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use winapi_util::file::information;
 
@@ -195,13 +195,21 @@ pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Removes an empty directory.
+/// Removes a directory whose content has been removed.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
 pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
-    std::fs::remove_dir(at.path.join(name))
+    let path = at.path.join(name);
+    match std::fs::remove_dir(&path) {
+        // Names of removed files that others have open. This function of the library removes them
+        // with the semantics of POSIX, and follows no link.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            std::fs::remove_dir_all(&path)
+        }
+        done => done,
+    }
 }
 
 /// Renames an entry, replacing the target.
@@ -212,6 +220,41 @@ pub(in crate::platform) fn rename(
     new: &OsStr,
 ) -> io::Result<()> {
     replace::rename_over(&from.path.join(name), &to.path.join(new))
+}
+
+/// Renames a file that a user names, replacing the target, which may be open.
+pub(in crate::platform) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
+    replace::rename_over(from, to)
+}
+
+/// Resolves all links of a path. The system's answer, `\\?\C:\a`, is given as `C:\a` where both name
+/// the same, so that a path is the same one whether it was resolved or not.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn real(path: &Path) -> io::Result<PathBuf> {
+    let real = std::fs::canonicalize(path)?;
+    let mut parts = real.components();
+    let Some(Component::Prefix(prefix)) = parts.next() else {
+        return Ok(real);
+    };
+    let mut plain = match prefix.kind() {
+        Prefix::VerbatimDisk(letter) => OsString::from(format!("{}:", char::from(letter))),
+        Prefix::VerbatimUNC(server, share) => {
+            let mut start = OsString::from(r"\\");
+            start.push(server);
+            start.push(r"\");
+            start.push(share);
+            start
+        }
+        _ => return Ok(real),
+    };
+    plain.push(parts.as_path());
+    // Names of devices, and names that end in a dot or a blank, mean something else there.
+    let plain = PathBuf::from(plain);
+    let is_same = std::path::absolute(&plain).is_ok_and(|there| there.as_os_str() == plain);
+    Ok(if is_same { plain } else { real })
 }
 
 /// Fails: the system cannot swap two names.

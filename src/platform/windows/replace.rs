@@ -6,14 +6,18 @@
 //! one takes the free name.
 //!
 //! Promise: between these two steps, and after a crash there, whoever misses the file finds the old
-//! one by [`bring_back`]. It never replaces a newer file. An old file that is still open when it is
-//! removed keeps its name aside until the next replacement.
+//! one by [`bring_back`]. It never replaces a newer file.
+//!
+//! The name of a removed file may stay while others have it open (not on NTFS since Windows 10), and
+//! could not be used again. So the old file gets a random temporary name before it is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
+
+use crate::platform::temporary;
 
 /// Error codes: the target is open, open without sharing, or mapped into memory.
 const ACCESS_DENIED: i32 = 5;
@@ -35,8 +39,8 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
             Err(error) if is_held(&error) && is_file(to) => {}
             done => return done,
         }
-        // What a crash or an open handle has left.
-        drop(std::fs::remove_file(&aside));
+        // What a crash has left.
+        discard(&aside);
         let moved = std::fs::rename(to, &aside).and_then(|()| std::fs::rename(from, to));
         if moved.is_err() {
             bring_back(to);
@@ -47,8 +51,22 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
             Ok(()) => break,
         }
     }
-    drop(std::fs::remove_file(&aside));
+    discard(&aside);
     Ok(())
+}
+
+/// Removes a file that may be open, so that its name is free at once. Does nothing without one; what
+/// cannot be removed now is swept like any temporary file.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are removed by its path, which it keeps"
+)]
+fn discard(path: &Path) {
+    let name = path.file_name().unwrap_or_else(|| OsStr::new(""));
+    let doomed = path.with_file_name(temporary::name(name));
+    if std::fs::rename(path, &doomed).is_ok() {
+        drop(std::fs::remove_file(&doomed));
+    }
 }
 
 /// Gives a missing file the old one back that was set aside for it. Returns `true` if a file may be
@@ -100,15 +118,19 @@ mod tests {
     fn open_file_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
-        for round in 0..3 {
-            fs::write(&to, "old").unwrap();
-            let open = fs::File::open(&to).unwrap();
-            fs::write(&from, "new").unwrap();
+        fs::write(&to, "0").unwrap();
+        let mut open = Vec::new();
+        for round in 1..4 {
+            open.push(fs::File::open(&to).unwrap());
+            fs::write(&from, round.to_string()).unwrap();
             rename_over(&from, &to).unwrap();
-            assert_eq!(fs::read(&to).unwrap(), b"new", "{round}");
-            assert_eq!(io::read_to_string(open).unwrap(), "old");
+            assert_eq!(fs::read_to_string(&to).unwrap(), round.to_string());
             assert!(!from.exists());
         }
+        let read = open
+            .into_iter()
+            .map(|file| io::read_to_string(file).unwrap());
+        assert_eq!(read.collect::<Vec<_>>(), ["0", "1", "2"]);
     }
 
     #[test]
