@@ -163,6 +163,17 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     sys::real(path)
 }
 
+/// Resolves all links of a path whose last names need not exist.
+pub(crate) fn real_or_new(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let (Ok(mut real), Ok(rest)) = (real(above), path.strip_prefix(above)) {
+            real.extend(rest.components());
+            return real;
+        }
+    }
+    path.to_owned()
+}
+
 /// Resolves all links of a path; returns the path itself if that fails.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     real(path).unwrap_or_else(|_| path.to_owned())

@@ -122,6 +122,12 @@ pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&at.0, name, AtFlags::empty())?)
 }
 
+/// Does nothing: files that are open are removed one by one.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(in crate::platform) const fn remove_open_tree(_: &Handle, _: &OsStr) -> io::Result<()> {
+    Ok(())
+}
+
 /// Removes an empty directory.
 pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&at.0, name, AtFlags::REMOVEDIR)?)

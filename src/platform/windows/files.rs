@@ -179,13 +179,16 @@ pub(in crate::platform) fn make_directories(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
-/// Removes a file, or a link itself.
+/// Removes a file, or a link itself. The name is free at once, also if the file is open.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
 pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
+    if replace::discard(&path) {
+        return Ok(());
+    }
     match std::fs::remove_file(&path) {
         // A link to a directory is a directory itself.
         Err(error) if kind_of_path(&path)? == Some(FoundKind::Link) => {
@@ -195,21 +198,26 @@ pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Removes a directory whose content has been removed.
+/// Removes a directory with its content, also files that are open: the library's function removes
+/// with the semantics of POSIX where the file system has them, and follows no link.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are removed by its path, which it keeps"
+)]
+pub(in crate::platform) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
+    match std::fs::remove_dir_all(at.path.join(name)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// Removes an empty directory.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
 pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
-    let path = at.path.join(name);
-    match std::fs::remove_dir(&path) {
-        // Names of removed files that others have open. This function of the library removes them
-        // with the semantics of POSIX, and follows no link.
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            std::fs::remove_dir_all(&path)
-        }
-        done => done,
-    }
+    std::fs::remove_dir(at.path.join(name))
 }
 
 /// Renames an entry, replacing the target.

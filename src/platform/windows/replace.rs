@@ -55,18 +55,28 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that may be open, so that its name is free at once. Does nothing without one; what
-/// cannot be removed now is swept like any temporary file.
+/// Removes a file that may be open, so that its name is free at once. What cannot be removed before
+/// others have closed it is swept like any temporary file. Returns `false` if it did nothing: the
+/// file is missing, or open without shared deletion, or it is a temporary one itself.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
-fn discard(path: &Path) {
+pub(super) fn discard(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_else(|| OsStr::new(""));
+    if !is_file(path)
+        || name
+            .to_str()
+            .is_some_and(|name| temporary::is_temporary(name).is_some())
+    {
+        return false;
+    }
     let doomed = path.with_file_name(temporary::name(name));
-    if std::fs::rename(path, &doomed).is_ok() {
+    let is_moved = std::fs::rename(path, &doomed).is_ok();
+    if is_moved {
         drop(std::fs::remove_file(&doomed));
     }
+    is_moved
 }
 
 /// Gives a missing file the old one back that was set aside for it. Returns `true` if a file may be
