@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{RUN_SCRIPTED, scripted};
+use crate::support::{RUN_SCRIPTED, scripted, skipped};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";

@@ -199,14 +199,23 @@ pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
 }
 
 /// Removes a directory with its content, also files that are open: the library's function removes
-/// with the semantics of POSIX where the file system has them, and follows no link.
+/// with the semantics of POSIX where the file system has them, and follows no link. Elsewhere, and
+/// for locked files under Wine, what is open gets a temporary name beside the directory first.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
 pub(in crate::platform) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
-    match std::fs::remove_dir_all(at.path.join(name)) {
+    let path = at.path.join(name);
+    let remove = || match std::fs::remove_dir_all(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    };
+    match remove() {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            replace::move_out(&path, &at.path);
+            remove()
+        }
         done => done,
     }
 }

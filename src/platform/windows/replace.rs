@@ -79,6 +79,30 @@ pub(super) fn discard(path: &Path) -> bool {
     is_moved
 }
 
+/// Moves all files of a directory and its directories to temporary names in another one, and removes
+/// them there as soon as nobody has them open.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are removed by its path, which it keeps"
+)]
+pub(super) fn move_out(directory: &Path, to: &Path) {
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(kind) if kind.is_file() => {
+                    let doomed = to.join(temporary::name(&entry.file_name()));
+                    if std::fs::rename(entry.path(), &doomed).is_ok() {
+                        drop(std::fs::remove_file(&doomed));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Gives a missing file the old one back that was set aside for it. Returns `true` if a file may be
 /// there now.
 #[expect(
