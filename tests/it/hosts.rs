@@ -32,7 +32,7 @@ fn events(workspace: &Workspace, file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/hosts")
         .join(file);
-    let root = workspace.root().to_str().unwrap().to_owned();
+    let root = workspace.root_in_json();
     let text = fs::read_to_string(path)
         .unwrap()
         .replace("/home/dev/project", &root);

@@ -45,6 +45,7 @@ mod export_import;
 mod exports;
 mod fake_model;
 mod garbage;
+#[cfg(unix)]
 mod git;
 mod guard;
 mod help;

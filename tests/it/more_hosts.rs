@@ -26,7 +26,7 @@ fn events(workspace: &Workspace, file: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/hosts")
         .join(file);
-    let root = workspace.root().to_str().unwrap().to_owned();
+    let root = workspace.root_in_json();
     let text = fs::read_to_string(path).unwrap();
     let text = text.replace("/home/dev/project", &root);
     text.lines().map(str::to_owned).collect()

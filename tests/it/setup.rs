@@ -70,6 +70,7 @@ fn states(report: &Value) -> Vec<String> {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn plan_changes_nothing_and_a_script_has_to_say_yes() {
     let workspace = machine();
     let before = everything(&workspace);

@@ -126,6 +126,12 @@ impl Workspace {
         self.dir.path().join("project")
     }
 
+    /// The project directory as it stands in a JSON string.
+    pub(crate) fn root_in_json(&self) -> String {
+        let quoted = Value::from(self.root().to_str().unwrap()).to_string();
+        quoted.trim_matches('"').to_owned()
+    }
+
     /// The user's home.
     pub(crate) fn home(&self) -> PathBuf {
         self.dir.path().join("home")
