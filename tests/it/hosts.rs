@@ -215,7 +215,10 @@ fn what_is_no_failure_of_the_agent_gets_no_hint() {
 }
 
 #[test]
-#[cfg_attr(windows, ignore = "programs start too slowly under Wine for its time limit")]
+#[cfg_attr(
+    windows,
+    ignore = "programs start too slowly under Wine for its time limit"
+)]
 fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     let check_said = |what: &str, workspace: &Workspace, event: &[u8], is_told: bool| {
         // A machine under load may be late once; being late is only wrong when it stays so.
@@ -292,7 +295,10 @@ fn a_memory_that_cannot_be_written_stays_silent() {
 }
 
 #[test]
-#[cfg_attr(windows, ignore = "it fails under Wine, for a reason that is not known")]
+#[cfg_attr(
+    windows,
+    ignore = "it fails under Wine, for a reason that is not known"
+)]
 fn a_session_that_has_ended_is_learnt_from_once() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
